@@ -1,0 +1,19 @@
+// Suggestions for mistyped names.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace masque {
+
+/// Levenshtein distance with transpositions of neighbours, over bytes. Cost O(|a|·|b|).
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate nearest to `word`, if it is near enough to be what was meant: at most a third of
+/// its length away. The first of several equally near ones.
+std::optional<std::string> nearest(std::string_view word,
+                                   std::span<const std::string_view> candidates);
+
+}  // namespace masque

@@ -1,0 +1,19 @@
+// Text from files is shown only through this: a name may hold terminal commands.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace masque {
+
+/// `text` made safe to print: control characters (C0, DEL, C1), bidirectional controls, line and
+/// paragraph separators and bytes that are not UTF-8 become `\n`, `\xNN` or `\u{…}`; a backslash
+/// becomes two. Everything else stays. Cost O(n).
+std::string escape(std::string_view text);
+
+/// Length in bytes of the valid UTF-8 sequence at the start of `text`; 0 if there is none
+/// (overlong forms, surrogates and values beyond U+10FFFF are invalid). The code point goes to
+/// `code_point`.
+int decode_utf8(std::string_view text, char32_t& code_point);
+
+}  // namespace masque

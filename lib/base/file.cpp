@@ -1,0 +1,182 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/os.hpp"
+
+namespace masque {
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+namespace {
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+}  // namespace
+
+InputFile::InputFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {
+  struct stat info = {};
+  if (os::stat_fd(fd_.get(), info) != 0) throw system_error(path_, "reading", errno);
+  if (!S_ISREG(info.st_mode)) {
+    throw InputError(path_, fmt::format("is {}, expected a regular file", kind_of(info.st_mode)));
+  }
+  size_ = static_cast<std::uint64_t>(info.st_size);
+  mode_ = info.st_mode & 07777U;
+}
+
+InputFile InputFile::open(const std::string& path) { return open_in(AT_FDCWD, path, path); }
+
+InputFile InputFile::open_in(int folder, const std::string& name, const std::string& path) {
+  // Non-blocking, because opening a pipe for reading would wait for a writer.
+  Descriptor fd(os::open_at(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd) throw system_error(path, "opening", errno);
+  return {std::move(fd), path};
+}
+
+void InputFile::read(std::uint64_t offset, MutableBytes out) const {
+  if (offset > size_ || out.size() > size_ - offset) {
+    throw InputError(path_, fmt::format("bytes {} to {} needed, file has {}", offset,
+                                        offset + out.size(), size_));
+  }
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = os::pread(fd_.get(), out.data() + done, out.size() - done,
+                                    static_cast<off_t>(offset + done));
+    if (count < 0) {
+      if (errno == EINTR) {
+        throw_if_interrupted();
+        continue;
+      }
+      throw system_error(path_, "reading", errno);
+    }
+    if (count == 0) {
+      throw InputError(path_, fmt::format("ends at byte {}, was {} bytes when opened",
+                                          offset + done, size_));
+    }
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+std::string InputFile::read_all(std::uint64_t limit) const {
+  if (size_ > limit) {
+    throw InputError(path_, fmt::format("has {} bytes, expected at most {}", size_, limit));
+  }
+  std::string text(size_, '\0');
+  read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+std::string read_text(const std::string& path, std::uint64_t limit) {
+  const bool standard = path == "-";
+  const std::string name = standard ? "standard input" : path;
+  const Descriptor opened(standard ? -1 : os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!standard && !opened) throw system_error(name, "opening", errno);
+  std::string text;
+  std::string buffer(1 << 16, '\0');
+  while (true) {
+    const ssize_t count = os::read(standard ? STDIN_FILENO : opened.get(), buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) {
+      throw_if_interrupted();
+      continue;
+    }
+    if (count < 0) throw system_error(name, "reading", errno);
+    if (text.size() + static_cast<std::uint64_t>(count) > limit) {
+      throw InputError(name, fmt::format("has more than {} bytes", limit));
+    }
+    text.append(buffer, 0, static_cast<std::size_t>(count));
+  }
+}
+
+namespace {
+
+/// One step of a write loop: bytes written, 0 after a retryable interruption.
+std::size_t written(ssize_t count, int fd, const std::string& path) {
+  if (count > 0) return static_cast<std::size_t>(count);
+  if (count == 0) throw system_error(path, "writing", ENOSPC);
+  if (errno == EINTR) {
+    throw_if_interrupted();
+    return 0;
+  }
+  if (errno == EAGAIN) {  // a pipe that somebody made non-blocking
+    struct pollfd wait = {fd, POLLOUT, 0};
+    ::poll(&wait, 1, -1);
+    return 0;
+  }
+  throw system_error(path, "writing", errno);
+}
+
+}  // namespace
+
+void write_all(int fd, Bytes bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    bytes = bytes.subspan(written(os::write(fd, bytes.data(), bytes.size()), fd, path));
+  }
+}
+
+void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const std::size_t count = written(
+        os::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)), fd, path);
+    offset += count;
+    bytes = bytes.subspan(count);
+  }
+}
+
+Descriptor open_folder(const std::string& path) {
+  Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) throw system_error(path, "opening folder", errno);
+  return fd;
+}
+
+std::string folder_of(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return slash == 0 ? "/" : std::string(path.substr(0, slash));
+}
+
+std::string base_name(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string join(std::string_view folder, std::string_view name) {
+  if (folder.empty() || folder == ".") return std::string(name);
+  return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", name);
+}
+
+bool is_folder(const std::string& path) {
+  struct stat info = {};
+  return os::stat_at(AT_FDCWD, path.c_str(), info, 0) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool exists(const std::string& path) {
+  struct stat info = {};
+  return os::stat_at(AT_FDCWD, path.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+}  // namespace masque

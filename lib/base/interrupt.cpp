@@ -1,0 +1,34 @@
+#include "base/interrupt.hpp"
+
+#include <atomic>
+#include <csignal>
+
+#include "base/error.hpp"
+
+namespace masque {
+
+namespace {
+
+std::atomic<int> g_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void note(int signal) { g_signal.store(signal); }
+
+}  // namespace
+
+void catch_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action = {};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = note;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);  // no SA_RESTART: a blocked read returns
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void throw_if_interrupted() {
+  if (const int signal = g_signal.load(std::memory_order_relaxed)) throw Interrupted(signal);
+}
+
+}  // namespace masque

@@ -1,0 +1,99 @@
+#include "base/os.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+namespace masque::os {
+
+namespace {
+
+std::atomic<FaultInjector*> g_injector{nullptr};
+
+/// True if the call must fail; errno is then set. A short transfer reduces `size` instead.
+bool fails(Call call, const char* path, std::size_t* size = nullptr) {
+  FaultInjector* injector = g_injector.load(std::memory_order_relaxed);
+  if (injector == nullptr) return false;
+  const auto fault = injector->before(call, path == nullptr ? "" : path, size ? *size : 0);
+  if (!fault) return false;
+  if (fault->error == 0) {
+    if (size != nullptr) *size = std::min(*size, fault->count);
+    return false;
+  }
+  errno = fault->error;
+  return true;
+}
+
+}  // namespace
+
+FaultInjector* set_fault_injector(FaultInjector* injector) { return g_injector.exchange(injector); }
+
+int open_at(int folder, const char* path, int flags, mode_t mode) {
+  return fails(Call::kOpen, path) ? -1 : ::openat(folder, path, flags, mode);
+}
+
+int stat_fd(int fd, struct stat& result) {
+  return fails(Call::kStat, nullptr) ? -1 : ::fstat(fd, &result);
+}
+
+int stat_at(int folder, const char* path, struct stat& result, int flags) {
+  return fails(Call::kStat, path) ? -1 : ::fstatat(folder, path, &result, flags);
+}
+
+ssize_t pread(int fd, void* data, std::size_t size, off_t offset) {
+  return fails(Call::kPread, nullptr, &size) ? -1 : ::pread(fd, data, size, offset);
+}
+
+ssize_t read(int fd, void* data, std::size_t size) {
+  return fails(Call::kRead, nullptr, &size) ? -1 : ::read(fd, data, size);
+}
+
+ssize_t write(int fd, const void* data, std::size_t size) {
+  return fails(Call::kWrite, nullptr, &size) ? -1 : ::write(fd, data, size);
+}
+
+ssize_t pwrite(int fd, const void* data, std::size_t size, off_t offset) {
+  return fails(Call::kPwrite, nullptr, &size) ? -1 : ::pwrite(fd, data, size, offset);
+}
+
+ssize_t copy_range(int from, off_t from_offset, int to, off_t to_offset, std::size_t size) {
+  if (fails(Call::kCopyRange, nullptr, &size)) return -1;
+  return ::copy_file_range(from, &from_offset, to, &to_offset, size, 0);
+}
+
+int allocate(int fd, off_t size) {
+  return fails(Call::kAllocate, nullptr) ? -1 : ::fallocate(fd, 0, 0, size);
+}
+
+int truncate(int fd, off_t size) {
+  return fails(Call::kTruncate, nullptr) ? -1 : ::ftruncate(fd, size);
+}
+
+int sync(int fd) { return fails(Call::kSync, nullptr) ? -1 : ::fsync(fd); }
+
+int rename_at(int folder, const char* from, const char* to, unsigned flags) {
+  return fails(Call::kRename, from) ? -1 : ::renameat2(folder, from, folder, to, flags);
+}
+
+int unlink_at(int folder, const char* path) {
+  return fails(Call::kUnlink, path) ? -1 : ::unlinkat(folder, path, 0);
+}
+
+int rmdir_at(int folder, const char* path) {
+  return fails(Call::kRmdir, path) ? -1 : ::unlinkat(folder, path, AT_REMOVEDIR);
+}
+
+int mkdir_at(int folder, const char* path, mode_t mode) {
+  return fails(Call::kMkdir, path) ? -1 : ::mkdirat(folder, path, mode);
+}
+
+int lock_exclusive(int fd) { return fails(Call::kLock, nullptr) ? -1 : ::flock(fd, LOCK_EX | LOCK_NB); }
+
+int chmod_fd(int fd, mode_t mode) { return fails(Call::kChmod, nullptr) ? -1 : ::fchmod(fd, mode); }
+
+}  // namespace masque::os

@@ -1,0 +1,54 @@
+// The system calls that reading and writing use, one thin function each, so that a test can make
+// any of them fail. Same arguments, results and errno as the calls themselves.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace masque::os {
+
+enum class Call {
+  kOpen, kStat, kPread, kRead, kWrite, kPwrite, kCopyRange, kAllocate, kTruncate, kSync,
+  kRename, kUnlink, kMkdir, kRmdir, kLock, kChmod,
+};
+
+/// What an injected call does instead of the real one.
+struct Fault {
+  int error = 0;               ///< fails with this errno, unless `count` is set
+  std::size_t count = 0;       ///< a short transfer: at most this many bytes move
+};
+
+/// Decides, before each call, whether it fails. Called from several threads.
+class FaultInjector {
+ public:
+  virtual ~FaultInjector() = default;
+  /// `path` is empty where the call has none; `size` is the bytes asked for, 0 if none.
+  virtual std::optional<Fault> before(Call call, std::string_view path, std::size_t size) = 0;
+};
+
+/// Installs an injector (nullptr: none) and returns the one before. For tests; not thread-safe.
+FaultInjector* set_fault_injector(FaultInjector* injector);
+
+int open_at(int folder, const char* path, int flags, mode_t mode = 0);
+int stat_fd(int fd, struct stat& result);
+int stat_at(int folder, const char* path, struct stat& result, int flags);
+ssize_t pread(int fd, void* data, std::size_t size, off_t offset);
+ssize_t read(int fd, void* data, std::size_t size);
+ssize_t write(int fd, const void* data, std::size_t size);
+ssize_t pwrite(int fd, const void* data, std::size_t size, off_t offset);
+ssize_t copy_range(int from, off_t from_offset, int to, off_t to_offset, std::size_t size);
+int allocate(int fd, off_t size);
+int truncate(int fd, off_t size);
+int sync(int fd);
+int rename_at(int folder, const char* from, const char* to, unsigned flags = 0);
+int unlink_at(int folder, const char* path);
+int rmdir_at(int folder, const char* path);
+int mkdir_at(int folder, const char* path, mode_t mode);
+int lock_exclusive(int fd);
+int chmod_fd(int fd, mode_t mode);
+
+}  // namespace masque::os

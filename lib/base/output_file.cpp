@@ -1,0 +1,157 @@
+#include "base/output_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/hash.hpp"
+#include "base/os.hpp"
+
+namespace masque {
+
+namespace {
+
+bool is_hash_name(const std::string& name) {
+  return (name.size() == 40 || name.size() == 64) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isxdigit(c); });
+}
+
+std::string link_target(const std::string& path) {
+  std::string target(4096, '\0');
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return target;
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool unchanged(const struct stat& a, const struct stat& b) {
+  return same_file(a, b) && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+/// The state of `name` now; nothing if it does not exist.
+std::optional<struct stat> state_of(int folder, const std::string& name, const std::string& path) {
+  struct stat info = {};
+  if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) return info;
+  if (errno == ENOENT) return std::nullopt;
+  throw system_error(path, "looking at the output", errno);
+}
+
+}  // namespace
+
+std::string staging_name(const std::string& name) {
+  const std::string plain = fmt::format(".{}.masque-tmp", name);
+  if (plain.size() <= 255) return plain;
+  const auto hasher = make_xxh3();
+  hasher->add(as_bytes(name));
+  return fmt::format(".{}.masque-tmp", hasher->digest());
+}
+
+mode_t new_file_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+void refuse_unsafe_target(const std::string& path) {
+  const auto info = state_of(AT_FDCWD, path, path);
+  if (!info) return;
+  if (S_ISLNK(info->st_mode)) {
+    const std::string target = link_target(path);
+    const bool cache = is_hash_name(base_name(target));
+    throw InputError(path, fmt::format("is a symbolic link to '{}'{}, expected a plain file or a "
+                                       "new name for the output",
+                                       escape(target),
+                                       cache ? " in a hash-named cache" : ""));
+  }
+  if (!S_ISREG(info->st_mode)) {
+    throw InputError(path, "is not a regular file, expected a file or a new name for the output");
+  }
+  if (is_hash_name(base_name(path)) && base_name(folder_of(path)) == "blobs") {
+    throw InputError(path, "is an entry of a hash-named cache, expected another output");
+  }
+}
+
+Descriptor open_staging(int folder, const std::string& name, bool as_folder,
+                        const std::string& path) {
+  const int flags = as_folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (as_folder && os::mkdir_at(folder, name.c_str(), 0700) != 0 && errno != EEXIST) {
+      throw system_error(path, "writing", errno);
+    }
+    Descriptor fd(os::open_at(folder, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) {
+      const int error = errno;
+      if (as_folder) os::rmdir_at(folder, name.c_str());
+      throw system_error(path, "writing", error);
+    }
+    if (os::lock_exclusive(fd.get()) != 0) {
+      if (errno == EWOULDBLOCK) throw InputError(path, "is being written by another process");
+      // A file system without locks: go on unprotected, as every other program does there.
+      if (errno != ENOLCK && errno != EOPNOTSUPP) {
+        const int error = errno;
+        as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
+        throw system_error(path, "locking", error);
+      }
+    }
+    // Its last user may have renamed or removed it between our opening and locking.
+    struct stat mine = {};
+    struct stat named = {};
+    if (os::stat_fd(fd.get(), mine) != 0) {
+      const int error = errno;
+      as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
+      throw system_error(path, "writing", error);
+    }
+    if (os::stat_at(folder, name.c_str(), named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        same_file(mine, named)) {
+      return fd;
+    }
+  }
+  throw InputError(path, "is being written by other processes");
+}
+
+OutputFile::OutputFile(const std::string& path)
+    : path_(path), name_(base_name(path)), temporary_(staging_name(name_)) {
+  if (name_.empty() || path.back() == '/') throw InputError(path, "is a folder, expected a file");
+  refuse_unsafe_target(path);
+  folder_ = open_folder(folder_of(path));
+  before_ = state_of(folder_.get(), name_, path_);
+  fd_ = open_staging(folder_.get(), temporary_, false, path_);
+  if (os::truncate(fd_.get(), 0) != 0) {
+    const int error = errno;
+    os::unlink_at(folder_.get(), temporary_.c_str());
+    throw system_error(path_, "writing", error);
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (!committed_) os::unlink_at(folder_.get(), temporary_.c_str());
+}
+
+void OutputFile::commit() {
+  const mode_t mode = before_ ? before_->st_mode & 07777U : new_file_mode();
+  if (os::chmod_fd(fd_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
+  // After a failed sync the kernel may have dropped the pages: never tried again.
+  if (os::sync(fd_.get()) != 0) throw system_error(path_, "writing to disk", errno);
+  const auto now = state_of(folder_.get(), name_, path_);
+  if (now.has_value() != before_.has_value() || (now && !unchanged(*now, *before_))) {
+    throw InputError(path_, "was changed by another process meanwhile; left as it is");
+  }
+  if (os::rename_at(folder_.get(), temporary_.c_str(), name_.c_str()) != 0) {
+    throw system_error(path_, "renaming into place", errno);
+  }
+  committed_ = true;
+  if (os::sync(folder_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
+}
+
+}  // namespace masque

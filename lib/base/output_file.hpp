@@ -1,0 +1,59 @@
+// Replacing a file so that it is always old or new: a temporary in the same folder, synced, then
+// renamed.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+
+#include "base/file.hpp"
+
+namespace masque {
+
+/// Name of the temporary for `name`: ".NAME.masque-tmp", or a hash of it where that is too long. It
+/// is the same in every run, so a leftover of a killed one is found, reused and so removed.
+std::string staging_name(const std::string& name);
+
+/// Throws InputError if `path` must not be replaced: a symbolic link, not a regular file, or an
+/// entry of a Hugging Face cache (a hash-named file in a folder "blobs").
+void refuse_unsafe_target(const std::string& path);
+
+/// A file being written. Unless commit() returns, the target is untouched and the temporary goes
+/// away with this object.
+class OutputFile {
+ public:
+  /// Opens the temporary for `path`, locked against other writers of the same target.
+  /// Throws InputError: unsafe target, folder not writable, another process is writing it.
+  explicit OutputFile(const std::string& path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  int descriptor() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+
+  /// Makes the new content durable and gives it the target's name, with the mode of the file it
+  /// replaces (new files: as the umask says). Throws InputError; also when the target was changed
+  /// by somebody else since this object was made.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string name_;
+  std::string temporary_;
+  Descriptor folder_;
+  Descriptor fd_;
+  std::optional<struct stat> before_;
+  bool committed_ = false;
+};
+
+/// Opens (creating it if needed) and locks `name` in `folder` as a staging file or folder that no
+/// other process uses. `path` is what messages call the target.
+Descriptor open_staging(int folder, const std::string& name, bool as_folder,
+                        const std::string& path);
+
+/// Permission bits of a new file under the process's umask.
+mode_t new_file_mode();
+
+}  // namespace masque

@@ -1,0 +1,181 @@
+#include "base/output_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/os.hpp"
+#include "base/output_file.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+/// Names in a folder without "." and "..", sorted; nothing if it cannot be read.
+std::vector<std::string> entries_of(int folder) {
+  std::vector<std::string> names;
+  const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return names;
+  const DirectoryStream stream(::fdopendir(fd), ::closedir);
+  if (!stream) {
+    ::close(fd);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_contents(int folder, int depth) noexcept {
+  for (const std::string& name : entries_of(folder)) {
+    struct stat info = {};
+    if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISDIR(info.st_mode)) {
+      os::unlink_at(folder, name.c_str());
+      continue;
+    }
+    if (depth >= kMaxDepth) continue;
+    const Descriptor child(
+        os::open_at(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (child) remove_contents(child.get(), depth + 1);
+    os::rmdir_at(folder, name.c_str());
+  }
+}
+
+void list_into(int folder, const std::string& path, const std::string& prefix, int depth,
+               std::vector<std::string>& out) {
+  if (depth >= kMaxDepth) throw InputError(path, "has folders nested too deeply");
+  for (const std::string& name : entries_of(folder)) {
+    if (name.ends_with(".masque-tmp")) continue;
+    const std::string relative = prefix.empty() ? name : join(prefix, name);
+    struct stat info = {};
+    if (os::stat_at(folder, name.c_str(), info, 0) != 0) {
+      throw system_error(join(path, relative), "reading", errno);
+    }
+    if (S_ISREG(info.st_mode)) {
+      out.push_back(relative);
+    } else if (S_ISDIR(info.st_mode)) {
+      // Without following: a link to a folder may lead in a circle.
+      const Descriptor child(
+          os::open_at(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (child) list_into(child.get(), path, relative, depth + 1, out);
+    }
+  }
+}
+
+bool holds_checkpoint(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "config.json" || name.ends_with(".safetensors");
+  });
+}
+
+}  // namespace
+
+void remove_tree(int folder, const std::string& name) noexcept {
+  {
+    const Descriptor child(
+        os::open_at(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (child) remove_contents(child.get(), 0);
+  }
+  os::rmdir_at(folder, name.c_str());
+}
+
+std::vector<std::string> list_files(const std::string& path) {
+  std::vector<std::string> out;
+  list_into(open_folder(path).get(), path, "", 0, out);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+OutputFolder::OutputFolder(const std::string& path, Existing existing)
+    : path_(path), name_(base_name(path)), temporary_(staging_name(name_)) {
+  if (name_.empty() || name_ == "/" || name_ == "." || name_ == "..") {
+    throw InputError(path, "is not a name for a new folder");
+  }
+  parent_ = open_folder(folder_of(path));
+  struct stat info = {};
+  if (os::stat_at(parent_.get(), name_.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISDIR(info.st_mode)) throw InputError(path, "exists, expected a new folder");
+    const auto names = entries_of(open_folder(path).get());
+    replaces_ = !names.empty();
+    if (replaces_ && existing == Existing::kRefuse) {
+      throw InputError(path, "exists and is not empty, expected a new folder (--force replaces it)");
+    }
+    if (replaces_ && !holds_checkpoint(names)) {
+      throw InputError(path, "holds no checkpoint, so it is not replaced");
+    }
+  } else if (errno != ENOENT) {
+    throw system_error(path, "looking at the output", errno);
+  }
+  staging_ = open_staging(parent_.get(), temporary_, true, path_);
+  remove_contents(staging_.get(), 0);  // what a killed run left
+}
+
+OutputFolder::~OutputFolder() {
+  if (!committed_) remove_tree(parent_.get(), temporary_);
+}
+
+std::string OutputFolder::staging_path() const { return join(folder_of(path_), temporary_); }
+
+Descriptor OutputFolder::create(const std::string& relative, unsigned mode) {
+  for (std::size_t slash = relative.find('/'); slash != std::string::npos;
+       slash = relative.find('/', slash + 1)) {
+    const std::string folder = relative.substr(0, slash);
+    if (std::find(folders_.begin(), folders_.end(), folder) != folders_.end()) continue;
+    if (os::mkdir_at(staging_.get(), folder.c_str(), 0777) != 0) {
+      throw system_error(join(path_, folder), "writing", errno);
+    }
+    folders_.push_back(folder);
+  }
+  Descriptor fd(os::open_at(staging_.get(), relative.c_str(),
+                            O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode | 0600U));
+  if (!fd) throw system_error(join(path_, relative), "writing", errno);
+  files_.push_back(relative);
+  return fd;
+}
+
+void OutputFolder::sync_all() {
+  const auto sync_entry = [&](const std::string& name) {
+    const Descriptor fd(os::open_at(staging_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd || os::sync(fd.get()) != 0) {
+      throw system_error(join(path_, name), "writing to disk", errno);
+    }
+  };
+  for (const std::string& name : files_) sync_entry(name);
+  for (const std::string& name : folders_) sync_entry(name);
+  if (os::sync(staging_.get()) != 0) throw system_error(path_, "writing to disk", errno);
+}
+
+void OutputFolder::commit() {
+  const mode_t mode = (new_file_mode() & 0777U) | ((new_file_mode() & 0444U) >> 2U);
+  if (os::chmod_fd(staging_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
+  sync_all();
+  if (os::rename_at(parent_.get(), temporary_.c_str(), name_.c_str(),
+                    replaces_ ? RENAME_EXCHANGE : 0U) != 0) {
+    const int error = errno;
+    if (!replaces_ && (error == ENOTEMPTY || error == EEXIST)) {
+      throw InputError(path_, "was filled by another process meanwhile; left as it is");
+    }
+    throw system_error(path_, "renaming into place", error);
+  }
+  committed_ = true;
+  if (replaces_) remove_tree(parent_.get(), temporary_);
+  if (os::sync(parent_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
+}
+
+}  // namespace masque

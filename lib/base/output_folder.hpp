@@ -1,0 +1,62 @@
+// Writing a whole folder so that it is there complete or not at all: staged beside the target,
+// synced, then renamed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+
+namespace masque {
+
+/// What happens when the output folder exists and holds something.
+enum class Existing {
+  kRefuse,   ///< InputError
+  kReplace,  ///< exchanged for the new one in one step, the old one then removed
+};
+
+/// A folder being written. Unless commit() returns, the target is untouched and the staging folder
+/// goes away with this object.
+class OutputFolder {
+ public:
+  /// Makes the staging folder for `path`, locked against other writers of the same target.
+  /// With kReplace only a folder that holds a checkpoint (config.json or *.safetensors) is
+  /// replaced; any other is refused, because replacing removes what it holds.
+  OutputFolder(const std::string& path, Existing existing);
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+  ~OutputFolder();
+
+  const std::string& path() const { return path_; }
+  /// Where the files are until commit().
+  std::string staging_path() const;
+
+  /// A new file `relative` ("sub/name"; sub-folders are made) with this mode, open for reading and
+  /// writing. The caller writes; commit() syncs.
+  Descriptor create(const std::string& relative, unsigned mode);
+
+  /// Makes everything durable and gives the folder its name. Throws InputError.
+  void commit();
+
+ private:
+  void sync_all();
+
+  std::string path_;
+  std::string name_;
+  std::string temporary_;
+  Descriptor parent_;
+  Descriptor staging_;
+  std::vector<std::string> files_;
+  std::vector<std::string> folders_;
+  bool replaces_ = false;
+  bool committed_ = false;
+};
+
+/// Removes `name` in `folder` with everything below it. Best effort; never throws.
+void remove_tree(int folder, const std::string& name) noexcept;
+
+/// The regular files below `path` as relative paths, sorted; links to files are followed, links to
+/// folders are not, leftovers of interrupted runs are left out. Throws InputError.
+std::vector<std::string> list_files(const std::string& path);
+
+}  // namespace masque

@@ -1,0 +1,21 @@
+// Independent pieces of work over a few threads.
+#pragma once
+
+#include <functional>
+
+#include "base/types.hpp"
+
+namespace masque {
+
+/// Number of threads that `-j 0` or no `-j` means: the processors this process may use.
+int default_threads();
+
+/// Calls work(0) … work(count − 1), each once, on up to `threads` threads (the caller's included),
+/// in increasing order of start. `threads` ≤ 0 means default_threads(). The first exception stops
+/// further pieces and is rethrown here; a noted signal does the same.
+///
+/// Results must not depend on which thread runs a piece: sums go into one slot per piece and are
+/// added in order afterwards.
+void parallel_for(Index count, int threads, const std::function<void(Index)>& work);
+
+}  // namespace masque

@@ -1,0 +1,95 @@
+#include "base/random.hpp"
+
+#include <xxhash.h>
+
+#include <bit>
+#include <cmath>
+
+namespace masque {
+
+PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t item)
+    : key_(XXH3_64bits_withSeed(purpose.data(), purpose.size(), seed)), item_(item) {}
+
+PhiloxBlock RandomStream::block(std::uint64_t i) const {
+  return philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
+                 static_cast<std::uint32_t>(item_), static_cast<std::uint32_t>(item_ >> 32)},
+                key_);
+}
+
+namespace {
+
+constexpr double kLn2 = 0.69314718055994530942;
+constexpr double kPi = 3.14159265358979323846;
+
+/// Natural logarithm of x in (0, 1], error below 1e-15: x = m·2^e with m in [√½, √2), then the
+/// series of 2·artanh((m − 1)/(m + 1)).
+double log_of(double x) {
+  auto bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1022;
+  double m = std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFFULL) | 0x3FE0000000000000ULL);
+  if (m < 0.70710678118654752440) {
+    m *= 2;
+    --exponent;
+  }
+  const double s = (m - 1) / (m + 1);
+  const double z = s * s;
+  double sum = 0;
+  for (int k = 21; k >= 1; k -= 2) sum = sum * z + 1.0 / k;
+  return 2 * s * sum + exponent * kLn2;
+}
+
+/// sin and cos of 2π·turn for turn in [0, 1), by Taylor series on an eighth of the circle.
+void sin_cos_turn(double turn, double& sine, double& cosine) {
+  const double eighths = turn * 4 + 0.5;
+  const int quarter = static_cast<int>(eighths) & 3;
+  const double x = (turn * 4 - std::floor(eighths)) * (kPi / 2);  // in [−π/4, π/4)
+  const double z = x * x;
+  double s = 0;
+  double c = 0;
+  for (int k = 8; k >= 1; --k) {
+    s = -(1 + s) * z / ((2.0 * k) * (2.0 * k + 1));
+    c = -(1 + c) * z / ((2.0 * k - 1) * (2.0 * k));
+  }
+  s = x * (1 + s);
+  c = 1 + c;
+  sine = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
+  cosine = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
+}
+
+}  // namespace
+
+void RandomStream::normal(std::uint64_t first, std::size_t n, double* out) const {
+  // Block i holds the values 4i … 4i+3, as two Box–Muller pairs.
+  std::size_t done = 0;
+  while (done < n) {
+    const std::uint64_t index = first + done;
+    const PhiloxBlock words = block(index / 4);
+    std::array<double, 4> values{};
+    for (std::size_t pair = 0; pair < 2; ++pair) {
+      const double u = (words[2 * pair] + 1.0) * 0x1p-32;  // (0, 1]
+      const double radius = std::sqrt(-2 * log_of(u));
+      double sine = 0;
+      double cosine = 0;
+      sin_cos_turn(words[2 * pair + 1] * 0x1p-32, sine, cosine);
+      values[2 * pair] = radius * cosine;
+      values[2 * pair + 1] = radius * sine;
+    }
+    for (std::size_t j = index % 4; j < 4 && done < n; ++j) out[done++] = values[j];
+  }
+}
+
+}  // namespace masque

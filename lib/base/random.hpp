@@ -1,0 +1,38 @@
+// Counter-based random numbers: the value at a place is a function of its key and the place alone,
+// so that any thread count, shard or batch draws the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace masque {
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+/// Philox 4×32 with 10 rounds: four words for a 128-bit counter and a 64-bit key.
+/// Salmon et al. 2011, doi:10.1145/2063384.2063405.
+PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key);
+
+/// A stream of numbers named by (seed, purpose, item). Copyable; random access by index.
+class RandomStream {
+ public:
+  /// purpose  what the numbers are for, e.g. a tensor's name; streams with other purposes are
+  ///          independent.
+  RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t item = 0);
+
+  /// The i-th block of four words.
+  PhiloxBlock block(std::uint64_t i) const;
+
+  /// Fills out[0 … n) with the standard normal values number `first` … `first + n − 1`.
+  ///
+  /// Box–Muller on 32-bit uniforms with our own logarithm and sine, which use only + − × ÷ and √:
+  /// the same bits on every machine. |value| ≤ 6.7. Thread-safe.
+  void normal(std::uint64_t first, std::size_t n, double* out) const;
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t item_;
+};
+
+}  // namespace masque

@@ -1,0 +1,127 @@
+// Declaring a command line once; parsing, help and suggestions follow from it.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_code.hpp"
+
+namespace masque::cli {
+
+class Session;
+
+/// Whether a command can do without an option.
+enum class Need { kOptional, kRequired };
+
+/// Allowed values of a number, both ends included.
+struct Range {
+  double low;
+  double high;
+};
+
+/// A tool or one of its sub-commands. Targets must outlive parsing; the usual way is an options
+/// struct in a shared_ptr that the action holds.
+class Command {
+ public:
+  explicit Command(std::string name, std::string summary);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  ~Command();
+
+  /// A sub-command. The reference stays valid as long as this object.
+  Command& subcommand(std::string name, std::string summary);
+
+  /// An example, shown first in --help: a command line and what it does.
+  Command& example(std::string command_line, std::string what);
+
+  /// A required positional argument; upper-case name.
+  Command& argument(std::string name, std::string& target, std::string help);
+  /// One or more positional arguments.
+  Command& arguments(std::string name, std::vector<std::string>& target, std::string help);
+
+  /// An option with a value. `names` is "--name" or "-n,--name"; `value` names what follows it.
+  /// The initial value of the target is the default and is shown.
+  Command& option(std::string names, std::string value, std::string& target, std::string help,
+                  Need need = Need::kOptional);
+  Command& option(std::string names, std::string value, std::optional<std::string>& target,
+                  std::string help);
+  Command& option(std::string names, std::string value, double& target, Range range,
+                  std::string help);
+  Command& option(std::string names, std::string value, std::optional<double>& target, Range range,
+                  std::string help);
+  Command& option(std::string names, std::string value, int& target, Range range,
+                  std::string help);
+  Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);
+  /// May be given several times.
+  Command& option(std::string names, std::string value, std::vector<std::string>& target,
+                  std::string help);
+
+  /// An option whose value is one of a few words.
+  template <class T>
+  Command& choice(const std::string& names, T& target,
+                  std::initializer_list<std::pair<const char*, T>> words, const std::string& help) {
+    std::vector<std::string> spellings;
+    std::vector<T> values;
+    std::string initial;
+    for (const auto& [word, value] : words) {
+      spellings.emplace_back(word);
+      values.push_back(value);
+      if (value == target) initial = word;
+    }
+    return choose(names, std::move(spellings), initial,
+                  [&target, values](std::size_t i) { target = values[i]; }, help);
+  }
+
+  /// An option without a value.
+  Command& flag(std::string names, bool& target, std::string help);
+
+  /// What the command does once parsed.
+  Command& action(std::function<ExitCode(Session&)> run);
+
+  /// Parses the arguments behind the program's name. Throws UsageError. Returns the command to run,
+  /// or nothing if help or the version was asked for; the text is then in `text`.
+  const Command* parse(const std::vector<std::string>& arguments, std::string& text);
+
+  /// Runs the action.
+  ExitCode run(Session& session) const { return action_(session); }
+
+  const std::string& name() const { return name_; }
+  /// "embed-fix mlm-correct".
+  std::string full_name() const;
+  /// The text of --help.
+  std::string help() const;
+
+ private:
+  struct Entry {
+    std::string names;  ///< "-o,--output", or the positional's name
+    std::string value;
+    std::string help;
+    std::string initial;
+    std::vector<std::string> words;
+    bool positional = false;
+    bool repeated = false;
+    bool required = false;
+    std::function<void(const std::string&)> set;
+  };
+
+  Command& add(Entry entry);
+  Command& choose(const std::string& names, std::vector<std::string> words, std::string initial,
+                  std::function<void(std::size_t)> set, const std::string& help);
+  std::vector<std::string_view> known_options() const;
+
+  std::string name_;
+  std::string summary_;
+  const Command* parent_ = nullptr;
+  std::vector<std::pair<std::string, std::string>> examples_;
+  std::vector<Entry> entries_;
+  std::vector<std::unique_ptr<Command>> subcommands_;
+  std::function<ExitCode(Session&)> action_;
+};
+
+}  // namespace masque::cli

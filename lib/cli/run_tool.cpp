@@ -1,0 +1,93 @@
+#include "cli/run_tool.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <new>
+#include <system_error>
+
+#include <CLI/Error.hpp>
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/interrupt.hpp"
+
+namespace masque::cli {
+
+namespace {
+
+void say(const std::string& tool, std::string_view text) {
+  const std::string line = fmt::format("{}: {}\n", tool, text);
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
+}
+
+/// Gives descriptors 0 to 2 something to point at, so that no file of ours becomes one of them.
+/// True if stdout was closed.
+bool open_missing_streams() {
+  bool stdout_closed = false;
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (fd == STDOUT_FILENO) stdout_closed = true;
+    const int opened = ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    if (opened >= 0 && opened != fd) ::close(opened);
+  }
+  return stdout_closed;
+}
+
+int code(ExitCode exit) { return static_cast<int>(exit); }
+
+}  // namespace
+
+int run_tool(const std::string& name, const std::string& summary, int argc, char** argv,
+             const std::function<void(Command&)>& declare) {
+  const bool stdout_closed = open_missing_streams();
+  catch_interrupts();
+  Session session(name, stdout_closed);
+  int result = code(ExitCode::kInternal);
+  std::string text;
+  try {
+    Command tool(name, summary);
+    declare(tool);
+    const Command* command =
+        tool.parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), text);
+    if (command == nullptr) {
+      session.print(text);
+      result = code(ExitCode::kDone);
+    } else {
+      result = code(command->run(session));
+    }
+    session.clear_progress();
+    session.flush();
+  } catch (const CLI::ParseError& error) {
+    say(name, escape(error.what()));
+    result = code(ExitCode::kUsage);
+  } catch (const UsageError& error) {
+    say(name, error.what());
+    result = code(ExitCode::kUsage);
+  } catch (const InputError& error) {
+    session.clear_progress();
+    say(name, error.what());
+    result = code(ExitCode::kInput);
+  } catch (const Interrupted& interrupted) {
+    session.clear_progress();
+    say(name, "interrupted; nothing was changed");
+    ::signal(interrupted.signal(), SIG_DFL);
+    ::raise(interrupted.signal());
+  } catch (const std::bad_alloc&) {
+    session.clear_progress();
+    say(name, "out of memory; fewer threads (-j) need less");
+    result = code(ExitCode::kInput);
+  } catch (const std::system_error& error) {
+    say(name, error.what());
+    result = code(ExitCode::kInput);
+  } catch (const std::exception& error) {
+    say(name, fmt::format("internal error, please report it: {}", error.what()));
+  }
+  return result;
+}
+
+}  // namespace masque::cli

@@ -1,0 +1,130 @@
+#include "cli/session.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace masque::cli {
+
+void add_quiet(Command& command, CommonOptions& options) {
+  command.flag("-q,--quiet", options.quiet, "no notes on stderr");
+}
+
+void add_verbose(Command& command, CommonOptions& options) {
+  command.flag("-v,--verbose", options.verbose, "more notes on stderr");
+}
+
+void add_json(Command& command, CommonOptions& options) {
+  command.flag("--json", options.json, "JSON instead of text");
+}
+
+void add_table(Command& command, CommonOptions& options) {
+  command.flag("--json", options.json, "one JSON object a line instead of TSV");
+  command.flag("--no-header", options.no_header, "TSV without its first line");
+}
+
+void add_threads(Command& command, CommonOptions& options) {
+  command.option("-j,--threads", "N", options.threads, Range{1, 1024},
+                 "threads; the result does not depend on it [all processors]");
+}
+
+void add_seed(Command& command, CommonOptions& options) {
+  command.option("--seed", "N", options.seed, "seed of the random numbers");
+}
+
+void add_color(Command& command, CommonOptions& options) {
+  command.choice("--color", options.color,
+                 {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
+                 "colours; auto: on a terminal, unless NO_COLOR is set");
+}
+
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool dumb_terminal() {
+  const char* value = std::getenv("TERM");
+  return value != nullptr && std::string_view(value) == "dumb";
+}
+
+}  // namespace
+
+Session::Session(std::string tool, bool stdout_closed)
+    : tool_(std::move(tool)),
+      stdout_closed_(stdout_closed),
+      stdout_is_terminal_(!stdout_closed && ::isatty(STDOUT_FILENO) == 1),
+      stderr_is_terminal_(::isatty(STDERR_FILENO) == 1 && !dumb_terminal()) {}
+
+void Session::configure(const CommonOptions& options) {
+  quiet_ = options.quiet;
+  verbose_ = options.verbose;
+  color_ = options.color == Color::kAlways ||
+           (options.color == Color::kAuto && stdout_is_terminal_ && !is_set("NO_COLOR") &&
+            !dumb_terminal());
+}
+
+void Session::print(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= 1 << 16) flush();
+}
+
+void Session::flush() {
+  if (buffer_.empty()) return;
+  if (stdout_closed_) throw InputError("standard output", "is closed, expected somewhere to write");
+  const std::string data = std::exchange(buffer_, {});
+  write_all(STDOUT_FILENO, as_bytes(data), "standard output");
+}
+
+std::string Session::toned(Tone tone, std::string_view text) const {
+  if (!color_ || tone == Tone::kPlain) return std::string(text);
+  const char* code = tone == Tone::kGood ? "32" : tone == Tone::kBad ? "31" : "2";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+void Session::note(std::string_view text) {
+  if (quiet_) return;
+  clear_progress();
+  const std::string line = fmt::format("{}: {}\n", tool_, text);
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
+}
+
+void Session::detail(std::string_view text) {
+  if (verbose_) note(text);
+}
+
+std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string what) {
+  if (!stderr_is_terminal_ || quiet_) return {};
+  using Clock = std::chrono::steady_clock;
+  progress_shown_ = true;
+  const auto next = std::make_shared<std::atomic<Clock::rep>>(
+      (Clock::now() + std::chrono::milliseconds(300)).time_since_epoch().count());
+  return [what = std::move(what), next](std::uint64_t done, std::uint64_t total) {
+    const auto now = Clock::now();
+    auto due = next->load();
+    if (total == 0 || now.time_since_epoch().count() < due) return;
+    const auto later = (now + std::chrono::milliseconds(100)).time_since_epoch().count();
+    if (!next->compare_exchange_strong(due, later)) return;  // another thread draws
+    const std::string line = fmt::format("\r\x1b[K{} {} %", what, done * 100 / total);
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  };
+}
+
+void Session::clear_progress() {
+  if (!progress_shown_) return;
+  progress_shown_ = false;
+  const std::string_view clear = "\r\x1b[K";
+  if (::write(STDERR_FILENO, clear.data(), clear.size()) < 0) return;
+}
+
+}  // namespace masque::cli

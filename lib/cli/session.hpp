@@ -1,0 +1,79 @@
+// What a running command talks through: data to stdout, words to stderr, progress on a terminal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/command.hpp"
+
+namespace masque::cli {
+
+enum class Color { kAuto, kAlways, kNever };
+
+/// Meanings that a terminal may show in colour.
+enum class Tone { kPlain, kGood, kBad, kDim };
+
+/// Options that many commands share; add_… attaches the ones that act.
+struct CommonOptions {
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  bool no_header = false;
+  int threads = 0;
+  std::uint64_t seed = 0;
+  Color color = Color::kAuto;
+};
+
+void add_quiet(Command& command, CommonOptions& options);
+void add_verbose(Command& command, CommonOptions& options);
+void add_json(Command& command, CommonOptions& options);
+/// --json and --no-header, for commands that print a table.
+void add_table(Command& command, CommonOptions& options);
+void add_threads(Command& command, CommonOptions& options);
+void add_seed(Command& command, CommonOptions& options);
+void add_color(Command& command, CommonOptions& options);
+
+/// The streams of a run. Made by run_tool.
+class Session {
+ public:
+  Session(std::string tool, bool stdout_closed);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Applies -q, -v and --color.
+  void configure(const CommonOptions& options);
+
+  /// Data for stdout; buffered. Throws InputError if stdout is closed or cannot be written.
+  void print(std::string_view text);
+  /// `text` with the colour of a tone, if stdout shows colours.
+  std::string toned(Tone tone, std::string_view text) const;
+  bool stdout_is_terminal() const { return stdout_is_terminal_; }
+
+  /// A word on stderr, unless -q.
+  void note(std::string_view text);
+  /// A word on stderr with -v.
+  void detail(std::string_view text);
+
+  /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
+  /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
+  std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
+  void clear_progress();
+
+  /// Writes what is buffered and checks that it arrived.
+  void flush();
+
+ private:
+  std::string tool_;
+  std::string buffer_;
+  bool stdout_closed_;
+  bool stdout_is_terminal_;
+  bool stderr_is_terminal_;
+  bool color_ = false;
+  bool quiet_ = false;
+  bool verbose_ = false;
+  bool progress_shown_ = false;
+};
+
+}  // namespace masque::cli

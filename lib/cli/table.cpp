@@ -1,0 +1,125 @@
+#include "cli/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+
+namespace masque::cli {
+
+namespace {
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return width;
+}
+
+}  // namespace
+
+Cell::Cell(std::string_view text) : text_(escape(text)), json_(quote_json(text)) {
+  // JSON must be UTF-8: text that is not is given in its escaped form.
+  for (std::string_view rest = text; !rest.empty();) {
+    char32_t c = 0;
+    const int length = decode_utf8(rest, c);
+    if (length == 0) {
+      json_ = quote_json(text_);
+      break;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(length));
+  }
+}
+Cell::Cell(const char* text) : Cell(std::string_view(text)) {}
+Cell::Cell(const std::string& text) : Cell(std::string_view(text)) {}
+Cell::Cell(double value)
+    : text_(fmt::format("{}", value)), json_(std::isfinite(value) ? text_ : "null") {}
+Cell::Cell(std::uint64_t value) : text_(fmt::format("{}", value)), json_(text_) {}
+Cell::Cell(std::int64_t value) : text_(fmt::format("{}", value)), json_(text_) {}
+Cell::Cell(int value) : text_(fmt::format("{}", value)), json_(text_) {}
+Cell::Cell(bool value) : text_(value ? "true" : "false"), json_(text_) {}
+
+Cell Cell::raw(std::string text, std::string json) {
+  Cell cell;
+  cell.text_ = std::move(text);
+  cell.json_ = std::move(json);
+  return cell;
+}
+
+Table::Table(Session& session, const CommonOptions& options, std::vector<std::string> columns)
+    : session_(session),
+      json_(options.json),
+      aligned_(session.stdout_is_terminal()),
+      columns_(std::move(columns)) {
+  if (json_ || options.no_header) return;
+  if (aligned_) {
+    held_.push_back(columns_);
+    tones_.push_back(Tone::kDim);
+  } else {
+    session_.print(fmt::format("{}\n", fmt::join(columns_, "\t")));
+  }
+}
+
+void Table::row(const std::vector<Cell>& cells, Tone tone) {
+  MASQUE_CHECK(cells.size() == columns_.size());
+  std::string line;
+  if (json_) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line += fmt::format("{}\"{}\":{}", i == 0 ? "{" : ",", columns_[i], cells[i].json());
+    }
+    session_.print(line + "}\n");
+    return;
+  }
+  if (aligned_) {
+    auto& held = held_.emplace_back();
+    for (const Cell& cell : cells) held.push_back(cell.text());
+    tones_.push_back(tone);
+    return;
+  }
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += '\t';
+    line += cells[i].text();
+  }
+  session_.print(session_.toned(tone, line) + "\n");
+}
+
+void Table::finish() {
+  std::vector<std::size_t> widths(columns_.size(), 0);
+  for (const auto& row : held_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  for (std::size_t r = 0; r < held_.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < held_[r].size(); ++i) {
+      line += held_[r][i];
+      if (i + 1 < held_[r].size()) line.append(widths[i] - display_width(held_[r][i]) + 2, ' ');
+    }
+    session_.print(session_.toned(tones_[r], line) + "\n");
+  }
+  held_.clear();
+  tones_.clear();
+}
+
+void Report::add(std::string name, Cell value) {
+  entries_.emplace_back(std::move(name), std::move(value));
+}
+
+void Report::print(Session& session, bool json) const {
+  std::string out;
+  for (const auto& [name, value] : entries_) {
+    if (json) {
+      out += fmt::format("{}\"{}\":{}", out.empty() ? "{" : ",", name, value.json());
+    } else {
+      out += fmt::format("{}\t{}\n", name, value.text());
+    }
+  }
+  session.print(json ? out + "}\n" : out);
+}
+
+}  // namespace masque::cli

@@ -1,0 +1,153 @@
+#include "store/checkpoint.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/output_folder.hpp"
+
+namespace masque {
+
+const TensorInfo* Checkpoint::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+const TensorInfo& Checkpoint::get(const std::string& name) const {
+  if (const TensorInfo* tensor = find(name)) return *tensor;
+  std::vector<std::string_view> names;
+  for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
+  const auto near = nearest(name, names);
+  throw InputError(path_, fmt::format("no tensor '{}'{}", escape(name),
+                                      near ? fmt::format("; did you mean '{}'?", escape(*near))
+                                           : std::string()));
+}
+
+void Checkpoint::read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const {
+  MASQUE_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
+  files_[tensor.file].file.read(tensor.begin + offset, out);
+}
+
+std::uint64_t Checkpoint::tensor_bytes() const {
+  std::uint64_t sum = 0;
+  for (const TensorInfo& tensor : tensors_) sum += tensor.bytes();
+  return sum;
+}
+
+std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) {
+  auto content = read_weights(file);
+  if (auto* violation = std::get_if<Violation>(&content)) return std::move(*violation);
+  for (TensorInfo tensor : std::get<FileContent>(content).tensors) {
+    tensor.file = files_.size();
+    const auto [at, added] = by_name_.emplace(tensor.name, tensors_.size());
+    if (!added) {
+      return Violation{"index-duplicate-tensor",
+                       fmt::format("also in '{}'", escape(files_[tensors_[at->second].file].name)),
+                       tensor.name, tensor.begin, file.path()};
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+  files_.push_back({std::move(name), std::move(file), std::get<FileContent>(std::move(content))});
+  for (const std::string& note : files_.back().content.notes) {
+    notes_.push_back(fmt::format("{}: {}", escape(files_.back().name), note));
+  }
+  for (const std::string& field : files_.back().content.unknown_fields) {
+    notes_.push_back(fmt::format("{}: '{}' is no field of the format",
+                                 escape(files_.back().name), escape(field)));
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> Checkpoint::open_index(const std::string& name) {
+  const std::string path = join(folder_, name);
+  auto parsed = parse_shard_index(InputFile::open(path).read_all(kMaxIndexBytes));
+  if (auto* violation = std::get_if<Violation>(&parsed)) {
+    violation->file = path;
+    return std::move(*violation);
+  }
+  index_ = std::get<ShardIndex>(std::move(parsed));
+  index_name_ = name;
+  is_folder_ = true;
+  const Descriptor folder = masque::open_folder(folder_);
+  for (const std::string& shard : index_->shards) {
+    auto broken = add_file(InputFile::open_in(folder.get(), shard, join(folder_, shard)), shard);
+    if (broken) return broken;
+  }
+  return match_index();
+}
+
+std::optional<Violation> Checkpoint::match_index() {
+  const std::string path = join(folder_, index_name_);
+  for (const auto& [tensor, shard] : index_->weight_map) {
+    const TensorInfo* found = find(tensor);
+    if (found == nullptr || files_[found->file].name != shard) {
+      const std::string where =
+          found == nullptr ? "in no shard" : fmt::format("in '{}'", escape(files_[found->file].name));
+      return Violation{"index-missing-tensor",
+                       fmt::format("expected in '{}', found {}", escape(shard), where), tensor, 0,
+                       path};
+    }
+  }
+  if (tensors_.size() > index_->weight_map.size()) {
+    notes_.push_back(fmt::format("{} tensors of the shards are not in the index",
+                                 tensors_.size() - index_->weight_map.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> Checkpoint::open_folder_weights() {
+  static const std::string kSingle = "model.safetensors";
+  static const std::string kIndex = "model.safetensors.index.json";
+  is_folder_ = true;
+  if (exists(join(folder_, kSingle))) {
+    if (exists(join(folder_, kIndex))) notes_.push_back(fmt::format("'{}' is not used", kIndex));
+    return add_file(InputFile::open(join(folder_, kSingle)), kSingle);
+  }
+  if (exists(join(folder_, kIndex))) return open_index(kIndex);
+  std::vector<std::string> candidates;
+  for (const std::string& name : list_files(folder_)) {
+    if (name.ends_with(".safetensors") && name.find('/') == std::string::npos) {
+      candidates.push_back(name);
+    }
+  }
+  if (candidates.size() == 1) {
+    return add_file(InputFile::open(join(folder_, candidates[0])), candidates[0]);
+  }
+  throw InputError(
+      path_, candidates.empty()
+                 ? std::string("holds no weights, expected model.safetensors or its index")
+                 : fmt::format("holds {} *.safetensors files and no index: name one",
+                               candidates.size()));
+}
+
+Checked<Checkpoint> open_checked(const std::string& path) {
+  Checkpoint checkpoint;
+  checkpoint.path_ = path;
+  std::optional<Violation> broken;
+  if (is_folder(path)) {
+    checkpoint.folder_ = path;
+    broken = checkpoint.open_folder_weights();
+  } else {
+    checkpoint.folder_ = folder_of(path);
+    InputFile file = InputFile::open(path);
+    std::string start(std::min<std::uint64_t>(file.size(), 1), '\0');
+    file.read(0, std::as_writable_bytes(std::span(start)));
+    // A safetensors file starts with a length: its first byte can be '{' only by accident, and
+    // then it is no JSON.
+    if ((start == "{" || start == "\n" || start == " ") && file.size() <= kMaxIndexBytes &&
+        looks_like_index(file.read_all(kMaxIndexBytes))) {
+      broken = checkpoint.open_index(base_name(path));
+    } else {
+      broken = checkpoint.add_file(std::move(file), base_name(path));
+    }
+  }
+  if (broken) return *std::move(broken);
+  return checkpoint;
+}
+
+Checkpoint open_checkpoint(const std::string& path) { return value_or_throw(open_checked(path)); }
+
+}  // namespace masque

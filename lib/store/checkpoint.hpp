@@ -1,0 +1,74 @@
+// A checkpoint as users name it: a file, a Hugging Face folder, or an index.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/file.hpp"
+#include "store/format.hpp"
+#include "store/shard_index.hpp"
+
+namespace masque {
+
+/// One file of weights of a checkpoint.
+struct WeightsFile {
+  std::string name;  ///< inside the checkpoint's folder
+  InputFile file;
+  FileContent content;
+};
+
+/// An opened checkpoint: every header read and validated, no weights read. Movable; reads are
+/// thread-safe. Memory: about 100 bytes a tensor.
+class Checkpoint {
+ public:
+  const std::string& path() const { return path_; }      ///< as given
+  const std::string& folder() const { return folder_; }  ///< where its files are
+  bool is_folder() const { return is_folder_; }          ///< a folder or an index was given
+  const std::vector<WeightsFile>& files() const { return files_; }
+  const std::optional<ShardIndex>& index() const { return index_; }
+  const std::string& index_name() const { return index_name_; }
+  /// Legal but odd things, each one line.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// All tensors, by file and place in it.
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  /// The tensor of this name; nullptr if there is none. Cost O(1).
+  const TensorInfo* find(const std::string& name) const;
+  /// The tensor of this name. Throws InputError naming the nearest one.
+  const TensorInfo& get(const std::string& name) const;
+
+  /// Reads out.size() bytes of a tensor from byte `offset` of it.
+  void read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const;
+
+  /// Sum of all tensors' bytes.
+  std::uint64_t tensor_bytes() const;
+
+ private:
+  friend Checked<Checkpoint> open_checked(const std::string& path);
+  std::optional<Violation> add_file(InputFile file, std::string name);
+  std::optional<Violation> open_index(const std::string& name);
+  std::optional<Violation> match_index();
+  std::optional<Violation> open_folder_weights();
+
+  std::string path_;
+  std::string folder_;
+  bool is_folder_ = false;
+  std::vector<WeightsFile> files_;
+  std::optional<ShardIndex> index_;
+  std::string index_name_;
+  std::vector<std::string> notes_;
+  std::vector<TensorInfo> tensors_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+};
+
+/// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
+/// `model.safetensors.index.json` (the order of transformers), then the only *.safetensors file.
+/// Throws InputError if something cannot be read; a broken rule is returned.
+Checked<Checkpoint> open_checked(const std::string& path);
+
+/// Opens a checkpoint; a broken rule is thrown as InputError too.
+Checkpoint open_checkpoint(const std::string& path);
+
+}  // namespace masque

@@ -1,0 +1,84 @@
+#include "store/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace masque {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+std::vector<const FileFormat*>& registry() {
+  static std::vector<const FileFormat*> formats;
+  return formats;
+}
+
+struct Signature {
+  std::string_view bytes;
+  std::string_view is;
+};
+
+/// Files that people pass by mistake, by their first bytes; the first match counts.
+constexpr std::array kOthers{
+    Signature{"version https://git-lfs.github.com/spec/v1"sv,
+              "a Git LFS pointer: the real file was not downloaded"sv},
+    Signature{"<!DOCTYPE"sv, "a web page, not a checkpoint"sv},
+    Signature{"<!doctype"sv, "a web page, not a checkpoint"sv},
+    Signature{"<html"sv, "a web page, not a checkpoint"sv},
+    Signature{"<?xml"sv, "an XML document, not a checkpoint"sv},
+    Signature{"{\"error\""sv, "the error message of a server, not a checkpoint"sv},
+    Signature{"\x1F\x8B"sv, "compressed by gzip: unpack it first"sv},
+    Signature{"\x28\xB5\x2F\xFD"sv, "compressed by zstd: unpack it first"sv},
+    Signature{"\xFD\x37\x7A\x58\x5A\x00"sv, "compressed by xz: unpack it first"sv},
+    Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
+    Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
+    Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
+    Signature{"\x93NUMPY"sv, "npy, which this version does not read as a checkpoint"sv},
+    Signature{"PK\x03\x04"sv, "a zip file (PyTorch or npz), which this version does not read"sv},
+    Signature{"\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19\x2E"sv,
+              "a legacy PyTorch file, which this version does not read"sv},
+    Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
+};
+
+}  // namespace
+
+FormatRegistration::FormatRegistration(const FileFormat& format) {
+  auto& formats = registry();
+  const auto by_name = [](const FileFormat* a, const FileFormat* b) { return a->name < b->name; };
+  formats.insert(std::upper_bound(formats.begin(), formats.end(), &format, by_name), &format);
+}
+
+std::span<const FileFormat* const> file_formats() { return registry(); }
+
+Checked<FileContent> read_weights(const InputFile& file) {
+  std::array<std::byte, 64> buffer{};
+  const Bytes first = Bytes(buffer).first(std::min<std::uint64_t>(buffer.size(), file.size()));
+  file.read(0, MutableBytes(buffer).first(first.size()));
+  const auto read_with = [&](const FileFormat& format) {
+    auto content = format.read(file);
+    if (auto* violation = std::get_if<Violation>(&content)) violation->file = file.path();
+    return content;
+  };
+  for (const FileFormat* format : file_formats()) {
+    if (format->recognise(first, file.size())) return read_with(*format);
+  }
+  for (const Signature& other : kOthers) {
+    if (first.size() >= other.bytes.size() &&
+        std::memcmp(first.data(), other.bytes.data(), other.bytes.size()) == 0) {
+      return Violation{"unsupported-format",
+                       fmt::format("{}, expected safetensors", other.is), "", 0, file.path()};
+    }
+  }
+  const auto safetensors = std::find_if(file_formats().begin(), file_formats().end(),
+                                        [](const auto* f) { return f->name == "safetensors"; });
+  return read_with(**safetensors);
+}
+
+}  // namespace masque

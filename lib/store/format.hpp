@@ -1,0 +1,48 @@
+// File formats as a registry: one file per format under store/format/ registers itself.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.hpp"
+#include "store/tensor_info.hpp"
+#include "store/violation.hpp"
+
+namespace masque {
+
+/// What a file of weights holds. Tensors are in data order.
+struct FileContent {
+  std::vector<TensorInfo> tensors;
+  Metadata metadata;
+  std::uint64_t data_begin = 0;
+  std::vector<std::string> unknown_fields;  ///< would be lost if the header were written again
+  std::vector<std::string> notes;           ///< legal but odd; worth a word
+};
+
+/// A readable format. The functions are thread-safe and never look at the file's name.
+struct FileFormat {
+  std::string_view name;  ///< stem: "safetensors"
+  /// True if a file that starts with these bytes (up to 32) and has this size is of the format.
+  bool (*recognise)(Bytes first, std::uint64_t size);
+  /// Reads and validates everything but the tensors' bytes. Throws InputError if the file cannot
+  /// be read.
+  Checked<FileContent> (*read)(const InputFile& file);
+};
+
+/// All registered formats, sorted by name.
+std::span<const FileFormat* const> file_formats();
+
+/// Adds a format at program start.
+struct FormatRegistration {
+  explicit FormatRegistration(const FileFormat& format);
+};
+
+/// Reads a file of weights of any registered format, recognised by its bytes. A file of another
+/// kind that we know (a pickle, a web page, a compressed file, a Git LFS pointer …) breaks the
+/// rule "unsupported-format", which says what it is; an unknown one is read as safetensors, so that
+/// a damaged one gets the rule that it breaks.
+Checked<FileContent> read_weights(const InputFile& file);
+
+}  // namespace masque

@@ -1,0 +1,107 @@
+#include "store/transfer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/os.hpp"
+#include "base/parallel.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kCopyChunk = 8 << 20;
+constexpr std::uint64_t kBufferBytes = 1 << 20;
+
+struct Job {
+  const Piece* piece;
+  std::uint64_t begin;
+  std::uint64_t size;
+};
+
+std::uint64_t chunk_of(const Source& source) {
+  if (const auto* computed = std::get_if<Computed>(&source)) return computed->chunk_bytes;
+  return kCopyChunk;
+}
+
+void copy_through_buffer(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,
+                         std::uint64_t size, const std::string& path) {
+  std::vector<std::byte> buffer(std::min(size, kBufferBytes));
+  while (size > 0) {
+    const MutableBytes part = MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
+    from.read(begin, part);
+    write_at(to, offset, part, path);
+    begin += part.size();
+    offset += part.size();
+    size -= part.size();
+  }
+}
+
+void run(const Job& job, std::vector<std::byte>& buffer) {
+  const Piece& piece = *job.piece;
+  const std::uint64_t offset = piece.offset + job.begin;
+  if (const auto* copy = std::get_if<CopyFrom>(&piece.source)) {
+    copy_bytes(*copy->file, copy->begin + job.begin, piece.descriptor, offset, job.size, piece.path);
+  } else if (const auto* literal = std::get_if<Literal>(&piece.source)) {
+    write_at(piece.descriptor, offset,
+             as_bytes(std::string_view(literal->text).substr(job.begin, job.size)), piece.path);
+  } else {
+    buffer.resize(std::max<std::size_t>(buffer.size(), job.size));
+    const MutableBytes out = MutableBytes(buffer).first(job.size);
+    std::get<Computed>(piece.source).fill(job.begin, out);
+    write_at(piece.descriptor, offset, out, piece.path);
+  }
+}
+
+}  // namespace
+
+void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,
+                std::uint64_t size, const std::string& path) {
+  MASQUE_CHECK(begin <= from.size() && size <= from.size() - begin);
+  while (size > 0) {
+    const ssize_t count = os::copy_range(from.descriptor(), static_cast<off_t>(begin), to,
+                                         static_cast<off_t>(offset), size);
+    if (count > 0) {
+      begin += static_cast<std::uint64_t>(count);
+      offset += static_cast<std::uint64_t>(count);
+      size -= static_cast<std::uint64_t>(count);
+      continue;
+    }
+    if (count < 0 && errno == EINTR) {
+      throw_if_interrupted();
+      continue;
+    }
+    // Across file systems, or not supported: plain reading and writing finds out what is wrong.
+    if (count == 0 || errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
+      return copy_through_buffer(from, begin, to, offset, size, path);
+    }
+    throw system_error(path, "writing", errno);
+  }
+}
+
+void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress) {
+  std::vector<Job> jobs;
+  std::uint64_t total = 0;
+  for (const Piece& piece : pieces) {
+    const std::uint64_t chunk = chunk_of(piece.source);
+    for (std::uint64_t begin = 0; begin < piece.size; begin += chunk) {
+      jobs.push_back({&piece, begin, std::min(chunk, piece.size - begin)});
+    }
+    total += piece.size;
+  }
+  std::atomic<std::uint64_t> done{0};
+  parallel_for(static_cast<Index>(jobs.size()), threads, [&](Index i) {
+    thread_local std::vector<std::byte> buffer;
+    const Job& job = jobs[static_cast<std::size_t>(i)];
+    run(job, buffer);
+    const std::uint64_t now = done += job.size;
+    if (progress) progress(now, total);
+  });
+}
+
+}  // namespace masque

@@ -1,0 +1,55 @@
+// Moving bytes into new files: what does not change is copied inside the kernel, what does is
+// computed, several pieces at a time.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/file.hpp"
+
+namespace masque {
+
+/// Bytes of an open file.
+struct CopyFrom {
+  const InputFile* file = nullptr;
+  std::uint64_t begin = 0;
+};
+
+/// Computed bytes. `fill(offset, out)` writes out.size() bytes of the piece from byte `offset` of
+/// it; called from several threads, always with `offset` a multiple of `chunk_bytes` and at most
+/// that many bytes.
+struct Computed {
+  std::function<void(std::uint64_t offset, MutableBytes out)> fill;
+  std::uint64_t chunk_bytes = 1 << 20;
+};
+
+/// Bytes given as text.
+struct Literal {
+  std::string text;
+};
+
+using Source = std::variant<CopyFrom, Computed, Literal>;
+
+/// A run of bytes of an output file.
+struct Piece {
+  int descriptor = -1;       ///< open for writing
+  std::string path;          ///< what messages call the output
+  std::uint64_t offset = 0;  ///< in the output
+  std::uint64_t size = 0;
+  Source source;
+};
+
+/// Told from several threads how many bytes of how many are done.
+using ProgressFunction = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// Writes all pieces. Memory: one chunk per thread. Throws InputError (the first one) and
+/// Interrupted; the outputs are then incomplete.
+void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress);
+
+/// Copies bytes between files, inside the kernel where it can. Throws InputError.
+void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,
+                std::uint64_t size, const std::string& path);
+
+}  // namespace masque

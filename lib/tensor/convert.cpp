@@ -1,0 +1,165 @@
+#include "tensor/convert.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/vectorize.hpp"
+#include "tensor/number_format.hpp"
+
+namespace masque {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian");
+
+template <class T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+void widen(const std::byte* in, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(load<T>(in + i * sizeof(T)));
+}
+
+MASQUE_VECTORIZE void widen_f32(const std::byte* in, std::size_t n, double* out) {
+  widen<float>(in, n, out);
+}
+
+MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t bits = std::uint32_t{load<std::uint16_t>(in + 2 * i)} << 16;
+    out[i] = static_cast<double>(std::bit_cast<float>(bits));
+  }
+}
+
+// The exponent moves from bias 15 to 127 by a multiplication, which also normalises subnormals.
+MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t code = load<std::uint16_t>(in + 2 * i);
+    const std::uint32_t magnitude = code & 0x7FFF;
+    const std::uint32_t infinite = magnitude >= 0x7C00 ? 0x7F800000U : 0U;
+    const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(finite) | infinite | (code & 0x8000) << 16;
+    out[i] = static_cast<double>(std::bit_cast<float>(bits));
+  }
+}
+
+MASQUE_VECTORIZE void narrow_f32(const double* in, std::size_t n, std::byte* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto value = static_cast<float>(in[i]);
+    std::memcpy(out + 4 * i, &value, 4);
+  }
+}
+
+template <class Code>
+void decode_all(const std::byte* in, std::span<double> out, const NumberFormat& format) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = decode_number(load<Code>(in + i * sizeof(Code)), format);
+  }
+}
+
+template <class Code>
+void encode_all(std::span<const double> in, std::byte* out, const NumberFormat& format) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto code = static_cast<Code>(encode_number(in[i], format));
+    std::memcpy(out + i * sizeof(Code), &code, sizeof code);
+  }
+}
+
+// Values in the normal range of the 16-bit format, which is nearly all, take the short way.
+template <int kMantissa, int kBias, int kTop>
+void encode_16(std::span<const double> in, std::byte* out, const NumberFormat& format) {
+  constexpr int kShift = 52 - kMantissa;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(in[i]);
+    const int exponent = static_cast<int>((bits >> 52) & 0x7FF) - 1023 + kBias;
+    std::uint16_t code = 0;
+    if (exponent >= 1 && exponent < kTop) {
+      const std::uint64_t magnitude =
+          (bits & 0x000FFFFFFFFFFFFFULL) | static_cast<std::uint64_t>(exponent) << 52;
+      const std::uint64_t rounded =
+          (magnitude + (std::uint64_t{1} << (kShift - 1)) - 1 + ((magnitude >> kShift) & 1)) >> kShift;
+      code = static_cast<std::uint16_t>(rounded | (bits >> 63) << 15);
+    } else {
+      code = static_cast<std::uint16_t>(encode_number(in[i], format));
+    }
+    std::memcpy(out + 2 * i, &code, 2);
+  }
+}
+
+}  // namespace
+
+void to_double(DType dtype, Bytes in, std::span<double> out) {
+  MASQUE_CHECK(!is_packed(dtype));
+  MASQUE_CHECK(in.size() * components(dtype) == out.size() * (dtype_bits(dtype) / 8));
+  const std::byte* data = in.data();
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kU8: return widen<std::uint8_t>(data, out.size(), out.data());
+    case DType::kI8: return widen<std::int8_t>(data, out.size(), out.data());
+    case DType::kI16: return widen<std::int16_t>(data, out.size(), out.data());
+    case DType::kU16: return widen<std::uint16_t>(data, out.size(), out.data());
+    case DType::kI32: return widen<std::int32_t>(data, out.size(), out.data());
+    case DType::kU32: return widen<std::uint32_t>(data, out.size(), out.data());
+    case DType::kI64: return widen<std::int64_t>(data, out.size(), out.data());
+    case DType::kU64: return widen<std::uint64_t>(data, out.size(), out.data());
+    case DType::kF64: return widen<double>(data, out.size(), out.data());
+    case DType::kC64:
+    case DType::kF32: return widen_f32(data, out.size(), out.data());
+    case DType::kBF16: return widen_bf16(data, out.size(), out.data());
+    case DType::kF16: return widen_f16(data, out.size(), out.data());
+    case DType::kF8E4M3: return decode_all<std::uint8_t>(data, out, kF8E4M3);
+    case DType::kF8E5M2: return decode_all<std::uint8_t>(data, out, kF8E5M2);
+    case DType::kF8E4M3Fnuz: return decode_all<std::uint8_t>(data, out, kF8E4M3Fnuz);
+    case DType::kF8E5M2Fnuz: return decode_all<std::uint8_t>(data, out, kF8E5M2Fnuz);
+    case DType::kF8E8M0:
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = decode_e8m0(load<std::uint8_t>(data + i));
+      return;
+    case DType::kF4:
+    case DType::kF6E2M3:
+    case DType::kF6E3M2: break;
+  }
+  MASQUE_CHECK(false);
+}
+
+bool can_encode(DType dtype) { return is_float(dtype) && dtype != DType::kF8E8M0; }
+
+void from_double(DType dtype, std::span<const double> in, MutableBytes out) {
+  MASQUE_CHECK(can_encode(dtype));
+  MASQUE_CHECK(out.size() == in.size() * (dtype_bits(dtype) / 8));
+  std::byte* data = out.data();
+  switch (dtype) {
+    case DType::kF64: std::memcpy(data, in.data(), out.size()); return;
+    case DType::kF32: return narrow_f32(in.data(), in.size(), data);
+    case DType::kF16: return encode_16<10, 15, 31>(in, data, kF16);
+    case DType::kBF16: return encode_16<7, 127, 255>(in, data, kBF16);
+    case DType::kF8E4M3: return encode_all<std::uint8_t>(in, data, kF8E4M3);
+    case DType::kF8E5M2: return encode_all<std::uint8_t>(in, data, kF8E5M2);
+    case DType::kF8E4M3Fnuz: return encode_all<std::uint8_t>(in, data, kF8E4M3Fnuz);
+    default: return encode_all<std::uint8_t>(in, data, kF8E5M2Fnuz);
+  }
+}
+
+std::string element_text(DType dtype, const std::byte* element) {
+  switch (dtype) {
+    case DType::kI64: return fmt::format("{}", load<std::int64_t>(element));
+    case DType::kU64: return fmt::format("{}", load<std::uint64_t>(element));
+    case DType::kF32: return fmt::format("{}", load<float>(element));
+    case DType::kC64: return fmt::format("{},{}", load<float>(element), load<float>(element + 4));
+    default: break;
+  }
+  double value = 0;
+  to_double(dtype, {element, dtype_bits(dtype) / 8}, {&value, 1});
+  // Every value of the smaller types is a float, whose shortest spelling is shorter.
+  if (is_float(dtype) && dtype != DType::kF64) return fmt::format("{}", static_cast<float>(value));
+  return fmt::format("{}", value);
+}
+
+}  // namespace masque
