@@ -1,0 +1,13 @@
+// The commands of embed-fix, one file each.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace masque::embed_fix {
+
+void declare_mlm_correct(cli::Command& tool);
+void declare_stats(cli::Command& tool);
+void declare_neighbours(cli::Command& tool);
+void declare_diff(cli::Command& tool);
+
+}  // namespace masque::embed_fix

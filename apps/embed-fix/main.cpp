@@ -1,0 +1,17 @@
+// Patches and inspects the embeddings of checkpoints.
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+
+int main(int argc, char** argv) {
+  return masque::cli::run_tool(
+      "embed-fix", "patches and inspects the embeddings of checkpoints", argc, argv,
+      [](masque::cli::Command& tool) {
+        tool.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
+                     "corrects the input embeddings, proves that nothing else changed");
+        tool.example("embed-fix neighbours bert-base/ king", "the nearest rows by cosine");
+        masque::embed_fix::declare_mlm_correct(tool);
+        masque::embed_fix::declare_stats(tool);
+        masque::embed_fix::declare_neighbours(tool);
+        masque::embed_fix::declare_diff(tool);
+      });
+}

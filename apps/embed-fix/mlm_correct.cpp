@@ -1,0 +1,125 @@
+// embed-fix mlm-correct: the correction of the input table, and a report of it.
+#include <memory>
+
+#include "base/error.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "surgery/correct_checkpoint.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+enum class Tied { kAuto, kUntie, kKeep, kRefuse };
+
+struct Options {
+  std::string in;
+  std::optional<std::string> out;
+  CorrectionRequest request;
+  Tied tied = Tied::kAuto;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+cli::Report report_of(const CorrectionReport& r) {
+  const RowMoves& moves = r.moves;
+  const auto n = static_cast<double>(moves.rows);
+  cli::Report out;
+  const MlmRates& rates = r.correction.rates;
+  const std::string shape = shape_text(r.shape);
+  out.add("tensor", r.tensor);
+  out.add("dtype", dtype_name(r.dtype));
+  out.add("shape", cli::Cell::raw(shape, shape));
+  out.add("direction", r.inverse ? "inverse" : "forward");
+  out.add("scale", rates.scale());
+  out.add("mask_weight", rates.mask_weight());
+  out.add("mean_weight", rates.mean_weight());
+  out.add("mask_row", r.correction.mask_row);
+  out.add("rows_changed", moves.rows);
+  out.add("rows_kept", r.shape[0] - moves.rows);
+  if (moves.rows > 0) {
+    out.add("norm_before", moves.sum_norm_before / n);
+    out.add("norm_after", moves.sum_norm_after / n);
+    out.add("relative_move_mean", moves.sum_relative / n);
+    out.add("relative_move_max", moves.max_relative);
+    out.add("cosine_mean", moves.sum_cosine / n);
+    out.add("cosine_min", moves.min_cosine);
+    out.add("cosine_min_row", moves.min_cosine_row);
+    out.add("cosine_min_token", r.min_cosine_token);
+  }
+  for (const std::string& name : r.added_tensors) out.add("added", name);
+  if (r.verified) {
+    out.add("verified_tensors", r.verified->tensors_unchanged);
+    out.add("verified_bytes", r.verified->bytes_unchanged);
+    out.add("verified_files", r.verified->files_unchanged);
+    out.add("xxh3_before", r.verified->digest_before);
+    out.add("xxh3_after", r.verified->digest_after);
+  }
+  return out;
+}
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  session.configure(o.common);
+  CorrectionRequest& request = o.request;
+  if (!o.out && !request.dry_run) {
+    throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
+  }
+  if (o.tied != Tied::kAuto) {
+    request.tied = o.tied == Tied::kUntie  ? TiedPolicy::kUntie
+                   : o.tied == Tied::kKeep ? TiedPolicy::kKeep
+                                           : TiedPolicy::kRefuse;
+  }
+  request.write.threads = o.common.threads;
+  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.progress = session.progress("writing");
+  const CorrectionReport report = correct_checkpoint(o.in, o.out.value_or(""), request);
+  for (const std::string& note : report.notes) session.note(note);
+  report_of(report).print(session, o.common.json);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_mlm_correct(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  CorrectionRequest& r = o->request;
+  const cli::Range share{0, 1};
+  cli::Command& c = tool.subcommand(
+      "mlm-correct", "replaces each input embedding by its average input in MLM pre-training");
+  c.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
+            "a folder into a new folder, with a proof that nothing else changed");
+  c.example("embed-fix mlm-correct model.safetensors -o out.safetensors --mask-token 103",
+            "a file without tokenizer beside it");
+  c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse", "and back");
+  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  c.option("-o,--output", "OUTPUT", o->out, "file (of a file) or new folder (of a folder)");
+  c.option("--rate", "R", r.rate, share, "share of selected tokens [0.15]");
+  c.option("--mask", "M", r.mask, share, "share of these that became [MASK] [0.8]");
+  c.option("--keep", "K", r.keep, share, "share that stayed [0.1]");
+  c.option("--random", "U", r.random, share, "share that became a random token [0.1]");
+  c.option("--mask-token", "TOKEN", r.mask_token, "the mask, as token or id [from the tokenizer]");
+  c.option("--special-token", "TOKEN", r.special_tokens,
+           "a further row to leave alone, as token or id; may be repeated");
+  c.choice("--special", r.special,
+           {{"keep", SpecialPolicy::kKeep}, {"correct", SpecialPolicy::kCorrect}},
+           "rows of special tokens");
+  c.option("--mean", "KIND", r.mean,
+           "mean row: vocab (all rows), used (without [unusedN] and rows without a token) or "
+           "freq:FILE (lines of token or id, tab, count) [vocab]");
+  c.choice("--tied", o->tied,
+           {{"auto", Tied::kAuto}, {"untie", Tied::kUntie}, {"keep", Tied::kKeep},
+            {"refuse", Tied::kRefuse}},
+           "an output head that shares the table; auto unties, and refuses an unknown family");
+  c.option("--tensor", "NAME", r.tensor, "the table [found by the family's names]");
+  c.flag("--inverse", r.inverse, "takes a correction back");
+  c.flag("--again", r.again, "goes on in spite of the mark of a correction, or of its absence");
+  c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
+  c.flag("--verify", r.verify, "reads the output back and proves that all else is bit-identical");
+  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  add_threads(c, o->common);
+  add_json(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

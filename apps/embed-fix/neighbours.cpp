@@ -1,0 +1,68 @@
+// embed-fix neighbours: the rows nearest to a token's row.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "surgery/table_stats.hpp"
+#include "table_argument.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  std::string token;
+  std::optional<std::string> tensor;
+  int count = 10;
+  cli::CommonOptions common;
+};
+
+std::uint64_t row_of(const TableArgument& a, const std::string& token) {
+  auto row = a.names.id(token);
+  if (!row) row = parse_unsigned(token);
+  if (!row || *row >= a.table.rows()) {
+    throw InputError(a.checkpoint.path(),
+                     fmt::format("no row for '{}', expected a token{} or an id below {}",
+                                 escape(token), a.names.empty() ? " (no tokenizer file)" : "",
+                                 a.table.rows()));
+  }
+  return *row;
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const TableArgument a(o.checkpoint, o.tensor);
+  const std::uint64_t row = row_of(a, o.token);
+  const auto nearest = nearest_rows(a.checkpoint, a.input(), row,
+                                    static_cast<std::size_t>(o.count), o.common.threads);
+  cli::Table table(session, o.common, {"rank", "id", "token", "cosine"});
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    table.row({static_cast<std::uint64_t>(i + 1), nearest[i].row, a.names.token(nearest[i].row),
+               nearest[i].cosine});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_neighbours(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("neighbours", "the rows nearest to a token's row, by cosine");
+  c.example("embed-fix neighbours bert-base/ king -k 5", "five nearest tokens");
+  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id");
+  c.option("-k,--count", "N", o->count, cli::Range{1, 1e6}, "how many");
+  c.option("--tensor", "NAME", o->tensor, "the table [found by the family's names]");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

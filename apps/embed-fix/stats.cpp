@@ -1,0 +1,63 @@
+// embed-fix stats: norms and anisotropy of a table, special tokens against its mean.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "surgery/table_stats.hpp"
+#include "table_argument.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  std::optional<std::string> tensor;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const TableArgument a(o.checkpoint, o.tensor);
+  const TableStats stats = table_stats(a.checkpoint, a.input(), o.common.threads);
+  cli::Report report;
+  report.add("tensor", a.input().name);
+  report.add("dtype", dtype_name(a.input().dtype));
+  report.add("rows", stats.rows);
+  report.add("width", stats.width);
+  report.add("norm_min", stats.norm_minimum);
+  report.add("norm_mean", stats.norm_mean);
+  report.add("norm_max", stats.norm_maximum);
+  report.add("norm_std", stats.norm_deviation);
+  report.add("zero_rows", stats.zero_rows);
+  report.add("not_finite_rows", stats.not_finite_rows);
+  report.add("mean_row_norm", stats.mean_norm);
+  report.add("mean_pair_cosine", stats.mean_cosine);
+  for (const char* role : {"mask_token", "unk_token", "pad_token", "cls_token", "sep_token"}) {
+    const auto row = a.names.role(role);
+    if (!row || *row >= stats.rows) continue;
+    const RowAgainstMean special = row_against_mean(a.checkpoint, a.input(), *row, stats.mean);
+    report.add(std::string(role), a.names.token(*row));
+    report.add(std::string(role) + "_norm", special.norm);
+    report.add(std::string(role) + "_cosine_to_mean", special.cosine);
+    report.add(std::string(role) + "_distance_to_mean", special.distance);
+  }
+  report.print(session, o.common.json);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_stats(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "stats", "norms and anisotropy of the table, special tokens against its mean");
+  c.example("embed-fix stats bert-base/", "one line a number");
+  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  c.option("--tensor", "NAME", o->tensor, "the table [found by the family's names]");
+  add_threads(c, o->common);
+  add_json(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

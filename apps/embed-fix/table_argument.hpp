@@ -1,0 +1,30 @@
+// The table that a command looks at: a checkpoint, its names, and the tensor.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "surgery/embedding_table.hpp"
+#include "surgery/token_names.hpp"
+
+namespace masque::embed_fix {
+
+/// An opened table. Not movable: `table` points into `checkpoint`.
+struct TableArgument {
+  TableArgument(const std::string& path, const std::optional<std::string>& tensor)
+      : checkpoint(open_checkpoint(path)),
+        config(ModelConfig::find(checkpoint.folder())),
+        names(TokenNames::load(checkpoint.folder())),
+        table(find_embedding_table(checkpoint, config, tensor)) {}
+  TableArgument(const TableArgument&) = delete;
+  TableArgument& operator=(const TableArgument&) = delete;
+
+  const TensorInfo& input() const { return *table.input; }
+
+  Checkpoint checkpoint;
+  std::optional<ModelConfig> config;
+  TokenNames names;
+  EmbeddingTable table;
+};
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,76 @@
+#include "store/config.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace masque {
+
+ModelConfig ModelConfig::read(const std::string& path) {
+  ModelConfig config;
+  config.path_ = path;
+  config.text_ = InputFile::open(path).read_all(16 << 20);
+  config.root_ = parse_json_file(config.text_, path);
+  if (!config.root_.is(JsonKind::kObject)) throw InputError(path, "is no JSON object, expected one");
+  return config;
+}
+
+std::optional<ModelConfig> ModelConfig::find(const std::string& folder) {
+  const std::string path = join(folder, "config.json");
+  if (!exists(path)) return std::nullopt;
+  return read(path);
+}
+
+const JsonValue* ModelConfig::member(std::string_view name) const {
+  const JsonValue* value = root_.find(name);
+  return value == nullptr || value->is(JsonKind::kNull) ? nullptr : value;
+}
+
+std::optional<std::string> ModelConfig::string(std::string_view name) const {
+  const JsonValue* value = member(name);
+  if (value == nullptr || !value->is(JsonKind::kString)) return std::nullopt;
+  return value->text;
+}
+
+std::string ModelConfig::model_type() const { return string("model_type").value_or(""); }
+
+std::vector<std::string> ModelConfig::architectures() const {
+  std::vector<std::string> names;
+  if (const JsonValue* list = member("architectures")) {
+    for (const JsonValue& item : list->items) names.push_back(item.text);
+  }
+  return names;
+}
+
+std::optional<bool> ModelConfig::tie_word_embeddings() const {
+  const JsonValue* value = member("tie_word_embeddings");
+  if (value == nullptr) return std::nullopt;
+  if (!value->is(JsonKind::kBool)) {
+    throw InputError(path_, fmt::format("tie_word_embeddings (byte {}): expected true or false",
+                                        value->begin));
+  }
+  return value->text == "true";
+}
+
+std::optional<std::uint64_t> ModelConfig::size(std::string_view name) const {
+  const JsonValue* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  const auto size = value->integer();
+  if (!size) {
+    throw InputError(path_, fmt::format("{} (byte {}): expected a whole number", name, value->begin));
+  }
+  return size;
+}
+
+std::optional<double> ModelConfig::number(std::string_view name) const {
+  const JsonValue* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  const auto number = value->number();
+  if (!number) {
+    throw InputError(path_, fmt::format("{} (byte {}): expected a number", name, value->begin));
+  }
+  return number;
+}
+
+}  // namespace masque

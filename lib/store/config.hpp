@@ -1,0 +1,42 @@
+// config.json of a model: the few fields that weights need, and the text for edits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+
+namespace masque {
+
+/// A parsed config.json. Unknown fields are kept in the text.
+class ModelConfig {
+ public:
+  /// Reads a file of at most 16 MiB. Throws InputError if it is no JSON object.
+  static ModelConfig read(const std::string& path);
+  /// The config.json of a folder; nothing if there is none.
+  static std::optional<ModelConfig> find(const std::string& folder);
+
+  const std::string& path() const { return path_; }
+  const std::string& text() const { return text_; }
+
+  /// Empty if absent.
+  std::string model_type() const;
+  std::vector<std::string> architectures() const;
+  /// Nothing if absent or null.
+  std::optional<bool> tie_word_embeddings() const;
+  /// A whole number that is present and not null. Throws InputError if it is something else.
+  std::optional<std::uint64_t> size(std::string_view name) const;
+  std::optional<double> number(std::string_view name) const;
+  std::optional<std::string> string(std::string_view name) const;
+
+ private:
+  const JsonValue* member(std::string_view name) const;
+
+  std::string path_;
+  std::string text_;
+  JsonValue root_;
+};
+
+}  // namespace masque

@@ -1,0 +1,89 @@
+#include "store/sharding.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "store/safetensors.hpp"
+
+namespace masque {
+
+std::uint64_t parse_byte_size(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{
+      {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+  }};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  double factor = unit.empty() || unit == "B" ? 1 : 0;
+  for (const auto& [name, size] : kUnits) {
+    if (name == unit) factor = size;
+  }
+  const double bytes = value * factor;
+  if (error != std::errc{} || !(bytes >= 1 && bytes < 0x1p63)) {
+    throw UsageError(fmt::format("'{}' is no size, expected one like 500MB, 5GB or 1GiB", escape(text)));
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::vector<OutputWeights> split_into_shards(OutputWeights weights,
+                                             std::optional<std::uint64_t> shard_bytes) {
+  std::vector<OutputWeights> shards;
+  std::uint64_t used = 0;
+  for (OutputTensor& tensor : weights.tensors) {
+    const std::uint64_t size = byte_count(tensor.info.dtype, tensor.info.shape).value();
+    if (shards.empty() || (shard_bytes && used > 0 && size > *shard_bytes - std::min(used, *shard_bytes))) {
+      OutputWeights& shard = shards.emplace_back();
+      shard.metadata = weights.metadata;
+      shard.alignment = weights.alignment;
+      shard.mode = weights.mode;
+      used = 0;
+    }
+    shards.back().tensors.push_back(std::move(tensor));
+    used += size;
+  }
+  if (shards.empty()) shards.push_back(std::move(weights));
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    shards[i].name = shards.size() == 1
+                         ? "model.safetensors"
+                         : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    std::sort(shards[i].tensors.begin(), shards[i].tensors.end(),
+              [](const OutputTensor& a, const OutputTensor& b) {
+                return safetensors_before(a.info, b.info);
+              });
+  }
+  return shards;
+}
+
+std::string index_text(const std::vector<OutputWeights>& shards) {
+  std::map<std::string, std::string> map;
+  std::uint64_t bytes = 0;
+  std::uint64_t parameters = 0;
+  for (const OutputWeights& shard : shards) {
+    for (const OutputTensor& tensor : shard.tensors) {
+      map[tensor.info.name] = shard.name;
+      bytes += byte_count(tensor.info.dtype, tensor.info.shape).value();
+      parameters += element_count(tensor.info.shape).value();
+    }
+  }
+  std::string text = fmt::format(
+      "{{\n  \"metadata\": {{\n    \"total_parameters\": {},\n    \"total_size\": {}\n  }},\n"
+      "  \"weight_map\": {{",
+      parameters, bytes);
+  bool first = true;
+  for (const auto& [tensor, shard] : map) {
+    text += fmt::format("{}\n    {}: {}", first ? "" : ",", quote_json(tensor), quote_json(shard));
+    first = false;
+  }
+  return text + "\n  }\n}\n";
+}
+
+}  // namespace masque

@@ -1,0 +1,26 @@
+// Splitting a checkpoint into shards with an index, as transformers names and writes them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/checkpoint_writer.hpp"
+
+namespace masque {
+
+/// Bytes of "500MB", "5GB" (powers of 1000), "1GiB" (powers of 1024) or a plain number.
+/// Throws UsageError.
+std::uint64_t parse_byte_size(std::string_view text);
+
+/// Splits in tensor order: a shard takes tensors while they fit into `shard_bytes`; a larger tensor
+/// gets a shard of its own. Without a size, or if one file is enough, one "model.safetensors".
+/// Inside each file the tensors are put into the reference writer's order.
+std::vector<OutputWeights> split_into_shards(OutputWeights weights,
+                                             std::optional<std::uint64_t> shard_bytes);
+
+/// The text of model.safetensors.index.json for these shards.
+std::string index_text(const std::vector<OutputWeights>& shards);
+
+}  // namespace masque

@@ -1,0 +1,356 @@
+#include "surgery/correct_checkpoint.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "surgery/correction_settings.hpp"
+#include "surgery/verify_checkpoint.hpp"
+
+namespace masque {
+
+namespace {
+
+/// The map and where the moves of each block of rows go; shared by the threads that write.
+struct TableJob {
+  const Checkpoint* checkpoint;
+  const TensorInfo* table;
+  AffineRows map;
+  std::vector<RowMoves> moves;
+
+  void fill(std::uint64_t offset, MutableBytes out) {
+    const std::uint64_t row_bytes = table->bytes() / table->shape[0];
+    const std::uint64_t first_row = offset / row_bytes;
+    checkpoint->read(*table, offset, out);
+    moves[first_row / rows_per_block(*table)] =
+        map_rows(map, table->dtype, table->shape[1], first_row, out, out);
+  }
+
+  std::uint64_t chunk_bytes() const {
+    return rows_per_block(*table) * (table->bytes() / table->shape[0]);
+  }
+
+  RowMoves total() const {
+    RowMoves sum;
+    for (const RowMoves& part : moves) sum.add(part);
+    return sum;
+  }
+};
+
+std::shared_ptr<TableJob> make_job(const Checkpoint& checkpoint, const TensorInfo& table,
+                                   AffineRows map) {
+  const std::uint64_t step = rows_per_block(table);
+  return std::make_shared<TableJob>(TableJob{
+      &checkpoint, &table, std::move(map), std::vector<RowMoves>((table.shape[0] + step - 1) / step)});
+}
+
+Source source_of(const std::shared_ptr<TableJob>& job) {
+  return Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
+                  job->chunk_bytes()};
+}
+
+/// Without a head to write, the moves alone.
+void run_without_writing(TableJob& job, int threads) {
+  const std::uint64_t chunk = job.chunk_bytes();
+  parallel_for(static_cast<Index>(job.moves.size()), threads, [&](Index i) {
+    thread_local std::vector<std::byte> buffer;
+    const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
+    buffer.resize(std::min(chunk, job.table->bytes() - offset));
+    job.fill(offset, buffer);
+  });
+}
+
+/// The tensors that untying adds: the head's matrix as the table was, and what goes with it.
+std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  std::vector<OutputTensor> out;
+  const auto copy = [&](const std::string& name, const TensorInfo& source) {
+    TensorInfo info = source;
+    info.name = name;
+    out.push_back({std::move(info), CopyFrom{&checkpoint.files()[source.file].file, source.begin}});
+  };
+  if (table.head == HeadState::kTied) copy(table.decoder_weight, *table.input);
+  for (const auto& [name, source] : table.missing_copies) copy(name, checkpoint.get(source));
+  return out;
+}
+
+/// What the output consists of.
+struct Plan {
+  std::vector<OutputWeights> weights;
+  std::vector<OutputExtra> extras;
+  std::deque<InputFile> opened;
+  std::vector<std::string> edited;  ///< names of extras with new text
+};
+
+void add_edited(Plan& plan, const std::string& name, std::string text, unsigned mode) {
+  plan.edited.push_back(name);
+  const std::uint64_t size = text.size();
+  plan.extras.push_back({name, Literal{std::move(text)}, size, mode});
+}
+
+/// The index with the head's tensors added to the shard of the table.
+std::string edited_index(const Checkpoint& checkpoint, const std::vector<OutputTensor>& added,
+                         const std::string& shard) {
+  std::string text = checkpoint.index()->text;
+  std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;
+  for (const OutputTensor& tensor : added) {
+    text = set_json_member(text, {"weight_map", tensor.info.name}, quote_json(shard));
+    bytes += tensor.info.bytes();
+    elements += tensor.info.elements();
+  }
+  const JsonValue root = parse_json_file(text, checkpoint.index_name());
+  const JsonValue* metadata = root.find("metadata");
+  for (const auto& [name, more] : {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
+    const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
+    const auto before = value == nullptr ? std::nullopt : value->integer();
+    if (before) text = set_json_member(text, {"metadata", name}, fmt::format("{}", *before + more));
+  }
+  return text;
+}
+
+class Correction {
+ public:
+  Correction(const std::string& in, const std::string& out, const CorrectionRequest& request)
+      : request_(request),
+        out_(out),
+        checkpoint_(open_checkpoint(in)),
+        config_(ModelConfig::find(checkpoint_.folder())),
+        names_(TokenNames::load(checkpoint_.folder())),
+        table_(find_embedding_table(checkpoint_, config_, request.tensor)),
+        settings_(correction_settings(request, checkpoint_, config_, names_, table_)) {}
+
+  CorrectionReport run() {
+    start_report();
+    decide_head();
+    const bool nothing = settings_.correction.rates.rate == 0;
+    if (nothing) note("--rate 0 changes nothing: the output is a copy");
+    const AffineRows map = make_map(nothing);
+    job_ = make_job(checkpoint_, *table_.input, map);
+    if (request_.dry_run) {
+      run_without_writing(*job_, request_.write.threads);
+    } else {
+      write(nothing);
+    }
+    report_.moves = job_->total();
+    if (report_.moves.rows > 0) report_.min_cosine_token = names_.token(report_.moves.min_cosine_row);
+    check_overflow();
+    return std::move(report_);
+  }
+
+ private:
+  void note(std::string text) { report_.notes.push_back(std::move(text)); }
+
+  void start_report() {
+    report_.notes = checkpoint_.notes();
+    for (const std::string& text : settings_.notes) note(text);
+    report_.family = table_.family == nullptr ? "" : std::string(table_.family->name);
+    report_.tensor = table_.input->name;
+    report_.dtype = table_.input->dtype;
+    report_.shape = table_.input->shape;
+    report_.correction = settings_.correction;
+    report_.inverse = request_.inverse;
+    report_.head = table_.head;
+    report_.changed_tensors = {table_.input->name};
+  }
+
+  AffineRows make_map(bool nothing) const {
+    if (nothing) {
+      return {1, std::vector<double>(table_.width(), 0.0), std::vector<bool>(table_.rows(), true)};
+    }
+    const auto make = request_.inverse ? inverse_mlm_map : mlm_map;
+    return make(checkpoint_, *table_.input, settings_.correction, settings_.weights,
+                request_.write.threads);
+  }
+
+  void decide_head() {
+    const TiedPolicy policy = request_.tied.value_or(TiedPolicy::kUntie);
+    switch (table_.head) {
+      case HeadState::kNone: note("no output head in the checkpoint: nothing to untie"); return;
+      case HeadState::kMissing:
+        note(fmt::format("the config says untied, but '{}' is not stored: nothing to untie",
+                         table_.decoder_weight));
+        return;
+      case HeadState::kUnknown:
+        if (request_.tied != TiedPolicy::kKeep) {
+          throw InputError(checkpoint_.path(),
+                           fmt::format("'{}' belongs to no known family, so a head that shares it "
+                                       "cannot be seen: --tied keep corrects it alone",
+                                       escape(table_.input->name)));
+        }
+        return;
+      case HeadState::kOwn:
+        note(fmt::format("the head has its own '{}': left as it is", table_.decoder_weight));
+        if (!table_.config_tied || settings_.correction.rates.rate == 0) return;
+        if (policy == TiedPolicy::kUntie) untie();
+        return;
+      case HeadState::kTied:
+      case HeadState::kCopy: break;
+    }
+    if (settings_.correction.rates.rate == 0) return;
+    if (policy == TiedPolicy::kRefuse) {
+      throw InputError(checkpoint_.path(), "the output head is tied to the input table: --tied "
+                                           "untie gives it a copy, --tied keep changes both");
+    }
+    if (policy == TiedPolicy::kKeep) {
+      note("the output head is tied and stays so: it changes with the table");
+      if (table_.head == HeadState::kCopy) report_.changed_tensors.push_back(table_.decoder_weight);
+      return;
+    }
+    untie();
+  }
+
+  void untie() {
+    unties_ = true;
+    added_ = head_tensors(checkpoint_, table_);
+    std::string names;
+    for (const OutputTensor& tensor : added_) {
+      report_.added_tensors.push_back(tensor.info.name);
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
+    }
+    if (table_.head != HeadState::kOwn) {
+      note(fmt::format("the output head is tied to the input table: untied{}",
+                       names.empty() ? "" : ", it gets " + names));
+    } else if (!names.empty()) {
+      note("the head gets " + names);
+    }
+    if (config_ && checkpoint_.is_folder()) {
+      note("config.json: tie_word_embeddings becomes false");
+    } else {
+      note("set \"tie_word_embeddings\": false in the config.json of the output");
+    }
+  }
+
+  void write(bool nothing) {
+    Plan plan;
+    if (checkpoint_.is_folder()) {
+      plan_folder(plan, nothing);
+    } else {
+      plan.weights.push_back(changed_file(checkpoint_.files()[0], nothing));
+    }
+    WriteOptions options = request_.write;
+    options.verify = [&](const std::string& staged) {
+      check_overflow();
+      if (request_.verify) report_.verified = verify(staged, plan);
+    };
+    if (checkpoint_.is_folder()) {
+      write_checkpoint_folder(out_, plan.weights, plan.extras, options);
+    } else {
+      write_checkpoint_file(out_, plan.weights[0], options);
+    }
+  }
+
+  /// A file that holds the table or its copy, with the new sources in it.
+  OutputWeights changed_file(const WeightsFile& file, bool nothing) {
+    OutputWeights weights = copy_of(file);
+    if (nothing) weights.metadata = file.content.metadata;
+    for (OutputTensor& tensor : weights.tensors) {
+      if (!nothing && is_changed(tensor.info.name)) tensor.source = source_of(job_);
+    }
+    const bool holds_table = &file == &checkpoint_.files()[table_.input->file];
+    if (nothing || !holds_table) return weights;
+    if (request_.inverse) {
+      erase_metadata(weights.metadata, kMlmMarkerKey);
+    } else {
+      set_metadata(weights.metadata, kMlmMarkerKey, settings_.correction.marker());
+    }
+    for (OutputTensor& tensor : added_) {
+      insert_tensor(weights, std::move(tensor), table_.input->name);
+    }
+    return weights;
+  }
+
+  bool is_changed(const std::string& name) const {
+    const auto& changed = report_.changed_tensors;
+    return std::find(changed.begin(), changed.end(), name) != changed.end();
+  }
+
+  void plan_folder(Plan& plan, bool nothing) {
+    std::vector<std::string> replaced;
+    if (!nothing && unties_ && config_) {
+      add_edited(plan, "config.json",
+                 set_json_member(config_->text(), {"tie_word_embeddings"}, "false"), 0644);
+      replaced.emplace_back("config.json");
+    }
+    const std::string& shard = checkpoint_.files()[table_.input->file].name;
+    if (!nothing && checkpoint_.index() && !added_.empty()) {
+      add_edited(plan, checkpoint_.index_name(), edited_index(checkpoint_, added_, shard), 0644);
+      replaced.push_back(checkpoint_.index_name());
+    }
+    for (const WeightsFile& file : checkpoint_.files()) {
+      const bool changes = std::any_of(file.content.tensors.begin(), file.content.tensors.end(),
+                                       [&](const TensorInfo& t) { return is_changed(t.name); });
+      if (nothing || !changes) continue;
+      plan.weights.push_back(changed_file(file, nothing));
+      replaced.push_back(file.name);
+    }
+    for (OutputExtra& extra : other_files(checkpoint_.folder(), replaced, plan.opened)) {
+      if (is_stale_copy(extra.name)) {
+        note(fmt::format("'{}' is copied as it is: not corrected", escape(extra.name)));
+      }
+      plan.extras.push_back(std::move(extra));
+    }
+  }
+
+  /// Weights in another format, which the correction does not reach.
+  bool is_stale_copy(const std::string& name) const {
+    for (const char* end : {".bin", ".h5", ".onnx", ".msgpack", ".gguf", ".ot", ".ckpt.index"}) {
+      if (name.ends_with(end)) return true;
+    }
+    return name.ends_with(".safetensors") &&
+           std::none_of(checkpoint_.files().begin(), checkpoint_.files().end(),
+                        [&](const WeightsFile& file) { return file.name == name; });
+  }
+
+  VerifyResult verify(const std::string& staged, const Plan& plan) {
+    VerifyRequest check;
+    check.before = &checkpoint_;
+    check.staged = staged;
+    check.changed = report_.changed_tensors;
+    check.edited_files = plan.edited;
+    if (table_.head == HeadState::kTied && !report_.added_tensors.empty()) {
+      check.copies.emplace_back(table_.decoder_weight, table_.input->name);
+    }
+    for (const auto& [name, source] : table_.missing_copies) {
+      if (!report_.added_tensors.empty()) check.copies.emplace_back(name, source);
+    }
+    check.expected = [this](std::uint64_t offset, MutableBytes bytes) { job_->fill(offset, bytes); };
+    check.chunk_bytes = job_->chunk_bytes();
+    check.threads = request_.write.threads;
+    return verify_checkpoint(check);
+  }
+
+  void check_overflow() const {
+    const RowMoves moves = job_->total();
+    if (moves.overflow_row == RowMoves::kNone) return;
+    throw InputError(checkpoint_.path(),
+                     fmt::format("tensor '{}': row {} would overflow {}", escape(table_.input->name),
+                                 moves.overflow_row, dtype_name(table_.input->dtype)));
+  }
+
+  const CorrectionRequest& request_;
+  std::string out_;
+  Checkpoint checkpoint_;
+  std::optional<ModelConfig> config_;
+  TokenNames names_;
+  EmbeddingTable table_;
+  CorrectionSettings settings_;
+  CorrectionReport report_;
+  std::shared_ptr<TableJob> job_;
+  std::vector<OutputTensor> added_;
+  bool unties_ = false;
+};
+
+}  // namespace
+
+CorrectionReport correct_checkpoint(const std::string& in, const std::string& out,
+                                    const CorrectionRequest& request) {
+  return Correction(in, out, request).run();
+}
+
+}  // namespace masque

@@ -1,0 +1,202 @@
+#include "surgery/correction_settings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMaxCounts = 1 << 30;
+
+/// Roles whose rows are never replaced in pre-training. [UNK] stands for words and is.
+constexpr std::array<std::string_view, 6> kSpecialRoles{"mask_token", "cls_token", "sep_token",
+                                                        "pad_token", "bos_token", "eos_token"};
+constexpr std::array<std::string_view, 5> kConfigIds{"pad_token_id", "bos_token_id", "eos_token_id",
+                                                     "cls_token_id", "sep_token_id"};
+
+class Settler {
+ public:
+  Settler(const CorrectionRequest& request, const Checkpoint& checkpoint,
+          const std::optional<ModelConfig>& config, const TokenNames& names,
+          const EmbeddingTable& table)
+      : request_(request), checkpoint_(checkpoint), config_(config), names_(names), table_(table) {}
+
+  CorrectionSettings settle() {
+    const auto marker = read_marker();
+    if (marker && !request_.inverse && !request_.again) {
+      throw InputError(checkpoint_.path(),
+                       fmt::format("is corrected already ({}): --again corrects once more, "
+                                   "--inverse takes it back",
+                                   escape(marker->marker())));
+    }
+    if (request_.inverse && !marker && !request_.again) {
+      throw InputError(checkpoint_.path(), "carries no mark of a correction: --again inverts "
+                                           "nevertheless, with the given options");
+    }
+    if (request_.inverse && marker) {
+      take_from_marker(*marker);
+    } else {
+      take_from_request();
+    }
+    check_rates(out_.correction.rates);
+    choose_mean(request_.inverse ? marker : std::nullopt);
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw InputError(checkpoint_.path(), message);
+  }
+
+  std::optional<MlmCorrection> read_marker() const {
+    const Metadata& metadata = checkpoint_.files()[table_.input->file].content.metadata;
+    const std::string* text = find_metadata(metadata, kMlmMarkerKey);
+    if (text == nullptr) return std::nullopt;
+    auto marker = MlmCorrection::parse(*text);
+    if (!marker) {
+      refuse(fmt::format("metadata '{}' holds '{}', which no version wrote", kMlmMarkerKey,
+                         escape(*text)));
+    }
+    return marker;
+  }
+
+  void take_from_marker(const MlmCorrection& marker) {
+    out_.correction = marker;
+    const MlmRates& rates = marker.rates;
+    for (const auto& [given, stored, name] :
+         {std::tuple{request_.rate, rates.rate, "rate"}, {request_.mask, rates.mask, "mask"},
+          {request_.keep, rates.keep, "keep"}, {request_.random, rates.random, "random"}}) {
+      if (given && *given != stored) {
+        throw UsageError(fmt::format("--{}: found {}, the correction to invert used {}", name,
+                                     *given, stored));
+      }
+    }
+    if (marker.mask_row >= table_.rows()) {
+      refuse(fmt::format("the mark names row {}, the table has {}", marker.mask_row, table_.rows()));
+    }
+  }
+
+  void take_from_request() {
+    MlmRates& rates = out_.correction.rates;
+    rates.rate = request_.rate.value_or(rates.rate);
+    rates.mask = request_.mask.value_or(rates.mask);
+    rates.keep = request_.keep.value_or(rates.keep);
+    rates.random = request_.random.value_or(rates.random);
+    out_.correction.mask_row = mask_row();
+    if (request_.special == SpecialPolicy::kKeep) keep_special_rows();
+  }
+
+  /// A row from a token or an id. A number is an id unless it is a token in brackets or quotes:
+  /// tokens that look like numbers are named by their ids.
+  std::uint64_t row_of(const std::string& text, const char* option) const {
+    std::optional<std::uint64_t> row = parse_unsigned(text);
+    if (!row) {
+      row = names_.id(text);
+      if (!row) {
+        refuse(names_.empty()
+                   ? fmt::format("{} '{}': no tokenizer file beside the checkpoint, expected an id",
+                                 option, escape(text))
+                   : fmt::format("{} '{}': no such token in {}", option, escape(text),
+                                 names_.source()));
+      }
+    }
+    if (*row >= table_.rows()) {
+      refuse(fmt::format("{} '{}': row {}, the table has {}", option, escape(text), *row,
+                         table_.rows()));
+    }
+    return *row;
+  }
+
+  std::uint64_t mask_row() const {
+    if (request_.mask_token) return row_of(*request_.mask_token, "--mask-token");
+    const auto row = names_.role("mask_token");
+    if (!row) {
+      refuse(names_.empty()
+                 ? "no tokenizer file beside the checkpoint: name the mask with --mask-token"
+                 : fmt::format("{} names no mask token: name it with --mask-token", names_.source()));
+    }
+    if (*row >= table_.rows()) {
+      refuse(fmt::format("the mask token has id {}, the table {} rows", *row, table_.rows()));
+    }
+    return *row;
+  }
+
+  void keep_special_rows() {
+    auto& kept = out_.correction.kept_rows;
+    kept.push_back(out_.correction.mask_row);
+    for (const std::string_view role : kSpecialRoles) {
+      if (const auto row = names_.role(role)) kept.push_back(*row);
+    }
+    for (const std::string& token : request_.special_tokens) {
+      kept.push_back(row_of(token, "--special-token"));
+    }
+    if (names_.empty() && config_) {
+      for (const std::string_view field : kConfigIds) {
+        if (const auto row = config_->size(field)) kept.push_back(*row);
+      }
+    }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    std::erase_if(kept, [&](std::uint64_t row) { return row >= table_.rows(); });
+    std::string shown;
+    for (const std::uint64_t row : kept) {
+      shown += fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
+                           names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
+    }
+    out_.notes.push_back(fmt::format("rows kept: {}", shown));
+    if (names_.empty() && request_.special_tokens.empty()) {
+      out_.notes.push_back("no tokenizer file: name further special rows with --special-token");
+    }
+  }
+
+  void choose_mean(const std::optional<MlmCorrection>& marker) {
+    std::string mean = request_.mean.value_or("vocab");
+    if (marker && marker->mean == MeanKind::kUsed && !request_.mean) mean = "used";
+    MlmCorrection& correction = out_.correction;
+    if (mean == "vocab") {
+      correction.mean = MeanKind::kVocab;
+    } else if (mean == "used") {
+      correction.mean = MeanKind::kUsed;
+      if (names_.empty()) refuse("--mean used: no tokenizer file beside the checkpoint");
+      out_.weights = used_weights(table_.rows(), names_);
+    } else if (mean.starts_with("freq:")) {
+      correction.mean = MeanKind::kFrequency;
+      const std::string path = mean.substr(5);
+      out_.weights = frequency_weights(read_text(path, kMaxCounts), path, table_.rows(), names_);
+      correction.weights_digest = weights_digest(out_.weights);
+    } else {
+      throw UsageError(fmt::format("--mean: found '{}', expected vocab, used or freq:FILE",
+                                   escape(mean)));
+    }
+    if (marker && (marker->mean != correction.mean ||
+                   marker->weights_digest != correction.weights_digest)) {
+      refuse("the correction to invert took another mean: give the same --mean again");
+    }
+  }
+
+  const CorrectionRequest& request_;
+  const Checkpoint& checkpoint_;
+  const std::optional<ModelConfig>& config_;
+  const TokenNames& names_;
+  const EmbeddingTable& table_;
+  CorrectionSettings out_;
+};
+
+}  // namespace
+
+CorrectionSettings correction_settings(const CorrectionRequest& request,
+                                       const Checkpoint& checkpoint,
+                                       const std::optional<ModelConfig>& config,
+                                       const TokenNames& names, const EmbeddingTable& table) {
+  return Settler(request, checkpoint, config, names, table).settle();
+}
+
+}  // namespace masque

@@ -1,0 +1,128 @@
+#include "surgery/embedding_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/tensor_stats.hpp"
+
+namespace masque {
+
+namespace {
+
+bool holds(const Checkpoint& checkpoint, std::string_view name) {
+  return checkpoint.find(std::string(name)) != nullptr;
+}
+
+bool has_head_tensor(const Checkpoint& checkpoint, const Family& family) {
+  return holds(checkpoint, family.decoder_weight) ||
+         std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
+                     [&](std::string_view name) { return holds(checkpoint, name); });
+}
+
+/// The family's table under its prefix, or without it (headless exports).
+const TensorInfo* table_of(const Checkpoint& checkpoint, const Family& family) {
+  const TensorInfo* with = checkpoint.find(with_prefix(family.input_table, family.prefix));
+  return with != nullptr ? with : checkpoint.find(with_prefix(family.input_table, ""));
+}
+
+/// Without a config: the family whose table is there, with its prefix or with its head. A table
+/// without both fits several families, which then do not matter: nothing hangs on it.
+const Family* family_by_names(const Checkpoint& checkpoint) {
+  for (const Family* family : families()) {
+    const bool prefixed = holds(checkpoint, with_prefix(family->input_table, family->prefix));
+    if (prefixed || (table_of(checkpoint, *family) && has_head_tensor(checkpoint, *family))) {
+      return family;
+    }
+  }
+  return nullptr;
+}
+
+const TensorInfo* bare_table(const Checkpoint& checkpoint) {
+  for (const Family* family : families()) {
+    if (const TensorInfo* table = table_of(checkpoint, *family)) return table;
+  }
+  return nullptr;
+}
+
+bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
+}
+
+void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+               EmbeddingTable& table) {
+  const Family& family = *table.family;
+  table.config_tied = !config || config->tie_word_embeddings().value_or(true);
+  const auto classes = config ? config->architectures() : std::vector<std::string>();
+  const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
+           family.lm_classes.end();
+  });
+  if (!has_head_tensor(checkpoint, family) && !named) return;
+  table.decoder_weight = family.decoder_weight;
+  for (const HeadCopy& copy : family.head_copies) {
+    if (!holds(checkpoint, copy.name) && holds(checkpoint, copy.source)) {
+      table.missing_copies.emplace_back(copy.name, copy.source);
+    }
+  }
+  const TensorInfo* decoder = checkpoint.find(table.decoder_weight);
+  if (decoder == nullptr) {
+    table.head = table.config_tied ? HeadState::kTied : HeadState::kMissing;
+  } else {
+    table.head = table.config_tied && same_values(checkpoint, *decoder, *table.input)
+                     ? HeadState::kCopy
+                     : HeadState::kOwn;
+  }
+}
+
+}  // namespace
+
+void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+  if (tensor.shape.size() != 2 || tensor.elements() == 0) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' has shape {}, expected a table of two dimensions",
+                                 escape(tensor.name), shape_text(tensor.shape)));
+  }
+  switch (tensor.dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+    case DType::kF64: return;
+    default:
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensor '{}' is {}, expected F16, BF16, F32 or F64",
+                                   escape(tensor.name), dtype_name(tensor.dtype)));
+  }
+}
+
+EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
+                                    const std::optional<ModelConfig>& config,
+                                    const std::optional<std::string>& tensor) {
+  EmbeddingTable table;
+  if (config) table.family = find_family(config->model_type());
+  if (table.family != nullptr && table_of(checkpoint, *table.family) == nullptr) {
+    table.family = nullptr;
+  }
+  if (table.family == nullptr) table.family = family_by_names(checkpoint);
+  table.input = table.family ? table_of(checkpoint, *table.family) : bare_table(checkpoint);
+  if (tensor) {
+    const TensorInfo& named = checkpoint.get(*tensor);
+    if (&named != table.input) {
+      table.family = nullptr;
+      table.head = HeadState::kUnknown;
+    }
+    table.input = &named;
+  }
+  if (table.input == nullptr) {
+    throw InputError(checkpoint.path(),
+                     "no embedding table of a known family found: name it with --tensor");
+  }
+  check_table(checkpoint, *table.input);
+  if (table.family != nullptr) find_head(checkpoint, config, table);
+  return table;
+}
+
+}  // namespace masque

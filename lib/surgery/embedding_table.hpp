@@ -1,0 +1,49 @@
+// Where a checkpoint keeps its token embeddings, and how its output head hangs on them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/checkpoint.hpp"
+#include "store/config.hpp"
+#include "store/family.hpp"
+
+namespace masque {
+
+/// How the output matrix of a checkpoint relates to its input table.
+enum class HeadState {
+  kNone,     ///< no language-model head
+  kTied,     ///< the head uses the input table; nothing of its own is stored
+  kCopy,     ///< stored as well, with the same values, and tied by the config
+  kOwn,      ///< a matrix of its own
+  kMissing,  ///< the config says untied, but no matrix is stored
+  kUnknown,  ///< a table of no known family was named
+};
+
+/// The token embeddings of a checkpoint. Pointers are into the checkpoint.
+struct EmbeddingTable {
+  const Family* family = nullptr;  ///< nullptr if unknown
+  const TensorInfo* input = nullptr;
+  HeadState head = HeadState::kNone;
+  std::string decoder_weight;      ///< the head's matrix, stored or not; empty without a head
+  /// Tensors that an untied head needs and the checkpoint lacks: name, source.
+  std::vector<std::pair<std::string, std::string>> missing_copies;
+  bool config_tied = true;         ///< tie_word_embeddings, absent means true
+
+  std::uint64_t rows() const { return input->shape[0]; }
+  std::uint64_t width() const { return input->shape[1]; }
+};
+
+/// Finds the table, from `tensor` if given, else by the family of the config, else by names.
+/// Throws InputError if there is none, if several fit, or if it is no matrix of F16, BF16, F32 or
+/// F64. Reads weights only to compare a stored head with the table.
+EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
+                                    const std::optional<ModelConfig>& config,
+                                    const std::optional<std::string>& tensor);
+
+/// Checks a table that was found: rank 2, a type that can be computed with.
+void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);
+
+}  // namespace masque

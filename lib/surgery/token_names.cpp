@@ -1,0 +1,168 @@
+#include "surgery/token_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMaxFile = 256 << 20;
+constexpr std::uint64_t kMaxId = 16 << 20;
+
+struct RoleNames {
+  std::string_view role;
+  std::array<std::string_view, 3> usual;  // by convention, where no file names the token
+};
+
+constexpr std::array kRoles{
+    RoleNames{"mask_token", {"[MASK]", "<mask>", "<MASK>"}},
+    RoleNames{"cls_token", {"[CLS]", "<s>", "<cls>"}},
+    RoleNames{"sep_token", {"[SEP]", "</s>", "<sep>"}},
+    RoleNames{"pad_token", {"[PAD]", "<pad>", "<PAD>"}},
+    RoleNames{"unk_token", {"[UNK]", "<unk>", "<UNK>"}},
+};
+
+constexpr std::array<std::string_view, 2> kSpecialTokenFiles{"special_tokens_map.json",
+                                                             "tokenizer_config.json"};
+
+}  // namespace
+
+TokenNames TokenNames::load(const std::string& folder) {
+  TokenNames names;
+  const auto try_file = [&](const char* name, void (TokenNames::*read)(const std::string&)) {
+    const std::string path = join(folder, name);
+    if (!names.empty() || !exists(path)) return;
+    (names.*read)(path);
+    names.source_ = name;
+  };
+  try_file("tokenizer.json", &TokenNames::read_tokenizer_json);
+  try_file("vocab.txt", &TokenNames::read_vocab_txt);
+  try_file("vocab.json", &TokenNames::read_vocab_json);
+  if (names.empty()) return names;
+  if (names.source_ == "vocab.json" && exists(join(folder, "added_tokens.json"))) {
+    names.read_vocab_json(join(folder, "added_tokens.json"));
+  }
+  for (const std::string_view name : kSpecialTokenFiles) {
+    if (exists(join(folder, name))) names.read_roles(join(folder, name));
+  }
+  names.guess_roles();
+  return names;
+}
+
+void TokenNames::set(const std::string& token, std::uint64_t id, const std::string& path) {
+  if (id >= kMaxId) throw InputError(path, fmt::format("id {}, expected below {}", id, kMaxId));
+  if (id >= tokens_.size()) {
+    tokens_.resize(id + 1);
+    assigned_.resize(id + 1);
+  }
+  tokens_[id] = token;
+  assigned_[id] = true;
+  ids_[token] = id;
+}
+
+void TokenNames::read_tokenizer_json(const std::string& path) {
+  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
+  const JsonValue* model = root.find("model");
+  const JsonValue* vocab = model == nullptr ? nullptr : model->find("vocab");
+  if (vocab == nullptr) throw InputError(path, "no model.vocab, expected one");
+  for (const JsonMember& member : vocab->members) {
+    const auto id = member.value.integer();
+    if (!id) throw InputError(path, fmt::format("byte {}: expected an id", member.value.begin));
+    set(member.name, *id, path);
+  }
+  for (std::size_t i = 0; i < vocab->items.size(); ++i) {  // unigram: [[piece, score], …]
+    const JsonValue& item = vocab->items[i];
+    if (item.items.empty()) throw InputError(path, fmt::format("byte {}: expected a pair", item.begin));
+    set(item.items[0].text, i, path);
+  }
+  if (const JsonValue* added = root.find("added_tokens")) {
+    for (const JsonValue& item : added->items) {
+      const JsonValue* content = item.find("content");
+      const JsonValue* id = item.find("id");
+      if (content == nullptr || id == nullptr || !id->integer()) {
+        throw InputError(path, fmt::format("byte {}: expected content and id", item.begin));
+      }
+      set(content->text, *id->integer(), path);
+    }
+  }
+}
+
+void TokenNames::read_vocab_txt(const std::string& path) {
+  const std::string text = InputFile::open(path).read_all(kMaxFile);
+  std::uint64_t line = 0;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string token = text.substr(at, end - at);
+    if (token.ends_with('\r')) token.pop_back();
+    set(token, line, path);  // of two equal lines the later one gives the id, as in transformers
+    at = end + 1;
+  }
+}
+
+void TokenNames::read_vocab_json(const std::string& path) {
+  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
+  for (const JsonMember& member : root.members) {
+    const auto id = member.value.integer();
+    if (!id) throw InputError(path, fmt::format("byte {}: expected an id", member.value.begin));
+    set(member.name, *id, path);
+  }
+}
+
+void TokenNames::read_roles(const std::string& path) {
+  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
+  for (const JsonMember& member : root.members) {
+    if (!member.name.ends_with("_token")) continue;
+    const JsonValue* value = &member.value;
+    if (value->is(JsonKind::kObject)) value = value->find("content");
+    if (value != nullptr && value->is(JsonKind::kString)) roles_[member.name] = value->text;
+  }
+}
+
+void TokenNames::guess_roles() {
+  for (const RoleNames& known : kRoles) {
+    const std::string role(known.role);
+    if (roles_.contains(role)) continue;
+    for (const std::string_view name : known.usual) {
+      if (id(std::string(name)) && !roles_.contains(role)) roles_[role] = name;
+    }
+  }
+}
+
+std::optional<std::uint64_t> TokenNames::id(const std::string& token) const {
+  const auto found = ids_.find(token);
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+const std::string& TokenNames::token(std::uint64_t id) const {
+  static const std::string kNone;
+  return id < tokens_.size() ? tokens_[id] : kNone;
+}
+
+bool TokenNames::assigned(std::uint64_t id) const { return id < assigned_.size() && assigned_[id]; }
+
+std::optional<std::uint64_t> TokenNames::role(std::string_view role) const {
+  const auto found = roles_.find(std::string(role));
+  return found == roles_.end() ? std::nullopt : id(found->second);
+}
+
+bool is_unused_token(std::string_view token) {
+  for (const auto& [open, close] : {std::pair<std::string_view, char>{"[unused", ']'}, {"<unused", '>'}}) {
+    if (!token.starts_with(open) || !token.ends_with(close)) continue;
+    const std::string_view number = token.substr(open.size(), token.size() - open.size() - 1);
+    if (std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace masque

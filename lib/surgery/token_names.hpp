@@ -1,0 +1,57 @@
+// Names of the rows of an embedding table, from the tokenizer files beside a checkpoint. Only ids
+// and surfaces: no tokenization.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque {
+
+/// The vocabulary of a checkpoint's folder. Immutable once loaded.
+class TokenNames {
+ public:
+  /// Reads tokenizer.json, or vocab.txt, or vocab.json (with added_tokens.json), and the special
+  /// tokens from tokenizer_config.json and special_tokens_map.json. Without any of them the result
+  /// is empty(). Throws InputError if a file is malformed.
+  static TokenNames load(const std::string& folder);
+
+  bool empty() const { return tokens_.empty(); }
+  /// One past the largest id.
+  std::uint64_t size() const { return tokens_.size(); }
+  /// The file that the names come from: "vocab.txt".
+  const std::string& source() const { return source_; }
+
+  /// The id of a token; nothing if it has none.
+  std::optional<std::uint64_t> id(const std::string& token) const;
+  /// The token of an id; empty if none is assigned.
+  const std::string& token(std::uint64_t id) const;
+  /// True if some token has this id.
+  bool assigned(std::uint64_t id) const;
+  /// Id of a role: "mask_token", "cls_token", "sep_token", "pad_token", "bos_token", "eos_token",
+  /// "unk_token".
+  std::optional<std::uint64_t> role(std::string_view role) const;
+
+ private:
+  void set(const std::string& token, std::uint64_t id, const std::string& path);
+  void read_tokenizer_json(const std::string& path);
+  void read_vocab_txt(const std::string& path);
+  void read_vocab_json(const std::string& path);
+  void read_roles(const std::string& path);
+  void guess_roles();
+
+  std::string source_;
+  std::vector<std::string> tokens_;
+  std::vector<bool> assigned_;
+  std::unordered_map<std::string, std::uint64_t> ids_;
+  std::unordered_map<std::string, std::string> roles_;
+};
+
+/// True for "[unused12]", "<unused3>" and the like: rows that no text can select.
+bool is_unused_token(std::string_view token);
+
+}  // namespace masque

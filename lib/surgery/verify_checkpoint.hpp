@@ -1,0 +1,30 @@
+// Reading an output back: everything that was not to change is bit-identical, the rest is what was
+// computed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "surgery/correct_checkpoint.hpp"
+
+namespace masque {
+
+struct VerifyRequest {
+  const Checkpoint* before = nullptr;
+  std::string staged;                                        ///< the output, before its rename
+  std::vector<std::string> changed;                          ///< tensors that were computed
+  std::vector<std::pair<std::string, std::string>> copies;   ///< new tensor, tensor it copies
+  std::vector<std::string> edited_files;                     ///< files of a folder with new text
+  /// Bytes of a computed tensor from an offset that is a multiple of chunk_bytes. Thread-safe.
+  std::function<void(std::uint64_t offset, MutableBytes out)> expected;
+  std::uint64_t chunk_bytes = 0;
+  int threads = 0;
+};
+
+/// Compares by XXH3-128. Throws InputError naming the first tensor or file that is not as it must
+/// be.
+VerifyResult verify_checkpoint(const VerifyRequest& request);
+
+}  // namespace masque
