@@ -1,5 +1,5 @@
 // The syntax is nlohmann-json's (strict, UTF-8 checked, no recursion). On top: positions, duplicate
-// keys, byte-order mark and depth, which it lets pass.
+// keys, byte-order mark, NUL and depth, which it lets pass.
 #include "base/json.hpp"
 
 #include <algorithm>
@@ -217,8 +217,11 @@ std::optional<JsonError> scan_json(std::string_view text, int max_depth, JsonHan
   if (text.starts_with("\xEF\xBB\xBF")) return JsonError{"starts with a byte-order mark", 0};
   const char* reached = text.data();
   Adapter adapter(text, &reached, max_depth, handler);
-  nlohmann::json::sax_parse(Cursor(text.data(), &reached),
-                            Cursor(text.data() + text.size(), &reached), &adapter);
+  const bool accepted = nlohmann::json::sax_parse(
+      Cursor(text.data(), &reached), Cursor(text.data() + text.size(), &reached), &adapter);
+  // To nlohmann-json a NUL behind the value is the end of the text.
+  const std::size_t nul = accepted ? text.find('\0') : std::string_view::npos;
+  if (nul != std::string_view::npos) return JsonError{"not valid JSON", nul};
   return adapter.error;
 }
 

@@ -302,8 +302,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
       option = app.add_option(entry.names, [](const CLI::results_t&) { return true; });
       option->expected(1);
       if (entry.repeated) {
-        option->take_all();
-        if (entry.positional) option->expected(1, 1 << 20);
+        option->take_all();  // further positional values arrive as extras
       } else {
         option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
       }
@@ -320,13 +319,18 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     text = fmt::format("{} (masque) {}\n", name_, kVersion);
     return nullptr;
   }
+  const bool last_is_repeated =
+      std::any_of(entries_.begin(), entries_.end(),
+                  [](const Entry& entry) { return entry.positional && entry.repeated; });
   for (const std::string& extra : app.remaining()) {
     if (extra.size() > 1 && extra.starts_with('-')) {
       const std::string word = extra.substr(0, extra.find('='));
       throw UsageError(
           fmt::format("no option '{}'{}", escape(word), did_you_mean(word, known_options())));
     }
-    throw UsageError(fmt::format("unexpected argument '{}'", escape(extra)));
+    if (!last_is_repeated) {
+      throw UsageError(fmt::format("unexpected argument '{}'", escape(extra)));
+    }
   }
   for (const auto& [entry, option] : options) {
     if (entry->required && option->count() == 0) {
@@ -335,6 +339,8 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
                                    entry->positional ? "" : " " + entry->value, full_name()));
     }
     for (const std::string& value : option->results()) entry->set(value);
+    if (!entry->positional || !entry->repeated) continue;
+    for (const std::string& value : app.remaining()) entry->set(value);
   }
   if (!action_) throw UsageError(fmt::format("no command (see '{} --help')", full_name()));
   return this;

@@ -9,8 +9,9 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/random.hpp"
-#include "store/safetensors.hpp"
+#include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque {
@@ -152,6 +153,8 @@ std::vector<PlannedTensor> plan_tensors(const Family& family, const ModelConfig&
   return out;
 }
 
+namespace {
+
 OutputWeights random_weights(const Family& family, const ModelConfig& config, DType dtype,
                              std::uint64_t seed) {
   const double range = config.number("initializer_range").value_or(0.02);
@@ -180,6 +183,43 @@ OutputWeights random_weights(const Family& family, const ModelConfig& config, DT
     weights.tensors.push_back({std::move(info), std::move(source)});
   }
   return weights;
+}
+
+const Family& family_of(const ModelConfig& config, const std::optional<std::string>& name) {
+  const std::string type = name.value_or(config.model_type());
+  if (const Family* family = find_family(type)) return *family;
+  std::string known;
+  for (const Family* family : families()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", family->name);
+  }
+  throw InputError(config.path(), fmt::format("model_type '{}', expected one of {}", escape(type), known));
+}
+
+}  // namespace
+
+NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
+                                   const NewCheckpointRequest& request) {
+  if (!can_encode(request.dtype)) {
+    throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
+                                 dtype_name(request.dtype)));
+  }
+  const ModelConfig config = ModelConfig::read(config_path);
+  const Family& family = family_of(config, request.family);
+  OutputWeights weights = random_weights(family, config, request.dtype, request.seed);
+  NewCheckpointResult result;
+  result.family = family.name;
+  result.tensors = weights.tensors.size();
+  for (const OutputTensor& tensor : weights.tensors) {
+    result.parameters += element_count(tensor.info.shape).value();
+  }
+  const std::vector<OutputWeights> shards =
+      split_into_shards(std::move(weights), request.shard_bytes, TensorOrder::kReference);
+  result.files = shards.size();
+  std::vector<OutputExtra> extras;
+  extras.push_back({"config.json", Literal{config.text()}, config.text().size(), 0644});
+  if (shards.size() > 1) extras.push_back(index_extra(shards));
+  write_checkpoint_folder(out, shards, extras, request.write);
+  return result;
 }
 
 }  // namespace masque

@@ -35,7 +35,8 @@ std::uint64_t parse_byte_size(std::string_view text) {
 }
 
 std::vector<OutputWeights> split_into_shards(OutputWeights weights,
-                                             std::optional<std::uint64_t> shard_bytes) {
+                                             std::optional<std::uint64_t> shard_bytes,
+                                             TensorOrder order) {
   std::vector<OutputWeights> shards;
   std::uint64_t used = 0;
   for (OutputTensor& tensor : weights.tensors) {
@@ -55,6 +56,7 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
     shards[i].name = shards.size() == 1
                          ? "model.safetensors"
                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    if (order == TensorOrder::kAsGiven) continue;
     std::sort(shards[i].tensors.begin(), shards[i].tensors.end(),
               [](const OutputTensor& a, const OutputTensor& b) {
                 return safetensors_before(a.info, b.info);
@@ -63,7 +65,7 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
   return shards;
 }
 
-std::string index_text(const std::vector<OutputWeights>& shards) {
+OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
   std::map<std::string, std::string> map;
   std::uint64_t bytes = 0;
   std::uint64_t parameters = 0;
@@ -83,7 +85,9 @@ std::string index_text(const std::vector<OutputWeights>& shards) {
     text += fmt::format("{}\n    {}: {}", first ? "" : ",", quote_json(tensor), quote_json(shard));
     first = false;
   }
-  return text + "\n  }\n}\n";
+  text += "\n  }\n}\n";
+  const std::uint64_t size = text.size();
+  return {"model.safetensors.index.json", Literal{std::move(text)}, size, 0644};
 }
 
 }  // namespace masque

@@ -14,13 +14,16 @@ namespace masque {
 /// Throws UsageError.
 std::uint64_t parse_byte_size(std::string_view text);
 
+/// How tensors are ordered inside each file.
+enum class TensorOrder { kReference, kAsGiven };
+
 /// Splits in tensor order: a shard takes tensors while they fit into `shard_bytes`; a larger tensor
 /// gets a shard of its own. Without a size, or if one file is enough, one "model.safetensors".
-/// Inside each file the tensors are put into the reference writer's order.
 std::vector<OutputWeights> split_into_shards(OutputWeights weights,
-                                             std::optional<std::uint64_t> shard_bytes);
+                                             std::optional<std::uint64_t> shard_bytes,
+                                             TensorOrder order);
 
-/// The text of model.safetensors.index.json for these shards.
-std::string index_text(const std::vector<OutputWeights>& shards);
+/// model.safetensors.index.json for these shards.
+OutputExtra index_extra(const std::vector<OutputWeights>& shards);
 
 }  // namespace masque

@@ -1,0 +1,51 @@
+// ckpt cat: the values of a tensor.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/print_tensor.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+enum class Form { kTsv, kJson, kRaw };
+
+struct Options {
+  std::string checkpoint;
+  std::string tensor;
+  std::optional<std::string> rows;
+  Form form = Form::kTsv;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
+  const TensorInfo& tensor = checkpoint.get(o.tensor);
+  const RowRange rows = parse_row_range(o.rows.value_or(""), tensor);
+  const PrintForm form = o.form == Form::kRaw    ? PrintForm::kRaw
+                         : o.form == Form::kJson ? PrintForm::kJson
+                                                 : PrintForm::kTsv;
+  print_tensor(checkpoint, tensor, rows, form,
+               [&](std::string_view text) { session.print(text); });
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_cat(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("cat", "prints a tensor, one row (first dimension) a line");
+  c.example("ckpt cat bert-base/ bert.embeddings.word_embeddings.weight --rows 103",
+            "the row of [MASK]");
+  c.example("ckpt cat model.safetensors bias --format raw | xxd", "its bytes, little-endian");
+  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  c.argument("TENSOR", o->tensor, "its name");
+  c.option("--rows", "A:B", o->rows, "rows A to B − 1; A alone is one row [all]");
+  c.choice("--format", o->form, {{"tsv", Form::kTsv}, {"json", Form::kJson}, {"raw", Form::kRaw}},
+           "values separated by tabs, JSON arrays, or bytes");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

@@ -1,0 +1,83 @@
+// ckpt check: the first broken rule of a checkpoint, if there is one.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/tensor_stats.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> checkpoints;
+  bool finite = false;
+  cli::CommonOptions common;
+};
+
+/// With --finite: the first tensor that holds NaN or infinity.
+std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threads) {
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    if (is_packed(tensor.dtype)) continue;
+    const TensorStats stats = tensor_stats(checkpoint, tensor, threads);
+    if (stats.nans + stats.infinities == 0) continue;
+    return Violation{"not-finite",
+                     fmt::format("{} NaN and {} infinite values", stats.nans, stats.infinities),
+                     tensor.name, tensor.begin, checkpoint.files()[tensor.file].file.path()};
+  }
+  return std::nullopt;
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  cli::Table table(session, o.common,
+                   {"checkpoint", "result", "rule", "tensor", "offset", "file", "message"});
+  bool good = true;
+  for (const std::string& path : o.checkpoints) {
+    const auto opened = open_checked(path);
+    const auto* checkpoint = std::get_if<Checkpoint>(&opened);
+    std::optional<Violation> broken;
+    if (checkpoint == nullptr) {
+      broken = std::get<Violation>(opened);
+    } else {
+      for (const std::string& note : checkpoint->notes()) session.note(note);
+      if (o.finite) broken = find_not_finite(*checkpoint, o.common.threads);
+    }
+    if (broken) {
+      good = false;
+      table.row({path, "broken", broken->rule, broken->tensor, broken->offset, broken->file,
+                 broken->message},
+                cli::Tone::kBad);
+    } else {
+      table.row({path, "ok", "", "", std::uint64_t{0}, "",
+                 fmt::format("{} tensors, {} bytes in {} file{}", checkpoint->tensors().size(),
+                             checkpoint->tensor_bytes(), checkpoint->files().size(),
+                             checkpoint->files().size() == 1 ? "" : "s")},
+                cli::Tone::kGood);
+    }
+  }
+  table.finish();
+  return good ? cli::ExitCode::kDone : cli::ExitCode::kFound;
+}
+
+}  // namespace
+
+void declare_check(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "check", "validates headers, offsets, sizes and indexes; exit 1 and the rule if one is broken");
+  c.example("ckpt check model.safetensors", "exit 0 if it is valid");
+  c.example("ckpt check --finite */model.safetensors", "also looks for NaN and infinity");
+  c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");
+  c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  add_color(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

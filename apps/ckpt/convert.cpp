@@ -1,0 +1,62 @@
+// ckpt convert: another dtype, other shards, one file.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "dtype_option.hpp"
+#include "store/convert_checkpoint.hpp"
+#include "store/sharding.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::string in;
+  std::string out;
+  std::optional<std::string> dtype;
+  std::optional<std::string> shard_size;
+  bool saturate = false;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  ConvertRequest request;
+  if (o.dtype) request.dtype = parse_dtype(*o.dtype);
+  if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
+  if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
+  request.write.threads = o.common.threads;
+  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.progress = session.progress("writing");
+  const ConvertResult result = convert_checkpoint(o.in, o.out, request);
+  for (const std::string& note : result.notes) session.note(note);
+  session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
+                           result.converted, result.files, result.files == 1 ? "" : "s"));
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_convert(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("convert", "changes the dtype, splits into shards, merges them");
+  c.example("ckpt convert bert-base/ -o bert-bf16/ --dtype BF16", "rounded once, to nearest even");
+  c.example("ckpt convert big/ -o big-sharded/ --shard-size 2GB", "with an index");
+  c.example("ckpt convert big-sharded/ -o big.safetensors", "shards merged into one file");
+  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  c.option("-o,--output", "OUTPUT", o->out, "a file if it ends in .safetensors, else a new folder",
+           cli::Need::kRequired);
+  c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
+  c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
+  c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
+  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

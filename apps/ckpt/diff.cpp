@@ -1,0 +1,71 @@
+// ckpt diff: what two checkpoints differ in.
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/compare_checkpoints.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::string a;
+  std::string b;
+  Tolerance tolerance;
+  cli::CommonOptions common;
+};
+
+std::string form_of(const TensorInfo* tensor) {
+  return tensor == nullptr ? ""
+                           : fmt::format("{}{}", dtype_name(tensor->dtype), shape_text(tensor->shape));
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint a = open_checkpoint(o.a);
+  const Checkpoint b = open_checkpoint(o.b);
+  const auto changes = compare_checkpoints(a, b, o.tolerance, o.common.threads,
+                                           session.progress("comparing"));
+  session.clear_progress();
+  cli::Table table(session, o.common,
+                   {"name", "change", "a", "b", "count", "max_abs", "max_rel", "first"});
+  for (const TensorChange& change : changes) {
+    const TensorDiff& d = change.diff;
+    const bool one_sided = change.kind == ChangeKind::kOnlyA || change.kind == ChangeKind::kOnlyB;
+    table.row({change.name, change_name(change.kind), form_of(change.a), form_of(change.b), d.count,
+               d.max_absolute, d.max_relative, d.first},
+              one_sided ? cli::Tone::kDim : cli::Tone::kBad);
+  }
+  table.finish();
+  session.note(fmt::format("{} of {} tensors differ", changes.size(),
+                           std::max(a.tensors().size(), b.tensors().size())));
+  return changes.empty() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
+}
+
+}  // namespace
+
+void declare_diff(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("diff", "names, dtypes, shapes and values that differ; exit 1 if any do");
+  c.example("ckpt diff a.safetensors b.safetensors", "one line a tensor that differs");
+  c.example("ckpt diff bert-base/ sharded-bert/ --rtol 1e-6", "up to rounding");
+  c.argument("A", o->a, "a file, a folder or an index");
+  c.argument("B", o->b, "another one");
+  const double infinity = std::numeric_limits<double>::infinity();
+  c.option("--atol", "X", o->tolerance.absolute, cli::Range{0, infinity},
+           "values count as equal if |a − b| ≤ X + Y·|b|");
+  c.option("--rtol", "Y", o->tolerance.relative, cli::Range{0, infinity}, "Y of the same");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  add_color(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

@@ -1,0 +1,55 @@
+// ckpt hash: digests of the tensors and of the whole.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/compare_checkpoints.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  HashKind kind = HashKind::kSha256;
+  bool total = false;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
+  const CheckpointHash hash =
+      hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
+  session.clear_progress();
+  if (o.total) {
+    session.print(hash.total + "\n");
+    return cli::ExitCode::kDone;
+  }
+  cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});
+  for (std::size_t i = 0; i < hash.tensors.size(); ++i) {
+    const TensorInfo& tensor = checkpoint.tensors()[i];
+    const std::string shape = shape_text(tensor.shape);
+    table.row({hash.tensors[i], tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape)});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_hash(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("hash", "digests of the tensors' bytes, or of the whole");
+  c.example("ckpt hash bert-base/ --total",
+            "one digest: the same for the same tensors in any order, sharding and metadata");
+  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  c.choice("--algorithm", o->kind, {{"sha256", HashKind::kSha256}, {"xxh3", HashKind::kXxh3}},
+           "SHA-256, or XXH3-128 (fast, not against an adversary)");
+  c.flag("--total", o->total, "only the digest of the whole");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

@@ -1,0 +1,61 @@
+// ckpt new: a random checkpoint for a config.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "dtype_option.hpp"
+#include "store/new_checkpoint.hpp"
+#include "store/sharding.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::string config;
+  std::string out;
+  std::string dtype = "F32";
+  std::optional<std::string> shard_size;
+  std::optional<std::string> family;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  NewCheckpointRequest request;
+  request.family = o.family;
+  request.dtype = parse_dtype(o.dtype);
+  request.seed = o.common.seed;
+  if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
+  request.write.threads = o.common.threads;
+  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.progress = session.progress("writing");
+  const NewCheckpointResult made = new_checkpoint(o.config, o.out, request);
+  session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
+                           made.parameters, made.files, made.files == 1 ? "" : "s"));
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_new(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("new", "makes a random checkpoint for a config.json");
+  c.example("ckpt new config.json -o random-bert/ --seed 1",
+            "every tensor of the family's language model, as transformers initialises it");
+  c.argument("CONFIG", o->config, "a config.json with a model_type that is known");
+  c.option("-o,--output", "DIR", o->out, "new folder", cli::Need::kRequired);
+  c.option("--dtype", "NAME", o->dtype, kDtypeHelp);
+  c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
+  c.option("--family", "NAME", o->family, "family, for a config without model_type");
+  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  add_seed(c, o->common);
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

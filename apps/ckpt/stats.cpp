@@ -1,0 +1,57 @@
+// ckpt stats: moments of every tensor.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/tensor_stats.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  std::vector<std::string> tensors;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
+  std::vector<const TensorInfo*> chosen;
+  for (const std::string& name : o.tensors) chosen.push_back(&checkpoint.get(name));
+  if (chosen.empty()) {
+    for (const TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
+  }
+  cli::Table table(session, o.common, {"name", "dtype", "shape", "count", "min", "max", "mean", "std",
+                                       "norm", "zeros", "nan", "inf"});
+  for (const TensorInfo* tensor : chosen) {
+    const std::string shape = shape_text(tensor->shape);
+    if (is_packed(tensor->dtype)) {
+      session.note(tensor->name + ": packed type, bytes only");
+      continue;
+    }
+    const TensorStats s = tensor_stats(checkpoint, *tensor, o.common.threads);
+    table.row({tensor->name, dtype_name(tensor->dtype), cli::Cell::raw(shape, shape), s.count,
+               s.minimum, s.maximum, s.mean, s.deviation, s.norm, s.zeros, s.nans, s.infinities});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_stats(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
+  c.example("ckpt stats model.safetensors", "every tensor");
+  c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one of them");
+  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  c.option("--tensor", "NAME", o->tensors, "only this one; may be repeated");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

@@ -1,0 +1,44 @@
+// Two checkpoints side by side, and the hash that tells whether they are the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/tensor_stats.hpp"
+#include "store/transfer.hpp"
+
+namespace masque {
+
+/// What differs about a tensor.
+enum class ChangeKind { kOnlyA, kOnlyB, kDtype, kShape, kValues };
+
+/// "only-a", "only-b", "dtype", "shape", "values".
+const char* change_name(ChangeKind kind);
+
+/// A tensor that is not the same in both.
+struct TensorChange {
+  std::string name;
+  ChangeKind kind;
+  const TensorInfo* a = nullptr;  ///< nullptr if it is not in A
+  const TensorInfo* b = nullptr;
+  TensorDiff diff;                ///< of kDtype and kValues
+};
+
+/// All changes, by name. Tensors are matched by name, whatever file they are in. With a tolerance a
+/// dtype alone is a change still. `progress` is told the bytes compared.
+std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
+                                              Tolerance tolerance, int threads,
+                                              const ProgressFunction& progress);
+
+/// Hashes of all tensors and of the whole.
+struct CheckpointHash {
+  std::vector<std::string> tensors;  ///< in the order of checkpoint.tensors()
+  /// Over name, dtype, shape and hash of every tensor, by name: equal for equal tensors, whatever
+  /// their order, shards and metadata.
+  std::string total;
+};
+
+CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int threads,
+                               const ProgressFunction& progress);
+
+}  // namespace masque
