@@ -27,8 +27,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const PrintForm form = o.form == Form::kRaw    ? PrintForm::kRaw
                          : o.form == Form::kJson ? PrintForm::kJson
                                                  : PrintForm::kTsv;
-  print_tensor(checkpoint, tensor, rows, form,
-               [&](std::string_view text) { session.print(text); });
+  print_tensor(checkpoint, tensor, rows, form, [&](std::string_view text) { session.print(text); });
   return cli::ExitCode::kDone;
 }
 

@@ -68,7 +68,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_check(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "check", "validates headers, offsets, sizes and indexes; exit 1 and the rule if one is broken");
+      "check",
+      "validates headers, offsets, sizes and indexes; exit 1 and the rule if one is broken");
   c.example("ckpt check model.safetensors", "exit 0 if it is valid");
   c.example("ckpt check --finite */model.safetensors", "also looks for NaN and infinity");
   c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");

@@ -43,7 +43,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_convert(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("convert", "changes the dtype, splits into shards, merges them");
+  cli::Command& c =
+      tool.subcommand("convert", "changes the dtype, splits into shards, merges them");
   c.example("ckpt convert bert-base/ -o bert-bf16/ --dtype BF16", "rounded once, to nearest even");
   c.example("ckpt convert big/ -o big-sharded/ --shard-size 2GB", "with an index");
   c.example("ckpt convert big-sharded/ -o big.safetensors", "shards merged into one file");

@@ -21,16 +21,17 @@ struct Options {
 };
 
 std::string form_of(const TensorInfo* tensor) {
-  return tensor == nullptr ? ""
-                           : fmt::format("{}{}", dtype_name(tensor->dtype), shape_text(tensor->shape));
+  return tensor == nullptr
+             ? ""
+             : fmt::format("{}{}", dtype_name(tensor->dtype), shape_text(tensor->shape));
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const Checkpoint a = open_checkpoint(o.a);
   const Checkpoint b = open_checkpoint(o.b);
-  const auto changes = compare_checkpoints(a, b, o.tolerance, o.common.threads,
-                                           session.progress("comparing"));
+  const auto changes =
+      compare_checkpoints(a, b, o.tolerance, o.common.threads, session.progress("comparing"));
   session.clear_progress();
   cli::Table table(session, o.common,
                    {"name", "change", "a", "b", "count", "max_abs", "max_rel", "first"});

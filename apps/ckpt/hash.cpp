@@ -30,7 +30,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (std::size_t i = 0; i < hash.tensors.size(); ++i) {
     const TensorInfo& tensor = checkpoint.tensors()[i];
     const std::string shape = shape_text(tensor.shape);
-    table.row({hash.tensors[i], tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape)});
+    table.row(
+        {hash.tensors[i], tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape)});
   }
   table.finish();
   return cli::ExitCode::kDone;

@@ -23,8 +23,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (chosen.empty()) {
     for (const TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
   }
-  cli::Table table(session, o.common, {"name", "dtype", "shape", "count", "min", "max", "mean", "std",
-                                       "norm", "zeros", "nan", "inf"});
+  cli::Table table(session, o.common,
+                   {"name", "dtype", "shape", "count", "min", "max", "mean", "std", "norm", "zeros",
+                    "nan", "inf"});
   for (const TensorInfo* tensor : chosen) {
     const std::string shape = shape_text(tensor->shape);
     if (is_packed(tensor->dtype)) {
@@ -43,7 +44,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
+  cli::Command& c =
+      tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
   c.example("ckpt stats model.safetensors", "every tensor");
   c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one of them");
   c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");

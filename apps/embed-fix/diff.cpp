@@ -26,11 +26,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const TableArgument b(o.b, o.tensor);
   const TableDiff diff = table_diff(a.checkpoint, a.input(), b.checkpoint, b.input(),
                                     static_cast<std::size_t>(o.count), o.common.threads);
-  cli::Table table(session, o.common,
-                   {"id", "token", "norm_a", "norm_b", "distance", "cosine"});
+  cli::Table table(session, o.common, {"id", "token", "norm_a", "norm_b", "distance", "cosine"});
   for (const RowChange& change : diff.top) {
-    table.row({change.row, a.names.token(change.row), change.norm_a, change.norm_b,
-               change.distance, change.cosine});
+    table.row({change.row, a.names.token(change.row), change.norm_a, change.norm_b, change.distance,
+               change.cosine});
   }
   table.finish();
   session.note(fmt::format("{} of {} rows differ, largest distance {:.6g}, mean cosine {:.6g}",
@@ -46,8 +45,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_diff(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("diff", "two tables row by row; exit 1 if a row differs");
+  cli::Command& c = tool.subcommand("diff", "two tables row by row; exit 1 if a row differs");
   c.example("embed-fix diff bert-base/ bert-corrected/ -k 5", "the five rows that moved most");
   c.argument("A", o->a, "a file, a folder or an index");
   c.argument("B", o->b, "another one");

@@ -47,7 +47,7 @@ cli::Report report_of(const CorrectionReport& r) {
     out.add("cosine_min_row", moves.min_cosine_row);
     out.add("cosine_min_token", r.min_cosine_token);
   }
-  for (const std::string& name : r.added_tensors) out.add("added", name);
+  out.add("added", cli::list_cell(r.added_tensors));
   if (r.verified) {
     out.add("verified_tensors", r.verified->tensors_unchanged);
     out.add("verified_bytes", r.verified->bytes_unchanged);
@@ -107,7 +107,9 @@ void declare_mlm_correct(cli::Command& tool) {
            "mean row: vocab (all rows), used (without [unusedN] and rows without a token) or "
            "freq:FILE (lines of token or id, tab, count) [vocab]");
   c.choice("--tied", o->tied,
-           {{"auto", Tied::kAuto}, {"untie", Tied::kUntie}, {"keep", Tied::kKeep},
+           {{"auto", Tied::kAuto},
+            {"untie", Tied::kUntie},
+            {"keep", Tied::kKeep},
             {"refuse", Tied::kRefuse}},
            "an output head that shares the table; auto unties, and refuses an unknown family");
   c.option("--tensor", "NAME", r.tensor, "the table [found by the family's names]");

@@ -27,10 +27,10 @@ std::uint64_t row_of(const TableArgument& a, const std::string& token) {
   auto row = a.names.id(token);
   if (!row) row = parse_unsigned(token);
   if (!row || *row >= a.table.rows()) {
-    throw InputError(a.checkpoint.path(),
-                     fmt::format("no row for '{}', expected a token{} or an id below {}",
-                                 escape(token), a.names.empty() ? " (no tokenizer file)" : "",
-                                 a.table.rows()));
+    throw InputError(
+        a.checkpoint.path(),
+        fmt::format("no row for '{}', expected a token{} or an id below {}", escape(token),
+                    a.names.empty() ? " (no tokenizer file)" : "", a.table.rows()));
   }
   return *row;
 }
@@ -39,8 +39,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TableArgument a(o.checkpoint, o.tensor);
   const std::uint64_t row = row_of(a, o.token);
-  const auto nearest = nearest_rows(a.checkpoint, a.input(), row,
-                                    static_cast<std::size_t>(o.count), o.common.threads);
+  const auto nearest = nearest_rows(a.checkpoint, a.input(), row, static_cast<std::size_t>(o.count),
+                                    o.common.threads);
   cli::Table table(session, o.common, {"rank", "id", "token", "cosine"});
   for (std::size_t i = 0; i < nearest.size(); ++i) {
     table.row({static_cast<std::uint64_t>(i + 1), nearest[i].row, a.names.token(nearest[i].row),

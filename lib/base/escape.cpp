@@ -1,5 +1,6 @@
 #include "base/escape.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -37,6 +38,10 @@ bool is_hidden(char32_t c) {
 }  // namespace
 
 std::string escape(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; })) {
+    return std::string(text);  // nearly always
+  }
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {

@@ -73,8 +73,8 @@ void InputFile::read(std::uint64_t offset, MutableBytes out) const {
       throw system_error(path_, "reading", errno);
     }
     if (count == 0) {
-      throw InputError(path_, fmt::format("ends at byte {}, was {} bytes when opened",
-                                          offset + done, size_));
+      throw InputError(
+          path_, fmt::format("ends at byte {}, was {} bytes when opened", offset + done, size_));
     }
     done += static_cast<std::size_t>(count);
   }
@@ -92,12 +92,14 @@ std::string InputFile::read_all(std::uint64_t limit) const {
 std::string read_text(const std::string& path, std::uint64_t limit) {
   const bool standard = path == "-";
   const std::string name = standard ? "standard input" : path;
-  const Descriptor opened(standard ? -1 : os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor opened(standard ? -1
+                                   : os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!standard && !opened) throw system_error(name, "opening", errno);
   std::string text;
   std::string buffer(1 << 16, '\0');
   while (true) {
-    const ssize_t count = os::read(standard ? STDIN_FILENO : opened.get(), buffer.data(), buffer.size());
+    const ssize_t count =
+        os::read(standard ? STDIN_FILENO : opened.get(), buffer.data(), buffer.size());
     if (count == 0) return text;
     if (count < 0 && errno == EINTR) {
       throw_if_interrupted();
@@ -139,8 +141,8 @@ void write_all(int fd, Bytes bytes, const std::string& path) {
 
 void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path) {
   while (!bytes.empty()) {
-    const std::size_t count = written(
-        os::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)), fd, path);
+    const std::size_t count =
+        written(os::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)), fd, path);
     offset += count;
     bytes = bytes.subspan(count);
   }

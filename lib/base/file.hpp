@@ -55,8 +55,8 @@ class InputFile {
   unsigned mode_ = 0;
 };
 
-/// The text of a file, a pipe or, for "-", of standard input, up to its end. Throws InputError if it
-/// cannot be read or has more than `limit` bytes.
+/// The text of a file, a pipe or, for "-", of standard input, up to its end. Throws InputError if
+/// it cannot be read or has more than `limit` bytes.
 std::string read_text(const std::string& path, std::uint64_t limit);
 
 /// Writes all bytes to a descriptor, retrying short and interrupted writes. Throws InputError

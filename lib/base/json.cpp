@@ -2,10 +2,13 @@
 // keys, byte-order mark, NUL and depth, which it lets pass.
 #include "base/json.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <numeric>
+#include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,27 +49,31 @@ class Cursor {
   const char** reached_;
 };
 
+/// A key of an open object, by the hash of its unescaped text: no copies of a million names. Two
+/// names with one XXH3-128 hash count as equal, so that at worst a crafted file is refused.
 struct Key {
-  std::string name;
+  XXH128_hash_t hash;
   std::size_t begin;
 };
 
-/// The second of two equal keys, if any.
-const Key* duplicate_of(std::vector<Key>& keys) {
-  if (keys.size() < 2) return nullptr;
+/// The second of two equal keys, if any; sorts them.
+const Key* duplicate_of(std::span<Key> keys) {
+  const auto same = [](const Key& a, const Key& b) {
+    return a.hash.low64 == b.hash.low64 && a.hash.high64 == b.hash.high64;
+  };
   if (keys.size() <= 8) {
     for (std::size_t i = 1; i < keys.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (keys[i].name == keys[j].name) return &keys[i];
+        if (same(keys[i], keys[j])) return &keys[i];
       }
     }
     return nullptr;
   }
-  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-    return a.name != b.name ? a.name < b.name : a.begin < b.begin;
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    return std::tie(a.hash.high64, a.hash.low64, a.begin) <
+           std::tie(b.hash.high64, b.hash.low64, b.begin);
   });
-  const auto found = std::adjacent_find(
-      keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.name == b.name; });
+  const auto found = std::adjacent_find(keys.begin(), keys.end(), same);
   return found == keys.end() ? nullptr : &*(found + 1);
 }
 
@@ -92,15 +99,15 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& name) override {
     const std::size_t begin = token_begin();
     position_ = reached();
-    open_.back().push_back({name, begin});
+    keys_.push_back({XXH3_128bits(name.data(), name.size()), begin});
     return handler_.key(name, begin);
   }
   bool start_object(std::size_t /*elements*/) override { return start(JsonKind::kObject); }
   bool start_array(std::size_t /*elements*/) override { return start(JsonKind::kArray); }
   bool end_object() override {
-    if (const Key* again = duplicate_of(open_.back())) {
-      error = {fmt::format("the key \"{}\" occurs twice", escape(again->name)), again->begin, false,
-               true};
+    if (const Key* again = duplicate_of(std::span(keys_).subspan(open_.back()))) {
+      error = {fmt::format("the key {} occurs twice", escape(key_text(again->begin))), again->begin,
+               false, true};
       return false;
     }
     return finish(JsonKind::kObject);
@@ -109,11 +116,11 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& reason) override {
     const std::string what = reason.what();
-    error = JsonError{.message = what.find("ill-formed UTF-8") != std::string::npos
-                                     ? "not valid UTF-8"
-                                     : "not valid JSON",
-                      .offset = position == 0 ? 0 : position - 1,
-                      .bad_utf8 = what.find("ill-formed UTF-8") != std::string::npos};
+    error =
+        JsonError{.message = what.find("ill-formed UTF-8") != std::string::npos ? "not valid UTF-8"
+                                                                                : "not valid JSON",
+                  .offset = position == 0 ? 0 : position - 1,
+                  .bad_utf8 = what.find("ill-formed UTF-8") != std::string::npos};
     return false;
   }
 
@@ -138,17 +145,25 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
     return handler_.scalar(JsonKind::kNumber, text_.substr(begin, position_ - begin), begin);
   }
 
+  /// A key as it is spelled, quotes included.
+  std::string_view key_text(std::size_t begin) const {
+    std::size_t end = begin + 1;
+    while (text_[end] != '"') end += text_[end] == '\\' ? 2U : 1U;
+    return text_.substr(begin, end + 1 - begin);
+  }
+
   bool start(JsonKind kind) {
     position_ = reached();
     if (static_cast<int>(open_.size()) >= max_depth_) {
       error = JsonError{fmt::format("nested deeper than {} levels", max_depth_), position_ - 1};
       return false;
     }
-    open_.emplace_back();
+    open_.push_back(keys_.size());
     return handler_.begin(kind, position_ - 1);
   }
 
   bool finish(JsonKind kind) {
+    keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(open_.back()), keys_.end());
     open_.pop_back();
     position_ = reached();
     return handler_.end(kind, position_);
@@ -159,7 +174,8 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
   int max_depth_;
   JsonHandler& handler_;
   std::size_t position_ = 0;
-  std::vector<std::vector<Key>> open_;
+  std::vector<Key> keys_;          // of all open objects, outermost first
+  std::vector<std::size_t> open_;  // where the keys of each open value begin
 };
 
 /// Builds a document.
@@ -285,22 +301,23 @@ std::string set_json_member(const std::string& text, const std::vector<std::stri
     }
     // Spaced like the last member: what stands before its key, and between its key and its value.
     const JsonMember& last = at->members.back();
-    const std::size_t before = at->members.size() == 1
-                                   ? at->begin + 1
-                                   : text.find(',', at->members[at->members.size() - 2].value.end) + 1;
+    const std::size_t before =
+        at->members.size() == 1 ? at->begin + 1
+                                : text.find(',', at->members[at->members.size() - 2].value.end) + 1;
     const std::size_t colon = text.rfind(':', last.value.begin);
     std::size_t key_end = colon;
     while (text[key_end - 1] != '"') --key_end;
-    return fmt::format("{},{}{}{}{}{}", text.substr(0, last.value.end),
-                       text.substr(before, last.begin - before), name,
-                       text.substr(key_end, last.value.begin - key_end), value,
-                       text.substr(last.value.end));
+    return fmt::format(
+        "{},{}{}{}{}{}", text.substr(0, last.value.end), text.substr(before, last.begin - before),
+        name, text.substr(key_end, last.value.begin - key_end), value, text.substr(last.value.end));
   }
   return fmt::format("{}{}{}", text.substr(0, at->begin), value, text.substr(at->end));
 }
 
 std::string quote_json(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
+  out.reserve(text.size() + 2);
+  out += '"';
   for (const char c : text) {
     switch (c) {
       case '"': out += "\\\""; break;

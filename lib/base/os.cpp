@@ -92,7 +92,9 @@ int mkdir_at(int folder, const char* path, mode_t mode) {
   return fails(Call::kMkdir, path) ? -1 : ::mkdirat(folder, path, mode);
 }
 
-int lock_exclusive(int fd) { return fails(Call::kLock, nullptr) ? -1 : ::flock(fd, LOCK_EX | LOCK_NB); }
+int lock_exclusive(int fd) {
+  return fails(Call::kLock, nullptr) ? -1 : ::flock(fd, LOCK_EX | LOCK_NB);
+}
 
 int chmod_fd(int fd, mode_t mode) { return fails(Call::kChmod, nullptr) ? -1 : ::fchmod(fd, mode); }
 

@@ -12,14 +12,28 @@
 namespace masque::os {
 
 enum class Call {
-  kOpen, kStat, kPread, kRead, kWrite, kPwrite, kCopyRange, kAllocate, kTruncate, kSync,
-  kRename, kUnlink, kMkdir, kRmdir, kLock, kChmod,
+  kOpen,
+  kStat,
+  kPread,
+  kRead,
+  kWrite,
+  kPwrite,
+  kCopyRange,
+  kAllocate,
+  kTruncate,
+  kSync,
+  kRename,
+  kUnlink,
+  kMkdir,
+  kRmdir,
+  kLock,
+  kChmod,
 };
 
 /// What an injected call does instead of the real one.
 struct Fault {
-  int error = 0;               ///< fails with this errno, unless `count` is set
-  std::size_t count = 0;       ///< a short transfer: at most this many bytes move
+  int error = 0;          ///< fails with this errno, unless `count` is set
+  std::size_t count = 0;  ///< a short transfer: at most this many bytes move
 };
 
 /// Decides, before each call, whether it fails. Called from several threads.

@@ -71,8 +71,7 @@ void refuse_unsafe_target(const std::string& path) {
     const bool cache = is_hash_name(base_name(target));
     throw InputError(path, fmt::format("is a symbolic link to '{}'{}, expected a plain file or a "
                                        "new name for the output",
-                                       escape(target),
-                                       cache ? " in a hash-named cache" : ""));
+                                       escape(target), cache ? " in a hash-named cache" : ""));
   }
   if (!S_ISREG(info->st_mode)) {
     throw InputError(path, "is not a regular file, expected a file or a new name for the output");

@@ -114,7 +114,8 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing)
     const auto names = entries_of(open_folder(path).get());
     replaces_ = !names.empty();
     if (replaces_ && existing == Existing::kRefuse) {
-      throw InputError(path, "exists and is not empty, expected a new folder (--force replaces it)");
+      throw InputError(path,
+                       "exists and is not empty, expected a new folder (--force replaces it)");
     }
     if (replaces_ && !holds_checkpoint(names)) {
       throw InputError(path, "holds no checkpoint, so it is not replaced");

@@ -44,9 +44,7 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
 }
 
 /// "-o,--output" → "--output".
-std::string long_name(const std::string& names) {
-  return names.substr(names.rfind(',') + 1);
-}
+std::string long_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto near = nearest(word, candidates);
@@ -85,8 +83,8 @@ Command::Command(std::string name, std::string summary)
 Command::~Command() = default;
 
 Command& Command::subcommand(std::string name, std::string summary) {
-  auto& child = subcommands_.emplace_back(
-      std::make_unique<Command>(std::move(name), std::move(summary)));
+  auto& child =
+      subcommands_.emplace_back(std::make_unique<Command>(std::move(name), std::move(summary)));
   child->parent_ = this;
   return *child;
 }
@@ -102,36 +100,57 @@ Command& Command::add(Entry entry) {
 }
 
 Command& Command::argument(std::string name, std::string& target, std::string help) {
-  return add({.names = std::move(name), .value = {}, .help = std::move(help), .initial = {},
-              .words = {}, .positional = true, .required = true,
+  return add({.names = std::move(name),
+              .value = {},
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
+              .positional = true,
+              .required = true,
               .set = [&target](const std::string& text) { target = text; }});
 }
 
 Command& Command::arguments(std::string name, std::vector<std::string>& target, std::string help) {
-  return add({.names = std::move(name), .value = {}, .help = std::move(help), .initial = {},
-              .words = {}, .positional = true, .repeated = true, .required = true,
+  return add({.names = std::move(name),
+              .value = {},
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
+              .positional = true,
+              .repeated = true,
+              .required = true,
               .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 
 Command& Command::option(std::string names, std::string value, std::string& target,
                          std::string help, Need need) {
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = target, .words = {}, .required = need == Need::kRequired,
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = target,
+              .words = {},
+              .required = need == Need::kRequired,
               .set = [&target](const std::string& text) { target = text; }});
 }
 
 Command& Command::option(std::string names, std::string value, std::optional<std::string>& target,
                          std::string help) {
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = {}, .words = {},
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
               .set = [&target](const std::string& text) { target = text; }});
 }
 
 Command& Command::option(std::string names, std::string value, double& target, Range range,
                          std::string help) {
   const std::string name = long_name(names);
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = fmt::format("{}", target), .words = {},
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = fmt::format("{}", target),
+              .words = {},
               .set = [&target, range, name](const std::string& text) {
                 target = parse_in<double>(name, text, range, "a number");
               }});
@@ -140,8 +159,11 @@ Command& Command::option(std::string names, std::string value, double& target, R
 Command& Command::option(std::string names, std::string value, std::optional<double>& target,
                          Range range, std::string help) {
   const std::string name = long_name(names);
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = {}, .words = {},
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
               .set = [&target, range, name](const std::string& text) {
                 target = parse_in<double>(name, text, range, "a number");
               }});
@@ -150,8 +172,11 @@ Command& Command::option(std::string names, std::string value, std::optional<dou
 Command& Command::option(std::string names, std::string value, int& target, Range range,
                          std::string help) {
   const std::string name = long_name(names);
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = target == 0 ? std::string() : fmt::format("{}", target), .words = {},
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = target == 0 ? std::string() : fmt::format("{}", target),
+              .words = {},
               .set = [&target, range, name](const std::string& text) {
                 target = parse_in<int>(name, text, range, "a whole number");
               }});
@@ -160,8 +185,11 @@ Command& Command::option(std::string names, std::string value, int& target, Rang
 Command& Command::option(std::string names, std::string value, std::uint64_t& target,
                          std::string help) {
   const std::string name = long_name(names);
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = fmt::format("{}", target), .words = {},
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = fmt::format("{}", target),
+              .words = {},
               .set = [&target, name](const std::string& text) {
                 target = parse_number<std::uint64_t>(name, text, "a whole number from 0");
               }});
@@ -169,8 +197,12 @@ Command& Command::option(std::string names, std::string value, std::uint64_t& ta
 
 Command& Command::option(std::string names, std::string value, std::vector<std::string>& target,
                          std::string help) {
-  return add({.names = std::move(names), .value = std::move(value), .help = std::move(help),
-              .initial = {}, .words = {}, .repeated = true,
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
+              .repeated = true,
               .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 
@@ -178,23 +210,30 @@ Command& Command::choose(const std::string& names, std::vector<std::string> word
                          std::string initial, std::function<void(std::size_t)> set,
                          const std::string& help) {
   const std::string name = long_name(names);
-  return add({.names = names, .value = fmt::format("{}", fmt::join(words, "|")), .help = help,
-              .initial = std::move(initial), .words = words,
-              .set = [words, set = std::move(set), name](const std::string& text) {
-                const auto found = std::find(words.begin(), words.end(), text);
-                if (found == words.end()) {
-                  throw UsageError(fmt::format(
-                      "{}: found '{}', expected one of {}{}", name, escape(text),
-                      fmt::join(words, ", "),
-                      did_you_mean(text, std::vector<std::string_view>(words.begin(), words.end()))));
-                }
-                set(static_cast<std::size_t>(found - words.begin()));
-              }});
+  return add(
+      {.names = names,
+       .value = fmt::format("{}", fmt::join(words, "|")),
+       .help = help,
+       .initial = std::move(initial),
+       .words = words,
+       .set = [words, set = std::move(set), name](const std::string& text) {
+         const auto found = std::find(words.begin(), words.end(), text);
+         if (found == words.end()) {
+           throw UsageError(fmt::format(
+               "{}: found '{}', expected one of {}{}", name, escape(text), fmt::join(words, ", "),
+               did_you_mean(text, std::vector<std::string_view>(words.begin(), words.end()))));
+         }
+         set(static_cast<std::size_t>(found - words.begin()));
+       }});
 }
 
 Command& Command::flag(std::string names, bool& target, std::string help) {
-  return add({.names = std::move(names), .value = {}, .help = std::move(help), .initial = {},
-              .words = {}, .set = [&target](const std::string&) { target = true; }});
+  return add({.names = std::move(names),
+              .value = {},
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
+              .set = [&target](const std::string&) { target = true; }});
 }
 
 Command& Command::action(std::function<ExitCode(Session&)> run) {
@@ -236,25 +275,28 @@ std::string Command::help() const {
       if (entry.positional != positional) continue;
       if (std::exchange(first, false)) out += fmt::format("\n{}:\n", title);
       std::string left = entry.names;
-      if (const auto comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
+      if (const auto comma = left.find(','); comma != std::string::npos)
+        left.insert(comma + 1, " ");
       if (!entry.value.empty()) left += " " + entry.value;
-      append_wrapped(out, left,
-                     entry.initial.empty() ? entry.help
-                                           : fmt::format("{} [{}]", entry.help, entry.initial));
+      append_wrapped(
+          out, left,
+          entry.initial.empty() ? entry.help : fmt::format("{} [{}]", entry.help, entry.initial));
     }
   };
   section("Arguments", true);
   section("Options", false);
   if (subcommands_.empty() || parent_ == nullptr) {
-    if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.positional; })) {
+    if (std::none_of(entries_.begin(), entries_.end(),
+                     [](const Entry& e) { return !e.positional; })) {
       out += "\nOptions:\n";
     }
     append_wrapped(out, "-h, --help", "this text");
     if (parent_ == nullptr) append_wrapped(out, "--version", "the version");
   }
   if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", name_);
-  out += "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "
-         "system call; 4 a bug.\n";
+  out +=
+      "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "
+      "system call; 4 a bug.\n";
   return out;
 }
 
@@ -277,7 +319,8 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     }
     const std::string& first = arguments[0];
     for (const auto& child : subcommands_) {
-      if (child->name_ == first) return child->parse({arguments.begin() + 1, arguments.end()}, text);
+      if (child->name_ == first)
+        return child->parse({arguments.begin() + 1, arguments.end()}, text);
     }
     if (!first.starts_with('-')) {
       std::vector<std::string_view> names;

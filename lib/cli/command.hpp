@@ -55,8 +55,7 @@ class Command {
                   std::string help);
   Command& option(std::string names, std::string value, std::optional<double>& target, Range range,
                   std::string help);
-  Command& option(std::string names, std::string value, int& target, Range range,
-                  std::string help);
+  Command& option(std::string names, std::string value, int& target, Range range, std::string help);
   Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);
   /// May be given several times.
   Command& option(std::string names, std::string value, std::vector<std::string>& target,
@@ -74,8 +73,9 @@ class Command {
       values.push_back(value);
       if (value == target) initial = word;
     }
-    return choose(names, std::move(spellings), initial,
-                  [&target, values](std::size_t i) { target = values[i]; }, help);
+    return choose(
+        names, std::move(spellings), initial,
+        [&target, values](std::size_t i) { target = values[i]; }, help);
   }
 
   /// An option without a value.

@@ -69,9 +69,9 @@ Session::Session(std::string tool, bool stdout_closed)
 void Session::configure(const CommonOptions& options) {
   quiet_ = options.quiet;
   verbose_ = options.verbose;
-  color_ = options.color == Color::kAlways ||
-           (options.color == Color::kAuto && stdout_is_terminal_ && !is_set("NO_COLOR") &&
-            !dumb_terminal());
+  color_ =
+      options.color == Color::kAlways || (options.color == Color::kAuto && stdout_is_terminal_ &&
+                                          !is_set("NO_COLOR") && !dumb_terminal());
 }
 
 void Session::print(std::string_view text) {

@@ -1,7 +1,6 @@
 #include "cli/table.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,34 +19,56 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    char32_t c = 0;
+    const int length = decode_utf8(text, c);
+    if (length == 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return true;
+}
+
+bool is_finite_number(const std::string& text) {
+  return text.find("nan") == std::string::npos && text.find("inf") == std::string::npos;
+}
+
 }  // namespace
 
-Cell::Cell(std::string_view text) : text_(escape(text)), json_(quote_json(text)) {
-  // JSON must be UTF-8: text that is not is given in its escaped form.
-  for (std::string_view rest = text; !rest.empty();) {
-    char32_t c = 0;
-    const int length = decode_utf8(rest, c);
-    if (length == 0) {
-      json_ = quote_json(text_);
-      break;
-    }
-    rest.remove_prefix(static_cast<std::size_t>(length));
-  }
-}
-Cell::Cell(const char* text) : Cell(std::string_view(text)) {}
-Cell::Cell(const std::string& text) : Cell(std::string_view(text)) {}
-Cell::Cell(double value)
-    : text_(fmt::format("{}", value)), json_(std::isfinite(value) ? text_ : "null") {}
-Cell::Cell(std::uint64_t value) : text_(fmt::format("{}", value)), json_(text_) {}
-Cell::Cell(std::int64_t value) : text_(fmt::format("{}", value)), json_(text_) {}
-Cell::Cell(int value) : text_(fmt::format("{}", value)), json_(text_) {}
-Cell::Cell(bool value) : text_(value ? "true" : "false"), json_(text_) {}
+Cell::Cell(std::string_view text) : text_(text) {}
+Cell::Cell(const char* text) : text_(text) {}
+Cell::Cell(const std::string& text) : text_(text) {}
+Cell::Cell(double value) : Cell(Kind::kNumber, fmt::format("{}", value)) {}
+Cell::Cell(std::uint64_t value) : Cell(Kind::kNumber, fmt::format("{}", value)) {}
+Cell::Cell(std::int64_t value) : Cell(Kind::kNumber, fmt::format("{}", value)) {}
+Cell::Cell(int value) : Cell(Kind::kNumber, fmt::format("{}", value)) {}
+Cell::Cell(bool value) : Cell(Kind::kNumber, value ? "true" : "false") {}
 
 Cell Cell::raw(std::string text, std::string json) {
-  Cell cell;
-  cell.text_ = std::move(text);
+  Cell cell(Kind::kRaw, std::move(text));
   cell.json_ = std::move(json);
   return cell;
+}
+
+std::string Cell::text() const { return kind_ == Kind::kText ? escape(text_) : text_; }
+
+std::string Cell::json() const {
+  switch (kind_) {
+    case Kind::kRaw: return json_;
+    case Kind::kNumber: return is_finite_number(text_) ? text_ : "null";
+    // JSON must be UTF-8: text that is not is given in its escaped form.
+    default: return quote_json(is_utf8(text_) ? text_ : escape(text_));
+  }
+}
+
+Cell list_cell(const std::vector<std::string>& items) {
+  std::string text;
+  std::string json;
+  for (const std::string& item : items) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", Cell(item).text());
+    json += fmt::format("{}{}", json.empty() ? "" : ",", Cell(item).json());
+  }
+  return Cell::raw(text, fmt::format("[{}]", json));
 }
 
 Table::Table(Session& session, const CommonOptions& options, std::vector<std::string> columns)

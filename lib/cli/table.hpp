@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/session.hpp"
@@ -12,26 +13,32 @@ namespace masque::cli {
 /// One value of a table or report.
 class Cell {
  public:
-  Cell(std::string_view text);        // NOLINT(google-explicit-constructor)
-  Cell(const char* text);             // NOLINT(google-explicit-constructor)
-  Cell(const std::string& text);      // NOLINT(google-explicit-constructor)
-  Cell(double value);                 // NOLINT(google-explicit-constructor)
-  Cell(std::uint64_t value);          // NOLINT(google-explicit-constructor)
-  Cell(std::int64_t value);           // NOLINT(google-explicit-constructor)
-  Cell(int value);                    // NOLINT(google-explicit-constructor)
-  Cell(bool value);                   // NOLINT(google-explicit-constructor)
+  Cell(std::string_view text);    // NOLINT(google-explicit-constructor)
+  Cell(const char* text);         // NOLINT(google-explicit-constructor)
+  Cell(const std::string& text);  // NOLINT(google-explicit-constructor)
+  Cell(double value);             // NOLINT(google-explicit-constructor)
+  Cell(std::uint64_t value);      // NOLINT(google-explicit-constructor)
+  Cell(std::int64_t value);       // NOLINT(google-explicit-constructor)
+  Cell(int value);                // NOLINT(google-explicit-constructor)
+  Cell(bool value);               // NOLINT(google-explicit-constructor)
   /// A JSON value and its text: arrays, null.
   static Cell raw(std::string text, std::string json);
 
   /// Escaped so that it is one field of a line.
-  const std::string& text() const { return text_; }
-  const std::string& json() const { return json_; }
+  std::string text() const;
+  std::string json() const;
 
  private:
-  Cell() = default;
+  enum class Kind { kText, kNumber, kRaw };
+  Cell(Kind kind, std::string text) : kind_(kind), text_(std::move(text)) {}
+
+  Kind kind_ = Kind::kText;
   std::string text_;
-  std::string json_;
+  std::string json_;  ///< of kRaw
 };
+
+/// Several texts as one value: separated by spaces, an array in JSON.
+Cell list_cell(const std::vector<std::string>& items);
 
 /// Prints rows as they come: TSV with a header line, or with --json one object a line. NaN and
 /// infinity are nan, inf and -inf in TSV, null in JSON. On a terminal the columns are aligned.

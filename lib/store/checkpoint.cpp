@@ -55,8 +55,8 @@ std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) 
     notes_.push_back(fmt::format("{}: {}", escape(files_.back().name), note));
   }
   for (const std::string& field : files_.back().content.unknown_fields) {
-    notes_.push_back(fmt::format("{}: '{}' is no field of the format",
-                                 escape(files_.back().name), escape(field)));
+    notes_.push_back(fmt::format("{}: '{}' is no field of the format", escape(files_.back().name),
+                                 escape(field)));
   }
   return std::nullopt;
 }
@@ -84,8 +84,9 @@ std::optional<Violation> Checkpoint::match_index() {
   for (const auto& [tensor, shard] : index_->weight_map) {
     const TensorInfo* found = find(tensor);
     if (found == nullptr || files_[found->file].name != shard) {
-      const std::string where =
-          found == nullptr ? "in no shard" : fmt::format("in '{}'", escape(files_[found->file].name));
+      const std::string where = found == nullptr
+                                    ? "in no shard"
+                                    : fmt::format("in '{}'", escape(files_[found->file].name));
       return Violation{"index-missing-tensor",
                        fmt::format("expected in '{}', found {}", escape(shard), where), tensor, 0,
                        path};
@@ -117,10 +118,10 @@ std::optional<Violation> Checkpoint::open_folder_weights() {
     return add_file(InputFile::open(join(folder_, candidates[0])), candidates[0]);
   }
   throw InputError(
-      path_, candidates.empty()
-                 ? std::string("holds no weights, expected model.safetensors or its index")
-                 : fmt::format("holds {} *.safetensors files and no index: name one",
-                               candidates.size()));
+      path_,
+      candidates.empty()
+          ? std::string("holds no weights, expected model.safetensors or its index")
+          : fmt::format("holds {} *.safetensors files and no index: name one", candidates.size()));
 }
 
 Checked<Checkpoint> open_checked(const std::string& path) {

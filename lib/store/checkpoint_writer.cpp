@@ -78,7 +78,8 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
   }
   for (const OutputExtra& extra : extras) {
     descriptors.push_back(output.create(extra.name, extra.mode));
-    pieces.push_back({descriptors.back().get(), join(path, extra.name), 0, extra.size, extra.source});
+    pieces.push_back(
+        {descriptors.back().get(), join(path, extra.name), 0, extra.size, extra.source});
   }
   transfer(pieces, options.threads, options.progress);
   if (options.verify) options.verify(output.staging_path());

@@ -21,7 +21,7 @@ struct TensorChange {
   ChangeKind kind;
   const TensorInfo* a = nullptr;  ///< nullptr if it is not in A
   const TensorInfo* b = nullptr;
-  TensorDiff diff;                ///< of kDtype and kValues
+  TensorDiff diff;  ///< of kDtype and kValues
 };
 
 /// All changes, by name. Tensors are matched by name, whatever file they are in. With a tolerance a

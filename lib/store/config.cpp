@@ -12,7 +12,8 @@ ModelConfig ModelConfig::read(const std::string& path) {
   config.path_ = path;
   config.text_ = InputFile::open(path).read_all(16 << 20);
   config.root_ = parse_json_file(config.text_, path);
-  if (!config.root_.is(JsonKind::kObject)) throw InputError(path, "is no JSON object, expected one");
+  if (!config.root_.is(JsonKind::kObject))
+    throw InputError(path, "is no JSON object, expected one");
   return config;
 }
 
@@ -47,8 +48,8 @@ std::optional<bool> ModelConfig::tie_word_embeddings() const {
   const JsonValue* value = member("tie_word_embeddings");
   if (value == nullptr) return std::nullopt;
   if (!value->is(JsonKind::kBool)) {
-    throw InputError(path_, fmt::format("tie_word_embeddings (byte {}): expected true or false",
-                                        value->begin));
+    throw InputError(
+        path_, fmt::format("tie_word_embeddings (byte {}): expected true or false", value->begin));
   }
   return value->text == "true";
 }
@@ -58,7 +59,8 @@ std::optional<std::uint64_t> ModelConfig::size(std::string_view name) const {
   if (value == nullptr) return std::nullopt;
   const auto size = value->integer();
   if (!size) {
-    throw InputError(path_, fmt::format("{} (byte {}): expected a whole number", name, value->begin));
+    throw InputError(path_,
+                     fmt::format("{} (byte {}): expected a whole number", name, value->begin));
   }
   return size;
 }

@@ -105,8 +105,8 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
       if (before == nullptr) {
         set_metadata(all.metadata, key, value);
       } else if (*before != value) {
-        notes.push_back(fmt::format("metadata '{}' differs between files: the first one is kept",
-                                    escape(key)));
+        notes.push_back(
+            fmt::format("metadata '{}' differs between files: the first one is kept", escape(key)));
       }
     }
     for (OutputTensor& tensor : one.tensors) {

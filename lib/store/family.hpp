@@ -1,5 +1,5 @@
-// Model families as data: tensor names, shapes, what is tied. One file per family under store/family/
-// registers itself; nothing outside these tables knows a tensor name.
+// Model families as data: tensor names, shapes, what is tied. One file per family under
+// store/family/ registers itself; nothing outside these tables knows a tensor name.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace masque {
 
 /// How a tensor of a new checkpoint is filled.
 enum class Init {
-  kNormal,     ///< normal with the config's initializer_range
-  kPadded,     ///< as kNormal, with the row of `pad_token_id` zero where the config names one
-  kZero,       ///< 0
-  kOne,        ///< 1
-  kResidual,   ///< normal with initializer_range / √(2L): GPT-2's projections onto the residual
-  kSinusoid,   ///< row p: sin(p·10000^(−2i/n)) in the first half, cos in the second
+  kNormal,    ///< normal with the config's initializer_range
+  kPadded,    ///< as kNormal, with the row of `pad_token_id` zero where the config names one
+  kZero,      ///< 0
+  kOne,       ///< 1
+  kResidual,  ///< normal with initializer_range / √(2L): GPT-2's projections onto the residual
+  kSinusoid,  ///< row p: sin(p·10000^(−2i/n)) in the first half, cos in the second
 };
 
 /// A config.json field that gives a size. `names` are tried in order; the first that is present and
@@ -63,7 +63,7 @@ struct Family {
   std::vector<HeadCopy> head_copies;            ///< further aliases that untying must write out
   std::vector<std::string_view> head_evidence;  ///< any of these present: the checkpoint has a head
   std::vector<SizeField> sizes;
-  std::vector<TensorPattern> tensors;           ///< as the language model saves them when tied
+  std::vector<TensorPattern> tensors;  ///< as the language model saves them when tied
 };
 
 /// All registered families, sorted by name. Thread-safe; never empty.

@@ -72,8 +72,8 @@ Checked<FileContent> read_weights(const InputFile& file) {
   for (const Signature& other : kOthers) {
     if (first.size() >= other.bytes.size() &&
         std::memcmp(first.data(), other.bytes.data(), other.bytes.size()) == 0) {
-      return Violation{"unsupported-format",
-                       fmt::format("{}, expected safetensors", other.is), "", 0, file.path()};
+      return Violation{"unsupported-format", fmt::format("{}, expected safetensors", other.is), "",
+                       0, file.path()};
     }
   }
   const auto safetensors = std::find_if(file_formats().begin(), file_formats().end(),

@@ -63,8 +63,8 @@ Sizes sizes_of(const Family& family, const ModelConfig& config) {
     }
     if (!value) value = evaluate(field.fallback, sizes);
     if (!value || *value == 0) {
-      throw InputError(config.path(), fmt::format("{}: found 0, expected a positive number",
-                                                  field.names.front()));
+      throw InputError(config.path(),
+                       fmt::format("{}: found 0, expected a positive number", field.names.front()));
     }
     sizes[field.symbol] = *value;
   }
@@ -101,7 +101,8 @@ bool applies(const TensorPattern& pattern, const Sizes& sizes) {
 
 /// Fills `out` (doubles) with values `first` … of a tensor.
 void fill_values(const PlannedTensor& tensor, const RandomStream& stream, double deviation,
-                 std::optional<std::uint64_t> zero_row, std::uint64_t first, std::span<double> out) {
+                 std::optional<std::uint64_t> zero_row, std::uint64_t first,
+                 std::span<double> out) {
   const std::uint64_t width = tensor.shape.size() < 2 ? 1 : tensor.shape[1];
   switch (tensor.init) {
     case Init::kZero: std::fill(out.begin(), out.end(), 0.0); return;
@@ -112,8 +113,9 @@ void fill_values(const PlannedTensor& tensor, const RandomStream& stream, double
         const std::uint64_t column = (first + i) % width;
         const std::uint64_t sines = (width + 1) / 2;
         const std::uint64_t pair = column < sines ? column : column - sines;
-        const double angle = static_cast<double>(row) /
-                             std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(width));
+        const double angle =
+            static_cast<double>(row) /
+            std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(width));
         out[i] = column < sines ? std::sin(angle) : std::cos(angle);
       }
       return;
@@ -167,8 +169,7 @@ OutputWeights random_weights(const Family& family, const ModelConfig& config, DT
     if (symbol == 'L') layers = static_cast<double>(size);
   }
   for (PlannedTensor& tensor : plan_tensors(family, config)) {
-    const double deviation =
-        tensor.init == Init::kResidual ? range / std::sqrt(2 * layers) : range;
+    const double deviation = tensor.init == Init::kResidual ? range / std::sqrt(2 * layers) : range;
     TensorInfo info{.name = tensor.name, .dtype = dtype, .shape = tensor.shape};
     const RandomStream stream(seed, tensor.name);
     const std::uint64_t bytes_each = dtype_bits(dtype) / 8;
@@ -192,7 +193,8 @@ const Family& family_of(const ModelConfig& config, const std::optional<std::stri
   for (const Family* family : families()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family->name);
   }
-  throw InputError(config.path(), fmt::format("model_type '{}', expected one of {}", escape(type), known));
+  throw InputError(config.path(),
+                   fmt::format("model_type '{}', expected one of {}", escape(type), known));
 }
 
 }  // namespace

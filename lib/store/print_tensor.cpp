@@ -43,8 +43,8 @@ RowRange parse_row_range(std::string_view text, const TensorInfo& tensor) {
     throw UsageError(fmt::format("--rows: found '{}', expected A:B, A: or A", escape(text)));
   }
   if (*begin > *end || *end > rows) {
-    throw InputError(fmt::format("tensor '{}': rows {}, it has {}", escape(tensor.name),
-                                 escape(text), rows));
+    throw InputError(
+        fmt::format("tensor '{}': rows {}, it has {}", escape(tensor.name), escape(text), rows));
   }
   return {*begin, *end};
 }

@@ -158,8 +158,19 @@ class HeaderHandler final : public JsonHandler {
 
  private:
   enum class State {
-    kRoot, kTop, kMetadata, kMetadataItems, kMetadataValue, kEntryValue, kEntry, kDtype, kShape,
-    kShapeItems, kOffsets, kOffsetsItems, kUnknown,
+    kRoot,
+    kTop,
+    kMetadata,
+    kMetadataItems,
+    kMetadataValue,
+    kEntryValue,
+    kEntry,
+    kDtype,
+    kShape,
+    kShapeItems,
+    kOffsets,
+    kOffsetsItems,
+    kUnknown,
   };
 
   TensorInfo& tensor() { return header.tensors.back(); }
@@ -196,8 +207,9 @@ class HeaderHandler final : public JsonHandler {
       return fail("limit-tensors", begin, fmt::format("more than {} tensors", limits_.tensors));
     }
     if (name.size() > limits_.name_bytes) {
-      return fail("limit-name", begin, fmt::format("a name of {} bytes, expected at most {}",
-                                                   name.size(), limits_.name_bytes));
+      return fail(
+          "limit-name", begin,
+          fmt::format("a name of {} bytes, expected at most {}", name.size(), limits_.name_bytes));
     }
     header.tensors.emplace_back().name = std::move(name);
     has_dtype_ = has_shape_ = has_offsets_ = false;
@@ -283,11 +295,10 @@ std::optional<Violation> check_layout(const std::vector<TensorInfo>& tensors,
     expected = tensor.end;
   }
   if (expected != data_size) {
-    return Violation{"file-size",
-                     fmt::format("tensors need {} bytes of data, the file has {}", expected,
-                                 data_size),
-                     tensors.empty() ? "" : tensors.back().name,
-                     data_begin + std::min(expected, data_size)};
+    return Violation{
+        "file-size",
+        fmt::format("tensors need {} bytes of data, the file has {}", expected, data_size),
+        tensors.empty() ? "" : tensors.back().name, data_begin + std::min(expected, data_size)};
   }
   return std::nullopt;
 }
@@ -302,10 +313,10 @@ Checked<std::uint64_t> safetensors_header_length(Bytes first, std::uint64_t file
   std::uint64_t length = 0;
   std::memcpy(&length, first.data(), 8);
   if (length > limits.header_bytes) {
-    return Violation{"header-too-large",
-                     fmt::format("a header of {} bytes, expected at most {}", length,
-                                 limits.header_bytes),
-                     "", 0};
+    return Violation{
+        "header-too-large",
+        fmt::format("a header of {} bytes, expected at most {}", length, limits.header_bytes), "",
+        0};
   }
   if (length > file_size - 8) {
     return Violation{"header-beyond-file",
@@ -335,7 +346,8 @@ Checked<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::
                    [](const TensorInfo& a, const TensorInfo& b) {
                      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
                    });
-  if (auto broken = check_layout(header.tensors, header.data_begin, file_size - header.data_begin)) {
+  if (auto broken =
+          check_layout(header.tensors, header.data_begin, file_size - header.data_begin)) {
     return *std::move(broken);
   }
   for (TensorInfo& tensor : header.tensors) {

@@ -45,8 +45,8 @@ Checked<ShardIndex> parse_shard_index(std::string text) {
     const std::string& shard = member.value.text;
     if (!is_component(shard)) {
       return Violation{"index-shard-name",
-                       fmt::format("shard '{}' is no plain file name", escape(shard)),
-                       member.name, member.value.begin};
+                       fmt::format("shard '{}' is no plain file name", escape(shard)), member.name,
+                       member.value.begin};
     }
     index.weight_map.emplace_back(member.name, shard);
     index.shards.push_back(shard);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -17,8 +17,14 @@ namespace masque {
 
 std::uint64_t parse_byte_size(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{
-      {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"KiB", 0x1p10},
+      {"MiB", 0x1p20},
+      {"GiB", 0x1p30},
+      {"TiB", 0x1p40},
   }};
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -29,7 +35,8 @@ std::uint64_t parse_byte_size(std::string_view text) {
   }
   const double bytes = value * factor;
   if (error != std::errc{} || !(bytes >= 1 && bytes < 0x1p63)) {
-    throw UsageError(fmt::format("'{}' is no size, expected one like 500MB, 5GB or 1GiB", escape(text)));
+    throw UsageError(
+        fmt::format("'{}' is no size, expected one like 500MB, 5GB or 1GiB", escape(text)));
   }
   return static_cast<std::uint64_t>(bytes);
 }
@@ -41,7 +48,8 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
   std::uint64_t used = 0;
   for (OutputTensor& tensor : weights.tensors) {
     const std::uint64_t size = byte_count(tensor.info.dtype, tensor.info.shape).value();
-    if (shards.empty() || (shard_bytes && used > 0 && size > *shard_bytes - std::min(used, *shard_bytes))) {
+    if (shards.empty() ||
+        (shard_bytes && used > 0 && size > *shard_bytes - std::min(used, *shard_bytes))) {
       OutputWeights& shard = shards.emplace_back();
       shard.metadata = weights.metadata;
       shard.alignment = weights.alignment;

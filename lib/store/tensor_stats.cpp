@@ -21,7 +21,7 @@ constexpr std::uint64_t kBlock = 1 << 16;  // elements
 
 struct Moments {
   TensorStats stats;
-  double squares = 0;     // Σ (x − mean)²
+  double squares = 0;  // Σ (x − mean)²
   double norm_squares = 0;
 };
 
@@ -104,7 +104,8 @@ struct Compare {
     if (out.count++ == 0) out.first = index;
     out.max_absolute = std::max(out.max_absolute, distance);
     if (distance > 0 && larger > 0) {
-      out.max_relative = std::max(out.max_relative, std::isinf(distance) ? distance : distance / larger);
+      out.max_relative =
+          std::max(out.max_relative, std::isinf(distance) ? distance : distance / larger);
     }
   }
 };
@@ -186,8 +187,8 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
     const std::size_t per_element = components(in_a.dtype);
     const std::size_t each = same_type ? bytes[0].size() / left.size() : 0;
     for (std::size_t j = 0; j < left.size(); ++j) {
-      const bool same_bits =
-          same_type && std::memcmp(bytes[0].data() + j * each, bytes[1].data() + j * each, each) == 0;
+      const bool same_bits = same_type && std::memcmp(bytes[0].data() + j * each,
+                                                      bytes[1].data() + j * each, each) == 0;
       compare.element(left[j], right[j], same_bits, block * kBlock + j / per_element, parts[block]);
     }
   });
@@ -207,7 +208,8 @@ std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t
   std::vector<std::byte> buffer(std::min<std::uint64_t>(1 << 18, end - begin));
   while (begin < end) {
     throw_if_interrupted();
-    const auto part = MutableBytes(buffer).first(std::min<std::uint64_t>(buffer.size(), end - begin));
+    const auto part =
+        MutableBytes(buffer).first(std::min<std::uint64_t>(buffer.size(), end - begin));
     file.read(begin, part);
     hasher->add(part);
     begin += part.size();

@@ -16,8 +16,8 @@ struct TensorStats {
   double minimum = 0;
   double maximum = 0;
   double mean = 0;
-  double deviation = 0;     ///< population standard deviation
-  double norm = 0;          ///< Euclidean
+  double deviation = 0;  ///< population standard deviation
+  double norm = 0;       ///< Euclidean
   std::uint64_t zeros = 0;
   std::uint64_t nans = 0;
   std::uint64_t infinities = 0;
@@ -34,10 +34,10 @@ struct Tolerance {
 
 /// Differences of two tensors of equal shape.
 struct TensorDiff {
-  std::uint64_t count = 0;     ///< elements that differ: in any bit, or beyond the tolerance if any
-  double max_absolute = 0;     ///< largest |a − b|; infinite where only one is NaN
-  double max_relative = 0;     ///< largest |a − b| / max(|a|, |b|)
-  std::uint64_t first = 0;     ///< index of the first element that differs
+  std::uint64_t count = 0;  ///< elements that differ: in any bit, or beyond the tolerance if any
+  double max_absolute = 0;  ///< largest |a − b|; infinite where only one is NaN
+  double max_relative = 0;  ///< largest |a − b| / max(|a|, |b|)
+  std::uint64_t first = 0;  ///< index of the first element that differs
 };
 
 /// Compares element by element; types may differ. Equal types compare bits when there is no

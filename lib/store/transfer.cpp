@@ -33,7 +33,8 @@ void copy_through_buffer(const InputFile& from, std::uint64_t begin, int to, std
                          std::uint64_t size, const std::string& path) {
   std::vector<std::byte> buffer(std::min(size, kBufferBytes));
   while (size > 0) {
-    const MutableBytes part = MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
+    const MutableBytes part =
+        MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
     from.read(begin, part);
     write_at(to, offset, part, path);
     begin += part.size();
@@ -46,7 +47,8 @@ void run(const Job& job, std::vector<std::byte>& buffer) {
   const Piece& piece = *job.piece;
   const std::uint64_t offset = piece.offset + job.begin;
   if (const auto* copy = std::get_if<CopyFrom>(&piece.source)) {
-    copy_bytes(*copy->file, copy->begin + job.begin, piece.descriptor, offset, job.size, piece.path);
+    copy_bytes(*copy->file, copy->begin + job.begin, piece.descriptor, offset, job.size,
+               piece.path);
   } else if (const auto* literal = std::get_if<Literal>(&piece.source)) {
     write_at(piece.descriptor, offset,
              as_bytes(std::string_view(literal->text).substr(job.begin, job.size)), piece.path);

@@ -1,4 +1,5 @@
-// A broken rule of a file format, as a value: readers turn it into an error, `ckpt check` prints it.
+// A broken rule of a file format, as a value: readers turn it into an error, `ckpt check` prints
+// it.
 #pragma once
 
 #include <optional>

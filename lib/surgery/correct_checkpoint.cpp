@@ -46,8 +46,9 @@ struct TableJob {
 std::shared_ptr<TableJob> make_job(const Checkpoint& checkpoint, const TensorInfo& table,
                                    AffineRows map) {
   const std::uint64_t step = rows_per_block(table);
-  return std::make_shared<TableJob>(TableJob{
-      &checkpoint, &table, std::move(map), std::vector<RowMoves>((table.shape[0] + step - 1) / step)});
+  return std::make_shared<TableJob>(
+      TableJob{&checkpoint, &table, std::move(map),
+               std::vector<RowMoves>((table.shape[0] + step - 1) / step)});
 }
 
 Source source_of(const std::shared_ptr<TableJob>& job) {
@@ -106,7 +107,8 @@ std::string edited_index(const Checkpoint& checkpoint, const std::vector<OutputT
   }
   const JsonValue root = parse_json_file(text, checkpoint.index_name());
   const JsonValue* metadata = root.find("metadata");
-  for (const auto& [name, more] : {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
+  for (const auto& [name, more] :
+       {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
     const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
     const auto before = value == nullptr ? std::nullopt : value->integer();
     if (before) text = set_json_member(text, {"metadata", name}, fmt::format("{}", *before + more));
@@ -138,7 +140,8 @@ class Correction {
       write(nothing);
     }
     report_.moves = job_->total();
-    if (report_.moves.rows > 0) report_.min_cosine_token = names_.token(report_.moves.min_cosine_row);
+    if (report_.moves.rows > 0)
+      report_.min_cosine_token = names_.token(report_.moves.min_cosine_row);
     check_overflow();
     return std::move(report_);
   }
@@ -194,8 +197,9 @@ class Correction {
     }
     if (settings_.correction.rates.rate == 0) return;
     if (policy == TiedPolicy::kRefuse) {
-      throw InputError(checkpoint_.path(), "the output head is tied to the input table: --tied "
-                                           "untie gives it a copy, --tied keep changes both");
+      throw InputError(checkpoint_.path(),
+                       "the output head is tied to the input table: --tied "
+                       "untie gives it a copy, --tied keep changes both");
     }
     if (policy == TiedPolicy::kKeep) {
       note("the output head is tied and stays so: it changes with the table");
@@ -319,7 +323,9 @@ class Correction {
     for (const auto& [name, source] : table_.missing_copies) {
       if (!report_.added_tensors.empty()) check.copies.emplace_back(name, source);
     }
-    check.expected = [this](std::uint64_t offset, MutableBytes bytes) { job_->fill(offset, bytes); };
+    check.expected = [this](std::uint64_t offset, MutableBytes bytes) {
+      job_->fill(offset, bytes);
+    };
     check.chunk_bytes = job_->chunk_bytes();
     check.threads = request_.write.threads;
     return verify_checkpoint(check);
@@ -328,9 +334,9 @@ class Correction {
   void check_overflow() const {
     const RowMoves moves = job_->total();
     if (moves.overflow_row == RowMoves::kNone) return;
-    throw InputError(checkpoint_.path(),
-                     fmt::format("tensor '{}': row {} would overflow {}", escape(table_.input->name),
-                                 moves.overflow_row, dtype_name(table_.input->dtype)));
+    throw InputError(checkpoint_.path(), fmt::format("tensor '{}': row {} would overflow {}",
+                                                     escape(table_.input->name), moves.overflow_row,
+                                                     dtype_name(table_.input->dtype)));
   }
 
   const CorrectionRequest& request_;

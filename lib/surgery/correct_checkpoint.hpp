@@ -27,11 +27,11 @@ struct CorrectionRequest {
   std::optional<double> mask;
   std::optional<double> keep;
   std::optional<double> random;
-  std::optional<std::string> mask_token;       ///< token or id
-  std::vector<std::string> special_tokens;     ///< tokens or ids, added to those of the tokenizer
-  std::optional<std::string> mean;             ///< "vocab", "used" or "freq:FILE"
+  std::optional<std::string> mask_token;    ///< token or id
+  std::vector<std::string> special_tokens;  ///< tokens or ids, added to those of the tokenizer
+  std::optional<std::string> mean;          ///< "vocab", "used" or "freq:FILE"
   SpecialPolicy special = SpecialPolicy::kKeep;
-  std::optional<TiedPolicy> tied;              ///< absent: untie, or refuse where it cannot be told
+  std::optional<TiedPolicy> tied;  ///< absent: untie, or refuse where it cannot be told
   std::optional<std::string> tensor;
   bool inverse = false;
   bool again = false;
@@ -51,7 +51,7 @@ struct VerifyResult {
 
 /// What was done, or would be with dry_run.
 struct CorrectionReport {
-  std::string family;                        ///< empty if unknown
+  std::string family;  ///< empty if unknown
   std::string tensor;
   DType dtype = DType::kF32;
   Shape shape;
@@ -60,9 +60,9 @@ struct CorrectionReport {
   RowMoves moves;
   std::string min_cosine_token;
   HeadState head = HeadState::kNone;
-  std::vector<std::string> added_tensors;    ///< the head's own, when it was untied
+  std::vector<std::string> added_tensors;  ///< the head's own, when it was untied
   std::vector<std::string> changed_tensors;
-  std::vector<std::string> notes;            ///< for people: what was decided and why
+  std::vector<std::string> notes;  ///< for people: what was decided and why
   std::optional<VerifyResult> verified;
 };
 

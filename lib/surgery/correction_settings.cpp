@@ -18,7 +18,7 @@ constexpr std::uint64_t kMaxCounts = 1 << 30;
 
 /// Roles whose rows are never replaced in pre-training. [UNK] stands for words and is.
 constexpr std::array<std::string_view, 6> kSpecialRoles{"mask_token", "cls_token", "sep_token",
-                                                        "pad_token", "bos_token", "eos_token"};
+                                                        "pad_token",  "bos_token", "eos_token"};
 constexpr std::array<std::string_view, 5> kConfigIds{"pad_token_id", "bos_token_id", "eos_token_id",
                                                      "cls_token_id", "sep_token_id"};
 
@@ -38,8 +38,9 @@ class Settler {
                                    escape(marker->marker())));
     }
     if (request_.inverse && !marker && !request_.again) {
-      throw InputError(checkpoint_.path(), "carries no mark of a correction: --again inverts "
-                                           "nevertheless, with the given options");
+      throw InputError(checkpoint_.path(),
+                       "carries no mark of a correction: --again inverts "
+                       "nevertheless, with the given options");
     }
     if (request_.inverse && marker) {
       take_from_marker(*marker);
@@ -71,16 +72,18 @@ class Settler {
   void take_from_marker(const MlmCorrection& marker) {
     out_.correction = marker;
     const MlmRates& rates = marker.rates;
-    for (const auto& [given, stored, name] :
-         {std::tuple{request_.rate, rates.rate, "rate"}, {request_.mask, rates.mask, "mask"},
-          {request_.keep, rates.keep, "keep"}, {request_.random, rates.random, "random"}}) {
+    for (const auto& [given, stored, name] : {std::tuple{request_.rate, rates.rate, "rate"},
+                                              {request_.mask, rates.mask, "mask"},
+                                              {request_.keep, rates.keep, "keep"},
+                                              {request_.random, rates.random, "random"}}) {
       if (given && *given != stored) {
-        throw UsageError(fmt::format("--{}: found {}, the correction to invert used {}", name,
-                                     *given, stored));
+        throw UsageError(
+            fmt::format("--{}: found {}, the correction to invert used {}", name, *given, stored));
       }
     }
     if (marker.mask_row >= table_.rows()) {
-      refuse(fmt::format("the mark names row {}, the table has {}", marker.mask_row, table_.rows()));
+      refuse(
+          fmt::format("the mark names row {}, the table has {}", marker.mask_row, table_.rows()));
     }
   }
 
@@ -119,9 +122,10 @@ class Settler {
     if (request_.mask_token) return row_of(*request_.mask_token, "--mask-token");
     const auto row = names_.role("mask_token");
     if (!row) {
-      refuse(names_.empty()
-                 ? "no tokenizer file beside the checkpoint: name the mask with --mask-token"
-                 : fmt::format("{} names no mask token: name it with --mask-token", names_.source()));
+      refuse(
+          names_.empty()
+              ? "no tokenizer file beside the checkpoint: name the mask with --mask-token"
+              : fmt::format("{} names no mask token: name it with --mask-token", names_.source()));
     }
     if (*row >= table_.rows()) {
       refuse(fmt::format("the mask token has id {}, the table {} rows", *row, table_.rows()));
@@ -148,12 +152,13 @@ class Settler {
     std::erase_if(kept, [&](std::uint64_t row) { return row >= table_.rows(); });
     std::string shown;
     for (const std::uint64_t row : kept) {
-      shown += fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
-                           names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
+      shown +=
+          fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
+                      names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
     }
     out_.notes.push_back(fmt::format("rows kept: {}", shown));
     if (names_.empty() && request_.special_tokens.empty()) {
-      out_.notes.push_back("no tokenizer file: name further special rows with --special-token");
+      out_.notes.emplace_back("no tokenizer file: name further special rows with --special-token");
     }
   }
 
@@ -173,11 +178,11 @@ class Settler {
       out_.weights = frequency_weights(read_text(path, kMaxCounts), path, table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else {
-      throw UsageError(fmt::format("--mean: found '{}', expected vocab, used or freq:FILE",
-                                   escape(mean)));
+      throw UsageError(
+          fmt::format("--mean: found '{}', expected vocab, used or freq:FILE", escape(mean)));
     }
-    if (marker && (marker->mean != correction.mean ||
-                   marker->weights_digest != correction.weights_digest)) {
+    if (marker &&
+        (marker->mean != correction.mean || marker->weights_digest != correction.weights_digest)) {
       refuse("the correction to invert took another mean: give the same --mean again");
     }
   }

@@ -12,7 +12,7 @@ namespace masque {
 /// Everything that mlm_map needs, settled.
 struct CorrectionSettings {
   MlmCorrection correction;
-  std::vector<double> weights;     ///< of the mean; empty means all rows
+  std::vector<double> weights;  ///< of the mean; empty means all rows
   std::vector<std::string> notes;
 };
 

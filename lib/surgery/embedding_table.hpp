@@ -27,10 +27,10 @@ struct EmbeddingTable {
   const Family* family = nullptr;  ///< nullptr if unknown
   const TensorInfo* input = nullptr;
   HeadState head = HeadState::kNone;
-  std::string decoder_weight;      ///< the head's matrix, stored or not; empty without a head
+  std::string decoder_weight;  ///< the head's matrix, stored or not; empty without a head
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
-  bool config_tied = true;         ///< tie_word_embeddings, absent means true
+  bool config_tied = true;  ///< tie_word_embeddings, absent means true
 
   std::uint64_t rows() const { return input->shape[0]; }
   std::uint64_t width() const { return input->shape[1]; }

@@ -61,9 +61,10 @@ std::vector<double> mean_row(const Checkpoint& checkpoint, const TensorInfo& tab
     if (!weights.empty() && weights[row] == 0) continue;
     for (const double value : read_row(checkpoint, table, row)) {
       if (!std::isfinite(value)) {
-        throw InputError(checkpoint.path(),
-                         fmt::format("tensor '{}': row {} holds {}, expected finite numbers in the mean",
-                                     escape(table.name), row, value));
+        throw InputError(
+            checkpoint.path(),
+            fmt::format("tensor '{}': row {} holds {}, expected finite numbers in the mean",
+                        escape(table.name), row, value));
       }
     }
   }
@@ -74,8 +75,10 @@ std::vector<double> mean_row(const Checkpoint& checkpoint, const TensorInfo& tab
 }  // namespace
 
 void check_rates(const MlmRates& rates) {
-  for (const auto& [value, name] : {std::pair{rates.rate, "rate"}, {rates.mask, "mask"},
-                                    {rates.keep, "keep"}, {rates.random, "random"}}) {
+  for (const auto& [value, name] : {std::pair{rates.rate, "rate"},
+                                    {rates.mask, "mask"},
+                                    {rates.keep, "keep"},
+                                    {rates.random, "random"}}) {
     if (!(value >= 0 && value <= 1)) {
       throw UsageError(fmt::format("--{}: found {}, expected 0 to 1", name, value));
     }
@@ -164,10 +167,12 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
   for (std::string_view line : split(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t tab = line.rfind('\t');
-    const auto count = tab == std::string_view::npos ? std::nullopt : parse_double(line.substr(tab + 1));
+    const auto count =
+        tab == std::string_view::npos ? std::nullopt : parse_double(line.substr(tab + 1));
     if (!count || !(*count >= 0) || !std::isfinite(*count)) {
-      throw fail(lines.size() + 1, fmt::format("found '{}', expected a token or id, a tab and a count",
-                                               escape(line)));
+      throw fail(
+          lines.size() + 1,
+          fmt::format("found '{}', expected a token or id, a tab and a count", escape(line)));
     }
     lines.push_back({line.substr(0, tab), *count});
     all_ids = all_ids && parse_unsigned(lines.back().key).has_value();
@@ -185,7 +190,8 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
     weights[*row] = lines[i].count;
     total += lines[i].count;
   }
-  if (!(total > 0) || !std::isfinite(total)) throw InputError(path, "no counts above 0, expected some");
+  if (!(total > 0) || !std::isfinite(total))
+    throw InputError(path, "no counts above 0, expected some");
   for (double& weight : weights) weight /= total;
   return weights;
 }
@@ -205,7 +211,8 @@ AffineRows mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
   map.kept = kept_flags(correction, table.shape[0]);
   map.shift.resize(mean.size());
   for (std::size_t j = 0; j < mean.size(); ++j) {
-    map.shift[j] = correction.rates.mask_weight() * mask[j] + correction.rates.mean_weight() * mean[j];
+    map.shift[j] =
+        correction.rates.mask_weight() * mask[j] + correction.rates.mean_weight() * mean[j];
   }
   return map;
 }

@@ -21,7 +21,8 @@ constexpr std::uint64_t kBlockBytes = 1 << 20;
 using Lanes = std::array<double, kLanes>;
 
 double sum(const Lanes& lanes) {
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
 MASQUE_VECTORIZE double dot_lanes(const double* a, const double* b, std::size_t n) {

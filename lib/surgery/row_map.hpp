@@ -22,7 +22,7 @@ struct RowMoves {
   std::uint64_t rows = 0;
   double sum_norm_before = 0;
   double sum_norm_after = 0;
-  double sum_relative = 0;     ///< Σ ‖row′ − row‖ / ‖row‖ (rows of norm 0 add 0)
+  double sum_relative = 0;  ///< Σ ‖row′ − row‖ / ‖row‖ (rows of norm 0 add 0)
   double max_relative = 0;
   double sum_cosine = 0;
   double min_cosine = 1;

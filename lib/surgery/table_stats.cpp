@@ -124,8 +124,8 @@ TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, in
   out.mean_norm = norm(out.mean);
   // Σ over all pairs of uᵢ·uⱼ is ‖Σ u‖²; the n pairs of a row with itself are 1 each.
   const double m = n - static_cast<double>(out.zero_rows);
-  out.mean_cosine = m > 1 ? (dot(units, units) - m) / (m * (m - 1))
-                          : std::numeric_limits<double>::quiet_NaN();
+  out.mean_cosine =
+      m > 1 ? (dot(units, units) - m) / (m * (m - 1)) : std::numeric_limits<double>::quiet_NaN();
   out.rows = table.shape[0];
   return out;
 }
@@ -151,16 +151,16 @@ std::vector<Neighbour> nearest_rows(const Checkpoint& checkpoint, const TensorIn
   const std::uint64_t step = rows_per_block(table);
   const std::size_t width = table.shape[1];
   std::vector<std::vector<Neighbour>> parts((table.shape[0] + step - 1) / step);
-  for_each_row_block(
-      checkpoint, table, threads, [&](std::uint64_t first, std::span<const double> rows) {
-        for (std::size_t i = 0; i < rows.size() / width; ++i) {
-          const auto other = rows.subspan(i * width, width);
-          const double length = norm(other);
-          if (first + i == row || !(length > 0) || !std::isfinite(length)) continue;
-          insert_best(parts[first / step], {first + i, dot(query, other) / (query_norm * length)},
-                      count);
-        }
-      });
+  for_each_row_block(checkpoint, table, threads,
+                     [&](std::uint64_t first, std::span<const double> rows) {
+                       for (std::size_t i = 0; i < rows.size() / width; ++i) {
+                         const auto other = rows.subspan(i * width, width);
+                         const double length = norm(other);
+                         if (first + i == row || !(length > 0) || !std::isfinite(length)) continue;
+                         insert_best(parts[first / step],
+                                     {first + i, dot(query, other) / (query_norm * length)}, count);
+                       }
+                     });
   std::vector<Neighbour> best;
   for (const auto& part : parts) {
     for (const Neighbour& neighbour : part) insert_best(best, neighbour, count);
@@ -178,22 +178,21 @@ TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoi
   const std::uint64_t rows = std::min(in_a.shape[0], in_b.shape[0]);
   const std::uint64_t step = rows_per_block(in_a);
   std::vector<std::vector<RowChange>> parts((in_a.shape[0] + step - 1) / step);
-  for_each_row_block(
-      a, in_a, threads, [&](std::uint64_t first, std::span<const double> left) {
-        if (first >= rows) return;
-        const std::uint64_t count = std::min<std::uint64_t>(left.size() / width, rows - first);
-        const std::uint64_t row_bytes = in_b.bytes() / in_b.shape[0];
-        std::vector<std::byte> bytes(count * row_bytes);
-        std::vector<double> right(count * width);
-        b.read(in_b, first * row_bytes, bytes);
-        to_double(in_b.dtype, bytes, right);
-        for (std::uint64_t i = 0; i < count; ++i) {
-          const auto x = left.subspan(i * width, width);
-          const auto y = std::span<const double>(right).subspan(i * width, width);
-          if (std::equal(x.begin(), x.end(), y.begin())) continue;
-          parts[first / step].push_back(compare_rows(first + i, x, y));
-        }
-      });
+  for_each_row_block(a, in_a, threads, [&](std::uint64_t first, std::span<const double> left) {
+    if (first >= rows) return;
+    const std::uint64_t count = std::min<std::uint64_t>(left.size() / width, rows - first);
+    const std::uint64_t row_bytes = in_b.bytes() / in_b.shape[0];
+    std::vector<std::byte> bytes(count * row_bytes);
+    std::vector<double> right(count * width);
+    b.read(in_b, first * row_bytes, bytes);
+    to_double(in_b.dtype, bytes, right);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto x = left.subspan(i * width, width);
+      const auto y = std::span<const double>(right).subspan(i * width, width);
+      if (std::equal(x.begin(), x.end(), y.begin())) continue;
+      parts[first / step].push_back(compare_rows(first + i, x, y));
+    }
+  });
   TableDiff out;
   out.rows = rows;
   double cosines = 0;

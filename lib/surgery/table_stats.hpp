@@ -15,14 +15,14 @@ struct TableStats {
   double norm_minimum = 0;
   double norm_mean = 0;
   double norm_maximum = 0;
-  double norm_deviation = 0;    ///< population standard deviation
+  double norm_deviation = 0;  ///< population standard deviation
   std::uint64_t zero_rows = 0;
   std::uint64_t not_finite_rows = 0;  ///< left out of everything else
-  double mean_norm = 0;         ///< norm of the mean row
+  double mean_norm = 0;               ///< norm of the mean row
   /// Mean cosine over all pairs of different rows (rows of norm 0 left out): 0 for directions that
   /// spread evenly, towards 1 for a narrow cone. Ethayarajh 2019, arXiv:1909.00512.
   double mean_cosine = 0;
-  std::vector<double> mean;     ///< the mean row
+  std::vector<double> mean;  ///< the mean row
 };
 
 TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, int threads);
@@ -58,11 +58,11 @@ struct RowChange {
 
 /// Two tables of equal width, compared over the rows that both have.
 struct TableDiff {
-  std::uint64_t rows = 0;       ///< compared
-  std::uint64_t changed = 0;    ///< of these, with any other value
+  std::uint64_t rows = 0;     ///< compared
+  std::uint64_t changed = 0;  ///< of these, with any other value
   double max_distance = 0;
-  double mean_cosine = 1;       ///< over the changed rows
-  std::vector<RowChange> top;   ///< the most distant ones, then by row
+  double mean_cosine = 1;      ///< over the changed rows
+  std::vector<RowChange> top;  ///< the most distant ones, then by row
 };
 
 /// Throws InputError if the widths differ.

@@ -80,7 +80,8 @@ void TokenNames::read_tokenizer_json(const std::string& path) {
   }
   for (std::size_t i = 0; i < vocab->items.size(); ++i) {  // unigram: [[piece, score], …]
     const JsonValue& item = vocab->items[i];
-    if (item.items.empty()) throw InputError(path, fmt::format("byte {}: expected a pair", item.begin));
+    if (item.items.empty())
+      throw InputError(path, fmt::format("byte {}: expected a pair", item.begin));
     set(item.items[0].text, i, path);
   }
   if (const JsonValue* added = root.find("added_tokens")) {
@@ -155,10 +156,12 @@ std::optional<std::uint64_t> TokenNames::role(std::string_view role) const {
 }
 
 bool is_unused_token(std::string_view token) {
-  for (const auto& [open, close] : {std::pair<std::string_view, char>{"[unused", ']'}, {"<unused", '>'}}) {
+  for (const auto& [open, close] :
+       {std::pair<std::string_view, char>{"[unused", ']'}, {"<unused", '>'}}) {
     if (!token.starts_with(open) || !token.ends_with(close)) continue;
     const std::string_view number = token.substr(open.size(), token.size() - open.size() - 1);
-    if (std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); })) {
+    if (std::all_of(number.begin(), number.end(),
+                    [](unsigned char c) { return std::isdigit(c); })) {
       return true;
     }
   }

@@ -34,14 +34,16 @@ void check_computed(const VerifyRequest& request, const Checkpoint& after,
                     const std::string& name) {
   const TensorInfo& tensor = after.get(name);
   const std::uint64_t chunk = request.chunk_bytes;
-  parallel_for(static_cast<Index>((tensor.bytes() + chunk - 1) / chunk), request.threads, [&](Index i) {
-    const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
-    std::vector<std::byte> expected(std::min(chunk, tensor.bytes() - offset));
-    std::vector<std::byte> found(expected.size());
-    request.expected(offset, expected);
-    after.read(tensor, offset, found);
-    if (expected != found) fail(fmt::format("tensor '{}' is not what was computed", escape(name)));
-  });
+  parallel_for(static_cast<Index>((tensor.bytes() + chunk - 1) / chunk), request.threads,
+               [&](Index i) {
+                 const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
+                 std::vector<std::byte> expected(std::min(chunk, tensor.bytes() - offset));
+                 std::vector<std::byte> found(expected.size());
+                 request.expected(offset, expected);
+                 after.read(tensor, offset, found);
+                 if (expected != found)
+                   fail(fmt::format("tensor '{}' is not what was computed", escape(name)));
+               });
 }
 
 /// Weights that are compared tensor by tensor, so not as files.
@@ -73,8 +75,8 @@ std::uint64_t check_files(const VerifyRequest& request) {
 
 VerifyResult verify_checkpoint(const VerifyRequest& request) {
   const Checkpoint& before = *request.before;
-  const Checkpoint after = open_checkpoint(
-      before.index() ? join(request.staged, before.index_name()) : request.staged);
+  const Checkpoint after =
+      open_checkpoint(before.index() ? join(request.staged, before.index_name()) : request.staged);
   // What each tensor of the output must equal, by name so that the digest has one order.
   std::map<std::string, const TensorInfo*> sources;
   for (const TensorInfo& tensor : before.tensors()) {

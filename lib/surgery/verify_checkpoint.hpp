@@ -13,10 +13,10 @@ namespace masque {
 
 struct VerifyRequest {
   const Checkpoint* before = nullptr;
-  std::string staged;                                        ///< the output, before its rename
-  std::vector<std::string> changed;                          ///< tensors that were computed
-  std::vector<std::pair<std::string, std::string>> copies;   ///< new tensor, tensor it copies
-  std::vector<std::string> edited_files;                     ///< files of a folder with new text
+  std::string staged;                                       ///< the output, before its rename
+  std::vector<std::string> changed;                         ///< tensors that were computed
+  std::vector<std::pair<std::string, std::string>> copies;  ///< new tensor, tensor it copies
+  std::vector<std::string> edited_files;                    ///< files of a folder with new text
   /// Bytes of a computed tensor from an offset that is a multiple of chunk_bytes. Thread-safe.
   std::function<void(std::uint64_t offset, MutableBytes out)> expected;
   std::uint64_t chunk_bytes = 0;

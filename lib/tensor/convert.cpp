@@ -46,7 +46,8 @@ MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out)
     const std::uint32_t magnitude = code & 0x7FFF;
     const std::uint32_t infinite = magnitude >= 0x7C00 ? 0x7F800000U : 0U;
     const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(finite) | infinite | (code & 0x8000) << 16;
+    const std::uint32_t bits =
+        std::bit_cast<std::uint32_t>(finite) | infinite | (code & 0x8000) << 16;
     out[i] = static_cast<double>(std::bit_cast<float>(bits));
   }
 }
@@ -85,7 +86,8 @@ void encode_16(std::span<const double> in, std::byte* out, const NumberFormat& f
       const std::uint64_t magnitude =
           (bits & 0x000FFFFFFFFFFFFFULL) | static_cast<std::uint64_t>(exponent) << 52;
       const std::uint64_t rounded =
-          (magnitude + (std::uint64_t{1} << (kShift - 1)) - 1 + ((magnitude >> kShift) & 1)) >> kShift;
+          (magnitude + (std::uint64_t{1} << (kShift - 1)) - 1 + ((magnitude >> kShift) & 1)) >>
+          kShift;
       code = static_cast<std::uint16_t>(rounded | (bits >> 63) << 15);
     } else {
       code = static_cast<std::uint16_t>(encode_number(in[i], format));
@@ -120,7 +122,8 @@ void to_double(DType dtype, Bytes in, std::span<double> out) {
     case DType::kF8E4M3Fnuz: return decode_all<std::uint8_t>(data, out, kF8E4M3Fnuz);
     case DType::kF8E5M2Fnuz: return decode_all<std::uint8_t>(data, out, kF8E5M2Fnuz);
     case DType::kF8E8M0:
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = decode_e8m0(load<std::uint8_t>(data + i));
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = decode_e8m0(load<std::uint8_t>(data + i));
       return;
     case DType::kF4:
     case DType::kF6E2M3:

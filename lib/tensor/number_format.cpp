@@ -33,8 +33,8 @@ double decode_number(std::uint32_t code, const NumberFormat& format) {
                     : std::numeric_limits<double>::infinity();
   }
   const double fraction = exponent == 0 ? mantissa : mantissa + (1U << format.mantissa_bits);
-  const int power = (exponent == 0 ? 1 : static_cast<int>(exponent)) - format.bias -
-                    format.mantissa_bits;
+  const int power =
+      (exponent == 0 ? 1 : static_cast<int>(exponent)) - format.bias - format.mantissa_bits;
   const double value = std::ldexp(fraction, power);
   return negative ? -value : value;
 }
@@ -62,8 +62,9 @@ std::uint32_t encode_number(double value, const NumberFormat& format) {
   } else if (shift + 1 - exponent < 63) {
     rounded = round_shift(std::uint64_t{1} << 52 | fraction, shift + 1 - exponent);
   }
-  const std::uint64_t largest =
-      ieee ? infinity - 1 : format.special == SpecialCodes::kFinite ? all - 1 : all;
+  const std::uint64_t largest = ieee                                      ? infinity - 1
+                                : format.special == SpecialCodes::kFinite ? all - 1
+                                                                          : all;
   if (rounded > largest) return beyond;
   if (rounded == 0 && fnuz) return 0;
   return sign | static_cast<std::uint32_t>(rounded);
