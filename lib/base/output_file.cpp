@@ -50,7 +50,7 @@ std::optional<struct stat> state_of(int folder, const std::string& name, const s
 }  // namespace
 
 std::string staging_name(const std::string& name) {
-  const std::string plain = fmt::format(".{}.masque-tmp", name);
+  std::string plain = fmt::format(".{}.masque-tmp", name);
   if (plain.size() <= 255) return plain;
   const auto hasher = make_xxh3();
   hasher->add(as_bytes(name));

@@ -70,6 +70,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     result = code(ExitCode::kUsage);
   } catch (const InputError& error) {
     session.clear_progress();
+    session.flush_quietly();
     say(name, error.what());
     result = code(ExitCode::kInput);
   } catch (const Interrupted& interrupted) {

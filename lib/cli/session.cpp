@@ -86,6 +86,13 @@ void Session::flush() {
   write_all(STDOUT_FILENO, as_bytes(data), "standard output");
 }
 
+void Session::flush_quietly() noexcept {
+  if (stdout_closed_ || buffer_.empty()) return;
+  if (::write(STDOUT_FILENO, buffer_.data(), buffer_.size()) < 0)
+    return;  // the error is told anyway
+  buffer_.clear();
+}
+
 std::string Session::toned(Tone tone, std::string_view text) const {
   if (!color_ || tone == Tone::kPlain) return std::string(text);
   const char* code = tone == Tone::kGood ? "32" : tone == Tone::kBad ? "31" : "2";

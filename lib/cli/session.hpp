@@ -63,6 +63,8 @@ class Session {
 
   /// Writes what is buffered and checks that it arrived.
   void flush();
+  /// After an error: what was complete by then still arrives, if it can.
+  void flush_quietly() noexcept;
 
  private:
   std::string tool_;

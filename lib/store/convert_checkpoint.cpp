@@ -99,7 +99,8 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
                                         return safetensors_before(a.info, b.info);
                                       });
     all.mode = one.mode;
-    all.alignment = std::max(all.alignment, one.alignment);
+    // The smallest: a single file may be aligned further by accident.
+    all.alignment = all.tensors.empty() ? one.alignment : std::min(all.alignment, one.alignment);
     for (const auto& [key, value] : one.metadata) {
       const std::string* before = find_metadata(all.metadata, key);
       if (before == nullptr) {

@@ -85,7 +85,7 @@ void check_rates(const MlmRates& rates) {
   }
   const double sum = rates.mask + rates.keep + rates.random;
   if (std::abs(sum - 1) > 1e-9) {
-    throw UsageError(fmt::format("--mask, --keep and --random add up to {}, expected 1", sum));
+    throw UsageError(fmt::format("--mask, --keep and --random add up to {:.9g}, expected 1", sum));
   }
 }
 
