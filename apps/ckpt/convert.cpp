@@ -36,6 +36,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const std::string& note : result.notes) session.note(note);
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
                            result.converted, result.files, result.files == 1 ? "" : "s"));
+  session.detail_time();
   return cli::ExitCode::kDone;
 }
 
@@ -57,6 +58,7 @@ void declare_convert(cli::Command& tool) {
   c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
   add_threads(c, o->common);
   add_quiet(c, o->common);
+  add_verbose(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

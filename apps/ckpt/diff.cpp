@@ -16,7 +16,7 @@ namespace {
 struct Options {
   std::string a;
   std::string b;
-  Tolerance tolerance;
+  CompareOptions compare;
   cli::CommonOptions common;
 };
 
@@ -26,12 +26,13 @@ std::string form_of(const TensorInfo* tensor) {
              : fmt::format("{}{}", dtype_name(tensor->dtype), shape_text(tensor->shape));
 }
 
-cli::ExitCode run(const Options& o, cli::Session& session) {
+cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
   const Checkpoint a = open_checkpoint(o.a);
   const Checkpoint b = open_checkpoint(o.b);
-  const auto changes =
-      compare_checkpoints(a, b, o.tolerance, o.common.threads, session.progress("comparing"));
+  o.compare.threads = o.common.threads;
+  o.compare.progress = session.progress("comparing");
+  const auto changes = compare_checkpoints(a, b, o.compare);
   session.clear_progress();
   cli::Table table(session, o.common,
                    {"name", "change", "a", "b", "count", "max_abs", "max_rel", "first"});
@@ -59,9 +60,12 @@ void declare_diff(cli::Command& tool) {
   c.argument("A", o->a, "a file, a folder or an index");
   c.argument("B", o->b, "another one");
   const double infinity = std::numeric_limits<double>::infinity();
-  c.option("--atol", "X", o->tolerance.absolute, cli::Range{0, infinity},
+  c.option("--atol", "X", o->compare.tolerance.absolute, cli::Range{0, infinity},
            "values count as equal if |a − b| ≤ X + Y·|b|");
-  c.option("--rtol", "Y", o->tolerance.relative, cli::Range{0, infinity}, "Y of the same");
+  c.option("--rtol", "Y", o->compare.tolerance.relative, cli::Range{0, infinity}, "Y of the same");
+  c.choice("--names", o->compare.names,
+           {{"exact", NameMatch::kExact}, {"family", NameMatch::kFamily}},
+           "family: with or without the base prefix, LayerNorm.gamma as LayerNorm.weight");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_color(c, o->common);

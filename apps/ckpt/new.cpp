@@ -36,6 +36,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const NewCheckpointResult made = new_checkpoint(o.config, o.out, request);
   session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
                            made.parameters, made.files, made.files == 1 ? "" : "s"));
+  session.detail_time();
   return cli::ExitCode::kDone;
 }
 
@@ -55,6 +56,7 @@ void declare_new(cli::Command& tool) {
   add_seed(c, o->common);
   add_threads(c, o->common);
   add_quiet(c, o->common);
+  add_verbose(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -6,6 +6,7 @@
 namespace masque::embed_fix {
 
 void declare_mlm_correct(cli::Command& tool);
+void declare_tables(cli::Command& tool);
 void declare_stats(cli::Command& tool);
 void declare_neighbours(cli::Command& tool);
 void declare_diff(cli::Command& tool);

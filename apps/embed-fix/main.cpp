@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
                      "corrects the input embeddings, proves that nothing else changed");
         tool.example("embed-fix neighbours bert-base/ king", "the nearest rows by cosine");
         masque::embed_fix::declare_mlm_correct(tool);
+        masque::embed_fix::declare_tables(tool);
         masque::embed_fix::declare_stats(tool);
         masque::embed_fix::declare_neighbours(tool);
         masque::embed_fix::declare_diff(tool);

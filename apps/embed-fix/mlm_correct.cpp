@@ -1,6 +1,8 @@
 // embed-fix mlm-correct: the correction of the input table, and a report of it.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
@@ -74,6 +76,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   request.write.progress = session.progress("writing");
   const CorrectionReport report = correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
+  session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
+  session.detail_time();
   report_of(report).print(session, o.common.json);
   return cli::ExitCode::kDone;
 }
@@ -121,6 +125,7 @@ void declare_mlm_correct(cli::Command& tool) {
   add_threads(c, o->common);
   add_json(c, o->common);
   add_quiet(c, o->common);
+  add_verbose(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

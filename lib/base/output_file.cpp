@@ -84,37 +84,31 @@ void refuse_unsafe_target(const std::string& path) {
 Descriptor open_staging(int folder, const std::string& name, bool as_folder,
                         const std::string& path) {
   const int flags = as_folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT;
+  const auto give_up = [&](std::string_view action, int error) {
+    as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
+    throw system_error(path, action, error);
+  };
   for (int attempt = 0; attempt < 20; ++attempt) {
     if (as_folder && os::mkdir_at(folder, name.c_str(), 0700) != 0 && errno != EEXIST) {
       throw system_error(path, "writing", errno);
     }
     Descriptor fd(os::open_at(folder, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) {
-      const int error = errno;
-      if (as_folder) os::rmdir_at(folder, name.c_str());
-      throw system_error(path, "writing", error);
+      if (!as_folder) throw system_error(path, "writing", errno);
+      give_up("writing", errno);
     }
     if (os::lock_exclusive(fd.get()) != 0) {
       if (errno == EWOULDBLOCK) throw InputError(path, "is being written by another process");
       // A file system without locks: go on unprotected, as every other program does there.
-      if (errno != ENOLCK && errno != EOPNOTSUPP) {
-        const int error = errno;
-        as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
-        throw system_error(path, "locking", error);
-      }
+      if (errno != ENOLCK && errno != EOPNOTSUPP) give_up("locking", errno);
     }
     // Its last user may have renamed or removed it between our opening and locking.
     struct stat mine = {};
     struct stat named = {};
-    if (os::stat_fd(fd.get(), mine) != 0) {
-      const int error = errno;
-      as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
-      throw system_error(path, "writing", error);
-    }
-    if (os::stat_at(folder, name.c_str(), named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        same_file(mine, named)) {
-      return fd;
-    }
+    if (os::stat_fd(fd.get(), mine) != 0) give_up("writing", errno);
+    const bool there = os::stat_at(folder, name.c_str(), named, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there && same_file(mine, named)) return fd;
+    if (!there && errno != ENOENT) give_up("writing", errno);
   }
   throw InputError(path, "is being written by other processes");
 }

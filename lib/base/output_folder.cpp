@@ -43,13 +43,8 @@ std::vector<std::string> entries_of(int folder) {
 
 void remove_contents(int folder, int depth) noexcept {
   for (const std::string& name : entries_of(folder)) {
-    struct stat info = {};
-    if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (!S_ISDIR(info.st_mode)) {
-      os::unlink_at(folder, name.c_str());
-      continue;
-    }
-    if (depth >= kMaxDepth) continue;
+    if (os::unlink_at(folder, name.c_str()) == 0) continue;
+    if ((errno != EISDIR && errno != EPERM) || depth >= kMaxDepth) continue;
     const Descriptor child(
         os::open_at(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (child) remove_contents(child.get(), depth + 1);

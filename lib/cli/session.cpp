@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 
@@ -108,6 +107,11 @@ void Session::note(std::string_view text) {
 
 void Session::detail(std::string_view text) {
   if (verbose_) note(text);
+}
+
+void Session::detail_time() {
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start_;
+  detail(fmt::format("{:.2f} s", time.count()));
 }
 
 std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string what) {

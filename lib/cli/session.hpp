@@ -1,6 +1,7 @@
 // What a running command talks through: data to stdout, words to stderr, progress on a terminal.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -55,6 +56,8 @@ class Session {
   void note(std::string_view text);
   /// A word on stderr with -v.
   void detail(std::string_view text);
+  /// With -v: how long the run has taken so far.
+  void detail_time();
 
   /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
@@ -76,6 +79,7 @@ class Session {
   bool quiet_ = false;
   bool verbose_ = false;
   bool progress_shown_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace masque::cli

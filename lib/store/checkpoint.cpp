@@ -136,8 +136,8 @@ Checked<Checkpoint> open_checked(const std::string& path) {
     InputFile file = InputFile::open(path);
     std::string start(std::min<std::uint64_t>(file.size(), 8), '\0');
     file.read(0, std::as_writable_bytes(std::span(start)));
-    // A safetensors file starts with a length below 2^32: its first byte can be '{' by accident, but
-    // then NULs follow, which JSON has not.
+    // A safetensors file starts with a length below 2^32: its first byte can be '{' by accident,
+    // but then NULs follow, which JSON has not.
     if (start.find('\0') == std::string::npos && start.find_first_of("{ \t\r\n") == 0 &&
         file.size() <= kMaxIndexBytes && looks_like_index(file.read_all(kMaxIndexBytes))) {
       broken = checkpoint.open_index(base_name(path));

@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/hash.hpp"
 #include "base/parallel.hpp"
+#include "store/family.hpp"
 
 namespace masque {
 
@@ -22,18 +25,44 @@ const char* change_name(ChangeKind kind) {
   }
 }
 
+namespace {
+
+using ByName = std::map<std::string, const TensorInfo*>;
+
+ByName by_name(const Checkpoint& checkpoint, NameMatch match) {
+  ByName out;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    const std::string name = match == NameMatch::kExact ? tensor.name : canonical_name(tensor.name);
+    const auto [at, added] = out.emplace(name, &tensor);
+    if (!added) {
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensors '{}' and '{}' are both '{}'", escape(at->second->name),
+                                   escape(tensor.name), escape(name)));
+    }
+  }
+  return out;
+}
+
+const TensorInfo* find_in(const ByName& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
-                                              Tolerance tolerance, int threads,
-                                              const ProgressFunction& progress) {
+                                              const CompareOptions& options) {
+  const ByName in_a = by_name(a, options.names);
+  const ByName in_b = by_name(b, options.names);
   std::set<std::string> names;
-  for (const TensorInfo& tensor : a.tensors()) names.insert(tensor.name);
-  for (const TensorInfo& tensor : b.tensors()) names.insert(tensor.name);
+  for (const auto& [name, tensor] : in_a) names.insert(name);
+  for (const auto& [name, tensor] : in_b) names.insert(name);
   const std::uint64_t total = a.tensor_bytes();
   std::uint64_t done = 0;
   std::vector<TensorChange> changes;
   for (const std::string& name : names) {
-    const TensorInfo* left = a.find(name);
-    const TensorInfo* right = b.find(name);
+    const TensorInfo* left = find_in(in_a, name);
+    const TensorInfo* right = find_in(in_b, name);
     if (left != nullptr) done += left->bytes();
     if (left == nullptr || right == nullptr) {
       changes.push_back({name, left ? ChangeKind::kOnlyA : ChangeKind::kOnlyB, left, right, {}});
@@ -43,13 +72,13 @@ std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpo
       changes.push_back({name, ChangeKind::kShape, left, right, {}});
       continue;
     }
-    const TensorDiff diff = tensor_diff(a, *left, b, *right, tolerance, threads);
+    const TensorDiff diff = tensor_diff(a, *left, b, *right, options.tolerance, options.threads);
     if (left->dtype != right->dtype) {
       changes.push_back({name, ChangeKind::kDtype, left, right, diff});
     } else if (diff.count > 0) {
       changes.push_back({name, ChangeKind::kValues, left, right, diff});
     }
-    if (progress) progress(done, total);
+    if (options.progress) options.progress(done, total);
   }
   return changes;
 }

@@ -24,11 +24,24 @@ struct TensorChange {
   TensorDiff diff;  ///< of kDtype and kValues
 };
 
-/// All changes, by name. Tensors are matched by name, whatever file they are in. With a tolerance a
-/// dtype alone is a change still. `progress` is told the bytes compared.
+/// How tensors of two checkpoints are matched.
+enum class NameMatch {
+  kExact,   ///< by name
+  kFamily,  ///< by canonical_name: with or without base prefix, old and new names of layer norms
+};
+
+struct CompareOptions {
+  Tolerance tolerance;
+  NameMatch names = NameMatch::kExact;
+  int threads = 0;
+  ProgressFunction progress;  ///< told the bytes compared
+};
+
+/// All changes, by name. It does not matter in which file a tensor is. With a tolerance a dtype
+/// alone is a change still. Throws InputError if two tensors of one checkpoint have one canonical
+/// name.
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
-                                              Tolerance tolerance, int threads,
-                                              const ProgressFunction& progress);
+                                              const CompareOptions& options);
 
 /// Hashes of all tensors and of the whole.
 struct CheckpointHash {

@@ -13,16 +13,10 @@ std::vector<const Family*>& registry() {
   return families;
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kLayerNormNames{{
+constexpr std::array<std::pair<const char*, std::string_view>, 2> kLayerNormNames{{
     {"LayerNorm.weight", "LayerNorm.gamma"},
     {"LayerNorm.bias", "LayerNorm.beta"},
 }};
-
-std::optional<std::string> replace_end(std::string_view name, std::string_view end,
-                                       std::string_view by) {
-  if (!name.ends_with(end)) return std::nullopt;
-  return std::string(name.substr(0, name.size() - end.size())) + std::string(by);
-}
 
 }  // namespace
 
@@ -49,16 +43,15 @@ std::string with_prefix(std::string_view name, std::string_view prefix) {
   return std::string(prefix) + std::string(name.substr(1));
 }
 
-std::optional<std::string> old_name(std::string_view name) {
-  for (const auto& [current, old] : kLayerNormNames) {
-    if (auto renamed = replace_end(name, current, old)) return renamed;
+std::string canonical_name(std::string_view name) {
+  for (const Family* family : families()) {
+    if (!family->prefix.empty() && name.starts_with(family->prefix)) {
+      name.remove_prefix(family->prefix.size());
+      break;
+    }
   }
-  return std::nullopt;
-}
-
-std::string current_name(std::string_view name) {
   for (const auto& [current, old] : kLayerNormNames) {
-    if (auto renamed = replace_end(name, old, current)) return *renamed;
+    if (name.ends_with(old)) return std::string(name.substr(0, name.size() - old.size())) + current;
   }
   return std::string(name);
 }

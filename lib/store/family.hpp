@@ -80,11 +80,9 @@ struct FamilyRegistration {
 /// `name` with a leading "~" replaced by `prefix`.
 std::string with_prefix(std::string_view name, std::string_view prefix);
 
-/// Names that old files use for a tensor called `name` today: LayerNorm.weight → LayerNorm.gamma,
-/// LayerNorm.bias → LayerNorm.beta. Only inside a layer norm; empty otherwise.
-std::optional<std::string> old_name(std::string_view name);
-
-/// The name of today for an old one (gamma, beta inside a layer norm); `name` itself otherwise.
-std::string current_name(std::string_view name);
+/// One spelling for a tensor whatever file it comes from: without the base prefix of any family,
+/// and with LayerNorm.weight and .bias for LayerNorm.gamma and .beta (only there: other layers have
+/// a gamma of their own).
+std::string canonical_name(std::string_view name);
 
 }  // namespace masque

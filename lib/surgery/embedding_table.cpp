@@ -125,4 +125,27 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
   return table;
 }
 
+std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
+  if (table.family == nullptr) return roles;
+  const Family& family = *table.family;
+  const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
+  const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
+    if (pattern.empty()) return;
+    const std::string name = with_prefix(pattern, prefixed ? family.prefix : "");
+    const TensorInfo* tensor = checkpoint.find(name);
+    roles.push_back({role, name, tensor, tensor == nullptr ? absent : "stored"});
+  };
+  add("position", family.position_table, "missing");
+  add("segment", family.segment_table, "missing");
+  if (table.head == HeadState::kNone || table.head == HeadState::kUnknown) return roles;
+  add("decoder", family.decoder_weight, table.config_tied ? "tied" : "missing");
+  if (table.head == HeadState::kCopy) roles.back().state = "tied";
+  add("output_bias", family.output_bias, "missing");
+  for (const HeadCopy& copy : family.head_copies) {
+    add("output_bias", copy.name, table.config_tied ? "tied" : "missing");
+  }
+  return roles;
+}
+
 }  // namespace masque

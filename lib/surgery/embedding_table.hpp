@@ -43,6 +43,17 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
                                     const std::optional<ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
 
+/// A tensor that a family's language model keeps beside its encoder, and how it is there.
+struct TableRole {
+  const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
+  std::string name;
+  const TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
+  const char* state;                   ///< "stored", "tied", "missing"
+};
+
+/// Where the family of a table keeps what; the input alone if the family is unknown.
+std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const EmbeddingTable& table);
+
 /// Checks a table that was found: rank 2, a type that can be computed with.
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);
 

@@ -24,7 +24,7 @@ std::vector<std::string> changed_names(const std::string& a, const std::string& 
   const Checkpoint left = open_checkpoint(a);
   const Checkpoint right = open_checkpoint(b);
   std::vector<std::string> names;
-  for (const auto& change : compare_checkpoints(left, right, {}, 1, {})) {
+  for (const auto& change : compare_checkpoints(left, right, {})) {
     names.push_back(std::string(change_name(change.kind)) + " " + change.name);
   }
   return names;

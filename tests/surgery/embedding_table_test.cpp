@@ -101,7 +101,7 @@ TEST_CASE("GPT-2's head is known by its class, with or without the prefix") {
   }
 }
 
-TEST_CASE("--tensor names any table; the family's own keeps its head") {
+TEST_CASE("--tensor names any table, the family's own keeps its head") {
   const TempFolder folder;
   ExampleBert bert;
   bert.write(folder);
@@ -125,6 +125,23 @@ TEST_CASE("what is no table of numbers is refused") {
   CHECK(contains(message({"x", DType::kF8E4M3, {4, 2}, numbers(1, 8)}, "x"), "expected F16, BF16"));
   CHECK(contains(message({"xyzzy", DType::kF32, {4, 2}, numbers(1, 8)}, "xyzzzy"),
                  "did you mean 'xyzzy'"));
+}
+
+TEST_CASE("roles: what is stored, tied or missing") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  const Found found(folder / "in");
+  std::string all;
+  for (const TableRole& role : table_roles(found.checkpoint, found.table)) {
+    all += std::string(role.role) + " " + role.name + " " + role.state + "\n";
+  }
+  CHECK(all ==
+        "input bert.embeddings.word_embeddings.weight stored\n"
+        "position bert.embeddings.position_embeddings.weight missing\n"
+        "segment bert.embeddings.token_type_embeddings.weight missing\n"
+        "decoder cls.predictions.decoder.weight tied\n"
+        "output_bias cls.predictions.bias stored\n"
+        "output_bias cls.predictions.decoder.bias tied\n");
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_CASE("rates outside their range, or that do not add up, are refused") {
   CHECK(message({0.15, std::nan(""), 0.1, 0.1}) == "--mask: found nan, expected 0 to 1");
 }
 
-TEST_CASE("a marker reads back to the correction that wrote it; others are not ours") {
+TEST_CASE("a marker reads back to the correction that wrote it, others are not ours") {
   MlmCorrection c;
   c.rates = {0.3, 0.5, 0.25, 0.25};
   c.mask_row = 103;

@@ -48,7 +48,7 @@ TEST_CASE("mean pair cosine equals the mean over all pairs") {
   CHECK(stats.rows == 40);
 }
 
-TEST_CASE("norms by hand; zero rows and rows that are not finite are counted") {
+TEST_CASE("norms by hand, zero rows and rows that are not finite are counted") {
   const double inf = std::numeric_limits<double>::infinity();
   const Table table({3, 4, 0, 0, inf, 1, 6, 8}, 2);
   const TableStats stats = table_stats(*table.checkpoint, table.info(), 1);

@@ -66,7 +66,7 @@ TEST_CASE("roles: from the files, as text or object, else by the usual names") {
   CHECK_FALSE(names.role("bos_token"));
 }
 
-TEST_CASE("no tokenizer file is no error; a broken one is") {
+TEST_CASE("no tokenizer file is no error, a broken one is") {
   const TempFolder folder;
   CHECK(TokenNames::load(folder.path()).empty());
   const auto message = [&](const char* text) {
