@@ -1,8 +1,10 @@
 // ckpt check: the first broken rule of a checkpoint, if there is one.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
@@ -31,12 +33,11 @@ std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threa
   return std::nullopt;
 }
 
-cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.common);
-  cli::Table table(session, o.common,
-                   {"checkpoint", "result", "rule", "tensor", "offset", "file", "message"});
-  bool good = true;
-  for (const std::string& path : o.checkpoints) {
+/// Examines one checkpoint and prints its row: kDone, kFound if a rule is broken, kInput if it
+/// cannot be read.
+cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& session,
+                      cli::Table& table) {
+  try {
     const auto opened = open_checked(path);
     const auto* checkpoint = std::get_if<Checkpoint>(&opened);
     std::optional<Violation> broken;
@@ -47,20 +48,34 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       if (o.finite) broken = find_not_finite(*checkpoint, o.common.threads);
     }
     if (broken) {
-      good = false;
       table.row({path, "broken", broken->rule, broken->tensor, broken->offset, broken->file,
                  broken->message},
                 cli::Tone::kBad);
-    } else {
-      table.row({path, "ok", "", "", std::uint64_t{0}, "",
-                 fmt::format("{} tensors, {} bytes in {} file{}", checkpoint->tensors().size(),
-                             checkpoint->tensor_bytes(), checkpoint->files().size(),
-                             checkpoint->files().size() == 1 ? "" : "s")},
-                cli::Tone::kGood);
+      return cli::ExitCode::kFound;
     }
+    table.row({path, "ok", "", "", std::uint64_t{0}, "",
+               fmt::format("{} tensors, {} bytes in {} file{}", checkpoint->tensors().size(),
+                           checkpoint->tensor_bytes(), checkpoint->files().size(),
+                           checkpoint->files().size() == 1 ? "" : "s")},
+              cli::Tone::kGood);
+    return cli::ExitCode::kDone;
+  } catch (const InputError& error) {  // the others are still examined
+    table.row({path, "unreadable", "", "", std::uint64_t{0}, "", error.what()}, cli::Tone::kBad);
+    session.note(error.what());
+    return cli::ExitCode::kInput;
+  }
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  cli::Table table(session, o.common,
+                   {"checkpoint", "result", "rule", "tensor", "offset", "file", "message"});
+  cli::ExitCode worst = cli::ExitCode::kDone;
+  for (const std::string& path : o.checkpoints) {
+    worst = std::max(worst, examine(path, o, session, table));
   }
   table.finish();
-  return good ? cli::ExitCode::kDone : cli::ExitCode::kFound;
+  return worst;
 }
 
 }  // namespace
@@ -76,7 +91,6 @@ void declare_check(cli::Command& tool) {
   c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
   add_threads(c, o->common);
   add_table(c, o->common);
-  add_color(c, o->common);
   add_quiet(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

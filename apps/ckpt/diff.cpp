@@ -44,8 +44,9 @@ cli::ExitCode run(Options& o, cli::Session& session) {
               one_sided ? cli::Tone::kDim : cli::Tone::kBad);
   }
   table.finish();
-  session.note(fmt::format("{} of {} tensors differ", changes.size(),
-                           std::max(a.tensors().size(), b.tensors().size())));
+  std::size_t only_b = 0;
+  for (const TensorChange& change : changes) only_b += change.kind == ChangeKind::kOnlyB;
+  session.note(fmt::format("{} of {} tensors differ", changes.size(), a.tensors().size() + only_b));
   return changes.empty() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
 }
 
@@ -68,7 +69,6 @@ void declare_diff(cli::Command& tool) {
            "family: with or without the base prefix, LayerNorm.gamma as LayerNorm.weight");
   add_threads(c, o->common);
   add_table(c, o->common);
-  add_color(c, o->common);
   add_quiet(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -23,7 +23,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
   session.clear_progress();
   if (o.total) {
-    session.print(hash.total + "\n");
+    session.print(o.common.json ? "{\"hash\":\"" + hash.total + "\"}\n" : hash.total + "\n");
     return cli::ExitCode::kDone;
   }
   cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});

@@ -1,6 +1,7 @@
 // ckpt stats: moments of every tensor.
 #include <memory>
 
+#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "store/tensor_stats.hpp"
@@ -29,7 +30,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const TensorInfo* tensor : chosen) {
     const std::string shape = shape_text(tensor->shape);
     if (is_packed(tensor->dtype)) {
-      session.note(tensor->name + ": packed type, bytes only");
+      session.note(escape(tensor->name) + ": packed type, bytes only");
       continue;
     }
     const TensorStats s = tensor_stats(checkpoint, *tensor, o.common.threads);

@@ -24,8 +24,8 @@ struct Options {
 };
 
 std::uint64_t row_of(const TableArgument& a, const std::string& token) {
-  auto row = a.names.id(token);
-  if (!row) row = parse_unsigned(token);
+  auto row = parse_unsigned(token);
+  if (!row) row = a.names.id(token);
   if (!row || *row >= a.table.rows()) {
     throw InputError(
         a.checkpoint.path(),
@@ -39,6 +39,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TableArgument a(o.checkpoint, o.tensor);
   const std::uint64_t row = row_of(a, o.token);
+  if (const auto other = a.names.id(o.token); other && *other != row) {
+    session.note(fmt::format("'{}' is taken as an id; the token of this name has id {}",
+                             escape(o.token), *other));
+  }
   const auto nearest = nearest_rows(a.checkpoint, a.input(), row, static_cast<std::size_t>(o.count),
                                     o.common.threads);
   cli::Table table(session, o.common, {"rank", "id", "token", "cosine"});
@@ -57,7 +61,7 @@ void declare_neighbours(cli::Command& tool) {
   cli::Command& c = tool.subcommand("neighbours", "the rows nearest to a token's row, by cosine");
   c.example("embed-fix neighbours bert-base/ king -k 5", "five nearest tokens");
   c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
-  c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id");
+  c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id: a number is an id");
   c.option("-k,--count", "N", o->count, cli::Range{1, 1e6}, "how many");
   c.option("--tensor", "NAME", o->tensor, "the table [found by the family's names]");
   add_threads(c, o->common);

@@ -92,9 +92,16 @@ std::string InputFile::read_all(std::uint64_t limit) const {
 std::string read_text(const std::string& path, std::uint64_t limit) {
   const bool standard = path == "-";
   const std::string name = standard ? "standard input" : path;
+  if (standard && ::isatty(STDIN_FILENO) == 1) {
+    throw UsageError("standard input is a terminal, expected a file or a pipe");
+  }
   const Descriptor opened(standard ? -1
                                    : os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!standard && !opened) throw system_error(name, "opening", errno);
+  if (!standard && !opened) {
+    const int error = errno;
+    if (error == EINTR) throw_if_interrupted();
+    throw system_error(name, "opening", error);
+  }
   std::string text;
   std::string buffer(1 << 16, '\0');
   while (true) {

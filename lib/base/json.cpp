@@ -227,7 +227,55 @@ class Builder final : public JsonHandler {
   std::vector<JsonValue*> open_;
 };
 
+/// Follows the place and hands on the leaves.
+class LeafHandler final : public JsonHandler {
+ public:
+  explicit LeafHandler(const JsonLeafFunction& leaf) : leaf_(leaf) {}
+
+  bool scalar(JsonKind kind, std::string_view text, std::size_t begin) override {
+    return visit(kind, std::string(text), begin);
+  }
+  bool string(std::string& value, std::size_t begin, std::size_t /*end*/) override {
+    return visit(JsonKind::kString, value, begin);
+  }
+  bool key(std::string& name, std::size_t /*begin*/) override {
+    path_.back().key = std::move(name);
+    return true;
+  }
+  bool begin(JsonKind kind, std::size_t begin) override {
+    path_.emplace_back().in_object = kind == JsonKind::kObject;
+    begin_ = begin;
+    return true;
+  }
+  bool end(JsonKind kind, std::size_t /*end*/) override {
+    const bool empty = path_.back().index == 0;
+    path_.pop_back();
+    if (empty) return visit(kind, {}, begin_);
+    next();
+    return true;
+  }
+
+ private:
+  bool visit(JsonKind kind, const std::string& text, std::size_t begin) {
+    const bool go_on = leaf_(path_, kind, text, begin);
+    next();
+    return go_on;
+  }
+  void next() {
+    if (!path_.empty()) ++path_.back().index;
+  }
+
+  const JsonLeafFunction& leaf_;
+  std::vector<JsonStep> path_;
+  std::size_t begin_ = 0;  ///< of the innermost array or object that began last
+};
+
 }  // namespace
+
+std::optional<JsonError> scan_json_leaves(std::string_view text, const JsonLeafFunction& leaf) {
+  LeafHandler handler(leaf);
+  return scan_json(text, 64, handler);
+}
 
 std::optional<JsonError> scan_json(std::string_view text, int max_depth, JsonHandler& handler) {
   if (text.starts_with("\xEF\xBB\xBF")) return JsonError{"starts with a byte-order mark", 0};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +41,21 @@ class JsonHandler {
 /// `max_depth`. Returns nothing if the text is good or the handler stopped. Cost O(n log n) at
 /// most, memory O(depth + keys of the open objects).
 std::optional<JsonError> scan_json(std::string_view text, int max_depth, JsonHandler& handler);
+
+/// A place in a document: keys and indexes from the root.
+struct JsonStep {
+  bool in_object = false;
+  std::string key;        ///< of an object's member
+  std::size_t index = 0;  ///< of the member or item
+};
+
+/// Called for every string, number, bool, null and empty array or object with its place; `text` is
+/// the string unescaped or the spelling (nothing of an empty one). Returning false stops the scan.
+using JsonLeafFunction = std::function<bool(const std::vector<JsonStep>& path, JsonKind kind,
+                                            const std::string& text, std::size_t begin)>;
+
+/// Scans a document leaf by leaf, without building it: memory for one path. Depth at most 64.
+std::optional<JsonError> scan_json_leaves(std::string_view text, const JsonLeafFunction& leaf);
 
 struct JsonMember;
 

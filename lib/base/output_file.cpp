@@ -76,6 +76,10 @@ void refuse_unsafe_target(const std::string& path) {
   if (!S_ISREG(info->st_mode)) {
     throw InputError(path, "is not a regular file, expected a file or a new name for the output");
   }
+  if (info->st_nlink > 1) {
+    throw InputError(
+        path, fmt::format("has {} names (hard links), expected a file of its own", info->st_nlink));
+  }
   if (is_hash_name(base_name(path)) && base_name(folder_of(path)) == "blobs") {
     throw InputError(path, "is an entry of a hash-named cache, expected another output");
   }
@@ -100,15 +104,21 @@ Descriptor open_staging(int folder, const std::string& name, bool as_folder,
     if (os::lock_exclusive(fd.get()) != 0) {
       if (errno == EWOULDBLOCK) throw InputError(path, "is being written by another process");
       // A file system without locks: go on unprotected, as every other program does there.
-      if (errno != ENOLCK && errno != EOPNOTSUPP) give_up("locking", errno);
+      // (NFS locks only what is open for writing, which a folder never is.)
+      const bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP ||
+                            (as_folder && (errno == EBADF || errno == EINVAL));
+      if (!no_locks) give_up("locking", errno);
     }
     // Its last user may have renamed or removed it between our opening and locking.
     struct stat mine = {};
     struct stat named = {};
     if (os::stat_fd(fd.get(), mine) != 0) give_up("writing", errno);
     const bool there = os::stat_at(folder, name.c_str(), named, AT_SYMLINK_NOFOLLOW) == 0;
-    if (there && same_file(mine, named)) return fd;
     if (!there && errno != ENOENT) give_up("writing", errno);
+    if (!there || !same_file(mine, named)) continue;
+    // What somebody else left there, or a second name of another file, is not written into.
+    if (as_folder || (mine.st_nlink == 1 && mine.st_uid == ::geteuid())) return fd;
+    os::unlink_at(folder, name.c_str());
   }
   throw InputError(path, "is being written by other processes");
 }
@@ -134,6 +144,12 @@ OutputFile::~OutputFile() {
 void OutputFile::commit() {
   const mode_t mode = before_ ? before_->st_mode & 07777U : new_file_mode();
   if (os::chmod_fd(fd_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
+  if (before_ && (before_->st_uid != ::geteuid() || before_->st_gid != ::getegid())) {
+    // Only root may; anybody else's replacement is their own, as with cp --force.
+    if (::fchown(fd_.get(), before_->st_uid, before_->st_gid) != 0 && errno != EPERM) {
+      throw system_error(path_, "setting the owner", errno);
+    }
+  }
   // After a failed sync the kernel may have dropped the pages: never tried again.
   if (os::sync(fd_.get()) != 0) throw system_error(path_, "writing to disk", errno);
   const auto now = state_of(folder_.get(), name_, path_);

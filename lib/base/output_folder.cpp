@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
 
@@ -53,30 +55,41 @@ void remove_contents(int folder, int depth) noexcept {
 }
 
 void list_into(int folder, const std::string& path, const std::string& prefix, int depth,
-               std::vector<std::string>& out) {
+               std::vector<std::string>& out, std::vector<std::string>* left_out) {
   if (depth >= kMaxDepth) throw InputError(path, "has folders nested too deeply");
   for (const std::string& name : entries_of(folder)) {
     if (name.ends_with(".masque-tmp")) continue;
     const std::string relative = prefix.empty() ? name : join(prefix, name);
+    struct stat own = {};
     struct stat info = {};
-    if (os::stat_at(folder, name.c_str(), info, 0) != 0) {
+    if (os::stat_at(folder, name.c_str(), own, AT_SYMLINK_NOFOLLOW) != 0) {
       throw system_error(join(path, relative), "reading", errno);
     }
-    if (S_ISREG(info.st_mode)) {
+    const bool link = S_ISLNK(own.st_mode);
+    const bool dangling = link && os::stat_at(folder, name.c_str(), info, 0) != 0;
+    if (!link) info = own;
+    if (!dangling && S_ISREG(info.st_mode)) {
       out.push_back(relative);
-    } else if (S_ISDIR(info.st_mode)) {
-      // Without following: a link to a folder may lead in a circle.
+    } else if (!link && S_ISDIR(info.st_mode)) {
       const Descriptor child(
           os::open_at(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (child) list_into(child.get(), path, relative, depth + 1, out);
+      if (!child) throw system_error(join(path, relative), "reading", errno);
+      list_into(child.get(), path, relative, depth + 1, out, left_out);
+    } else if (left_out != nullptr) {
+      left_out->push_back(relative);
     }
   }
 }
 
-bool holds_checkpoint(const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == "config.json" || name.ends_with(".safetensors");
-  });
+bool is_weights(const std::string& name) {
+  return name.ends_with(".safetensors") || name == "model.safetensors.index.json";
+}
+
+/// The path without links, "." and ".."; of what does not exist, as it is.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
+                                                        std::free);
+  return resolved ? resolved.get() : path;
 }
 
 }  // namespace
@@ -90,14 +103,14 @@ void remove_tree(int folder, const std::string& name) noexcept {
   os::rmdir_at(folder, name.c_str());
 }
 
-std::vector<std::string> list_files(const std::string& path) {
+std::vector<std::string> list_files(const std::string& path, std::vector<std::string>* left_out) {
   std::vector<std::string> out;
-  list_into(open_folder(path).get(), path, "", 0, out);
+  list_into(open_folder(path).get(), path, "", 0, out, left_out);
   std::sort(out.begin(), out.end());
   return out;
 }
 
-OutputFolder::OutputFolder(const std::string& path, Existing existing)
+OutputFolder::OutputFolder(const std::string& path, Existing existing, const std::string& input)
     : path_(path), name_(base_name(path)), temporary_(staging_name(name_)) {
   if (name_.empty() || name_ == "/" || name_ == "." || name_ == "..") {
     throw InputError(path, "is not a name for a new folder");
@@ -112,8 +125,9 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing)
       throw InputError(path,
                        "exists and is not empty, expected a new folder (--force replaces it)");
     }
-    if (replaces_ && !holds_checkpoint(names)) {
-      throw InputError(path, "holds no checkpoint, so it is not replaced");
+    if (replaces_ && !input.empty() &&
+        (real_path(input) + "/").starts_with(real_path(path) + "/")) {
+      throw InputError(path, "is or holds the input, so it is not replaced");
     }
   } else if (errno != ENOENT) {
     throw system_error(path, "looking at the output", errno);
@@ -145,6 +159,25 @@ Descriptor OutputFolder::create(const std::string& relative, unsigned mode) {
   return fd;
 }
 
+void OutputFolder::check_replaced() const {
+  if (!replaces_) return;
+  std::vector<std::string> links;
+  for (const std::string& name : list_files(path_, &links)) {
+    struct stat own = {};
+    const std::string full = join(path_, name);
+    if (os::stat_at(AT_FDCWD, full.c_str(), own, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(own.st_mode)) {
+      links.push_back(name);
+    }
+    if (!is_weights(name) && std::find(files_.begin(), files_.end(), name) == files_.end()) {
+      throw InputError(path_, fmt::format("holds '{}', which the new folder does not: not replaced",
+                                          escape(name)));
+    }
+  }
+  if (links.empty()) return;
+  throw InputError(path_, fmt::format("holds the link '{}': not replaced", escape(links[0])));
+}
+
 void OutputFolder::sync_all() {
   const auto sync_entry = [&](const std::string& name) {
     const Descriptor fd(os::open_at(staging_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
@@ -160,6 +193,7 @@ void OutputFolder::sync_all() {
 void OutputFolder::commit() {
   const mode_t mode = (new_file_mode() & 0777U) | ((new_file_mode() & 0444U) >> 2U);
   if (os::chmod_fd(staging_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
+  check_replaced();
   sync_all();
   if (os::rename_at(parent_.get(), temporary_.c_str(), name_.c_str(),
                     replaces_ ? RENAME_EXCHANGE : 0U) != 0) {

@@ -20,9 +20,10 @@ enum class Existing {
 class OutputFolder {
  public:
   /// Makes the staging folder for `path`, locked against other writers of the same target.
-  /// With kReplace only a folder that holds a checkpoint (config.json or *.safetensors) is
-  /// replaced; any other is refused, because replacing removes what it holds.
-  OutputFolder(const std::string& path, Existing existing);
+  /// With kReplace, commit() refuses to remove anything but weights (*.safetensors and their index)
+  /// and files that the new folder has too; a folder with symbolic links (a Hugging Face snapshot)
+  /// and one that is or holds `input` are never replaced.
+  OutputFolder(const std::string& path, Existing existing, const std::string& input = {});
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   ~OutputFolder();
@@ -34,6 +35,10 @@ class OutputFolder {
   /// A new file `relative` ("sub/name"; sub-folders are made) with this mode, open for reading and
   /// writing. The caller writes; commit() syncs.
   Descriptor create(const std::string& relative, unsigned mode);
+
+  /// Throws InputError if replacing the old folder would lose a file: called by commit(), and
+  /// before long work once every file is created.
+  void check_replaced() const;
 
   /// Makes everything durable and gives the folder its name. Throws InputError.
   void commit();
@@ -55,8 +60,10 @@ class OutputFolder {
 /// Removes `name` in `folder` with everything below it. Best effort; never throws.
 void remove_tree(int folder, const std::string& name) noexcept;
 
-/// The regular files below `path` as relative paths, sorted; links to files are followed, links to
-/// folders are not, leftovers of interrupted runs are left out. Throws InputError.
-std::vector<std::string> list_files(const std::string& path);
+/// The regular files below `path` as relative paths, sorted; links to files are followed. Links to
+/// folders, dangling links, pipes and the like are left out and named in `left_out`; leftovers of
+/// interrupted runs are left out. Throws InputError if a folder cannot be read.
+std::vector<std::string> list_files(const std::string& path,
+                                    std::vector<std::string>* left_out = nullptr);
 
 }  // namespace masque

@@ -46,6 +46,12 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
 /// "-o,--output" → "--output".
 std::string long_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
+constexpr char kPositionalMark = '\x01';
+
+std::string unmarked(const std::string& text) {
+  return text.starts_with(kPositionalMark) ? text.substr(1) : text;
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto near = nearest(word, candidates);
   return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
@@ -352,7 +358,14 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     }
     options.emplace_back(&entry, option);
   }
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  // Behind "--" nothing is an option: a mark that no user types keeps CLI11 from looking.
+  std::vector<std::string> marked = arguments;
+  const auto dashes = std::find(marked.begin(), marked.end(), "--");
+  if (dashes != marked.end()) {
+    for (auto at = marked.erase(dashes); at != marked.end(); ++at)
+      at->insert(0, 1, kPositionalMark);
+  }
+  std::vector<std::string> reversed(marked.rbegin(), marked.rend());
   app.parse(reversed);  // throws CLI::ParseError for an option without its value
   if (wants_help) {
     text = help();
@@ -381,9 +394,9 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
       throw UsageError(fmt::format("no {}{}, expected one (see '{} --help')", first,
                                    entry->positional ? "" : " " + entry->value, full_name()));
     }
-    for (const std::string& value : option->results()) entry->set(value);
+    for (const std::string& value : option->results()) entry->set(unmarked(value));
     if (!entry->positional || !entry->repeated) continue;
-    for (const std::string& value : app.remaining()) entry->set(value);
+    for (const std::string& value : app.remaining()) entry->set(unmarked(value));
   }
   if (!action_) throw UsageError(fmt::format("no command (see '{} --help')", full_name()));
   return this;

@@ -1,6 +1,7 @@
 #include "cli/run_tool.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +39,23 @@ bool open_missing_streams() {
   return stdout_closed;
 }
 
+/// A limit on file sizes becomes an error of write, and as many files as the system allows may be
+/// open.
+void prepare_limits() {
+  ::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return;  // then the old limit stays
+}
+
+/// CLI11's words for an option without its value, in ours.
+std::string parse_message(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (error.get_name() != "ArgumentMismatch") return text;
+  return fmt::format("{}: no value, expected one", text.substr(0, text.find(':')));
+}
+
 int code(ExitCode exit) { return static_cast<int>(exit); }
 
 }  // namespace
@@ -46,6 +64,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
              const std::function<void(Command&)>& declare) {
   const bool stdout_closed = open_missing_streams();
   catch_interrupts();
+  prepare_limits();
   Session session(name, stdout_closed);
   int result = code(ExitCode::kInternal);
   std::string text;
@@ -63,7 +82,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     session.clear_progress();
     session.flush();
   } catch (const CLI::ParseError& error) {
-    say(name, escape(error.what()));
+    say(name, escape(parse_message(error)));
     result = code(ExitCode::kUsage);
   } catch (const UsageError& error) {
     say(name, error.what());

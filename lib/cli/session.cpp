@@ -28,6 +28,7 @@ void add_json(Command& command, CommonOptions& options) {
 void add_table(Command& command, CommonOptions& options) {
   command.flag("--json", options.json, "one JSON object a line instead of TSV");
   command.flag("--no-header", options.no_header, "TSV without its first line");
+  add_color(command, options);
 }
 
 void add_threads(Command& command, CommonOptions& options) {

@@ -30,7 +30,7 @@ struct CommonOptions {
 void add_quiet(Command& command, CommonOptions& options);
 void add_verbose(Command& command, CommonOptions& options);
 void add_json(Command& command, CommonOptions& options);
-/// --json and --no-header, for commands that print a table.
+/// --json, --no-header and --color, for commands that print a table.
 void add_table(Command& command, CommonOptions& options);
 void add_threads(Command& command, CommonOptions& options);
 void add_seed(Command& command, CommonOptions& options);

@@ -54,9 +54,13 @@ std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) 
   for (const std::string& note : files_.back().content.notes) {
     notes_.push_back(fmt::format("{}: {}", escape(files_.back().name), note));
   }
-  for (const std::string& field : files_.back().content.unknown_fields) {
-    notes_.push_back(fmt::format("{}: '{}' is no field of the format", escape(files_.back().name),
-                                 escape(field)));
+  const FileContent& added = files_.back().content;
+  if (added.unknown_fields > 0) {
+    const std::uint64_t more = added.unknown_fields - 1;
+    notes_.push_back(
+        fmt::format("{}: '{}'{} no field of the format", escape(files_.back().name),
+                    escape(added.unknown_field),
+                    more == 0 ? std::string(" is") : fmt::format(" and {} more are", more)));
   }
   return std::nullopt;
 }
@@ -81,20 +85,20 @@ std::optional<Violation> Checkpoint::open_index(const std::string& name) {
 
 std::optional<Violation> Checkpoint::match_index() {
   const std::string path = join(folder_, index_name_);
-  for (const auto& [tensor, shard] : index_->weight_map) {
+  for (const auto& [tensor, shard, offset] : index_->entries) {
     const TensorInfo* found = find(tensor);
     if (found == nullptr || files_[found->file].name != shard) {
       const std::string where = found == nullptr
                                     ? "in no shard"
                                     : fmt::format("in '{}'", escape(files_[found->file].name));
       return Violation{"index-missing-tensor",
-                       fmt::format("expected in '{}', found {}", escape(shard), where), tensor, 0,
-                       path};
+                       fmt::format("expected in '{}', found {}", escape(shard), where), tensor,
+                       offset, path};
     }
   }
-  if (tensors_.size() > index_->weight_map.size()) {
+  if (tensors_.size() > index_->entries.size()) {
     notes_.push_back(fmt::format("{} tensors of the shards are not in the index",
-                                 tensors_.size() - index_->weight_map.size()));
+                                 tensors_.size() - index_->entries.size()));
   }
   return std::nullopt;
 }

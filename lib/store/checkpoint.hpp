@@ -20,7 +20,7 @@ struct WeightsFile {
 };
 
 /// An opened checkpoint: every header read and validated, no weights read. Movable; reads are
-/// thread-safe. Memory: about 100 bytes a tensor.
+/// thread-safe. Memory: about 400 bytes a tensor.
 class Checkpoint {
  public:
   const std::string& path() const { return path_; }      ///< as given

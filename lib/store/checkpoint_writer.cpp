@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/os.hpp"
@@ -40,13 +42,18 @@ std::uint64_t append_pieces(const OutputWeights& weights, int descriptor, const 
     } else {
       pieces.push_back({descriptor, path, offset, size, tensor.source});
     }
-    offset += size;
+    const auto next = checked_add(offset, size);
+    if (!next) throw InputError(path, "would have more than 2^64 bytes");
+    offset = *next;
   }
   return offset;
 }
 
 /// Asks for the space at once, so that a full disk is noticed before the work.
 void reserve(int descriptor, std::uint64_t size, const std::string& path) {
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) {
+    throw InputError(path, fmt::format("would have {} bytes, more than a file can", size));
+  }
   if (size == 0 || os::allocate(descriptor, static_cast<off_t>(size)) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR || errno == EINVAL) return;
   throw system_error(path, fmt::format("reserving {} bytes", size), errno);
@@ -67,7 +74,7 @@ void write_checkpoint_file(const std::string& path, const OutputWeights& weights
 
 void write_checkpoint_folder(const std::string& path, const std::vector<OutputWeights>& weights,
                              const std::vector<OutputExtra>& extras, const WriteOptions& options) {
-  OutputFolder output(path, options.existing);
+  OutputFolder output(path, options.existing, options.input);
   std::vector<Descriptor> descriptors;
   std::vector<Piece> pieces;
   for (const OutputWeights& file : weights) {
@@ -81,23 +88,24 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
     pieces.push_back(
         {descriptors.back().get(), join(path, extra.name), 0, extra.size, extra.source});
   }
+  output.check_replaced();
   transfer(pieces, options.threads, options.progress);
   if (options.verify) options.verify(output.staging_path());
   output.commit();
 }
 
 OutputWeights copy_of(const WeightsFile& file) {
-  if (!file.content.unknown_fields.empty()) {
+  if (file.content.unknown_fields > 0) {
     throw InputError(file.file.path(),
                      fmt::format("'{}' is no field of safetensors and would be lost",
-                                 escape(file.content.unknown_fields[0])));
+                                 escape(file.content.unknown_field)));
   }
   OutputWeights out;
   out.name = file.name;
   out.metadata = file.content.metadata;
   if (find_metadata(out.metadata, "format") == nullptr) set_metadata(out.metadata, "format", "pt");
   out.alignment = alignment_of(file.content.data_begin);
-  out.mode = file.file.mode();
+  out.mode = file.file.mode() & 0777U;
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, CopyFrom{&file.file, tensor.begin}});
   }
@@ -120,15 +128,16 @@ void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::strin
 
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,
-                                     std::deque<InputFile>& opened) {
+                                     std::deque<InputFile>& opened,
+                                     std::vector<std::string>* left_out) {
   std::vector<OutputExtra> out;
-  std::vector<std::string> names = list_files(folder);
+  std::vector<std::string> names = list_files(folder, left_out);
   std::erase_if(names, [&](const std::string& name) {
     return std::find(except.begin(), except.end(), name) != except.end();
   });
   for (const std::string& name : names) {
     const InputFile& file = opened.emplace_back(InputFile::open(join(folder, name)));
-    out.push_back({name, CopyFrom{&file, 0}, file.size(), file.mode()});
+    out.push_back({name, CopyFrom{&file, 0}, file.size(), file.mode() & 0777U});
   }
   return out;
 }

@@ -41,6 +41,7 @@ struct WriteOptions {
   int threads = 0;
   ProgressFunction progress;
   Existing existing = Existing::kRefuse;
+  std::string input = {};  ///< what is read: never replaced by a folder
   /// Called with the path of the finished but not yet renamed output; what it throws discards it.
   std::function<void(const std::string& staged)> verify;
 };
@@ -62,9 +63,10 @@ OutputWeights copy_of(const WeightsFile& file);
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);
 
 /// Every file of the checkpoint's folder except those in `except`, as copies. The files are kept
-/// open in `opened`, which must outlive the writing.
+/// open in `opened`, which must outlive the writing. `left_out`: see list_files.
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,
-                                     std::deque<InputFile>& opened);
+                                     std::deque<InputFile>& opened,
+                                     std::vector<std::string>* left_out = nullptr);
 
 }  // namespace masque

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/hash.hpp"
+#include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "store/family.hpp"
 
@@ -99,8 +100,9 @@ CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int 
   for (std::size_t i = 0; i < tensors.size(); ++i) by_name[tensors[i].name] = i;
   const auto hasher = kind == HashKind::kSha256 ? make_sha256() : make_xxh3();
   for (const auto& [name, i] : by_name) {
-    const std::string line = fmt::format("{}\t{}\t{}\t{}\n", name, dtype_name(tensors[i].dtype),
-                                         shape_text(tensors[i].shape), out.tensors[i]);
+    const std::string line =
+        fmt::format("{}\t{}\t{}\t{}\n", quote_json(name), dtype_name(tensors[i].dtype),
+                    shape_text(tensors[i].shape), out.tensors[i]);
     hasher->add(as_bytes(line));
   }
   out.total = hasher->digest();

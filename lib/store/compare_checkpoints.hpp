@@ -46,8 +46,8 @@ std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpo
 /// Hashes of all tensors and of the whole.
 struct CheckpointHash {
   std::vector<std::string> tensors;  ///< in the order of checkpoint.tensors()
-  /// Over name, dtype, shape and hash of every tensor, by name: equal for equal tensors, whatever
-  /// their order, shards and metadata.
+  /// Over name (as JSON), dtype, shape and hash of every tensor, a line each, by name: equal for
+  /// equal tensors, whatever their order, shards and metadata.
   std::string total;
 };
 

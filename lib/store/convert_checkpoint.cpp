@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -40,7 +41,9 @@ class Overflow {
 double largest_of(DType dtype) {
   switch (dtype) {
     case DType::kF8E4M3: return 448;
-    case DType::kF8E5M2: return 57344;
+    case DType::kF8E4M3Fnuz: return 240;
+    case DType::kF8E5M2:
+    case DType::kF8E5M2Fnuz: return 57344;
     case DType::kF16: return 65504;
     case DType::kBF16: return 0x1.FEp127;
     case DType::kF32: return 0x1.FFFFFEp127;
@@ -48,14 +51,22 @@ double largest_of(DType dtype) {
   }
 }
 
-/// Doubles into a narrower type; true if a finite value became something else than finite.
+bool has_infinity(DType dtype) {
+  return dtype != DType::kF8E4M3 && dtype != DType::kF8E4M3Fnuz && dtype != DType::kF8E5M2Fnuz;
+}
+
+/// Doubles into a narrower type; true if a value cannot be held: a finite one that is too large, or
+/// an infinity where the type has none.
 bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, MutableBytes out) {
   const double largest = largest_of(dtype);
-  bool suspicious = false;
-  for (double& value : values) {
-    if (std::isfinite(value) && std::abs(value) > largest) {
-      suspicious = true;
-      if (policy == OverflowPolicy::kSaturate) value = std::copysign(largest, value);
+  const bool infinity = has_infinity(dtype);
+  const auto beyond = [&](double value) {
+    return std::abs(value) > largest && (std::isfinite(value) || !infinity);
+  };
+  const bool suspicious = std::any_of(values.begin(), values.end(), beyond);
+  if (suspicious && policy == OverflowPolicy::kSaturate) {
+    for (double& value : values) {
+      if (beyond(value)) value = std::copysign(largest, value);
     }
   }
   from_double(dtype, values, out);
@@ -64,7 +75,7 @@ bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, Mutabl
   std::vector<double> back(values.size());
   to_double(dtype, out, back);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i]) && !std::isfinite(back[i])) return true;
+    if (beyond(values[i]) && !std::isfinite(back[i])) return true;
   }
   return false;
 }
@@ -91,6 +102,7 @@ Source converted(const Checkpoint& checkpoint, const TensorInfo& tensor, DType d
 /// All files as one, in order; true in `sorted` if each was in the reference writer's order.
 OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std::string>& notes) {
   OutputWeights all;
+  std::map<std::string, std::string> metadata;
   sorted = true;
   for (const WeightsFile& file : checkpoint.files()) {
     OutputWeights one = copy_of(file);
@@ -102,10 +114,8 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
     // The smallest: a single file may be aligned further by accident.
     all.alignment = all.tensors.empty() ? one.alignment : std::min(all.alignment, one.alignment);
     for (const auto& [key, value] : one.metadata) {
-      const std::string* before = find_metadata(all.metadata, key);
-      if (before == nullptr) {
-        set_metadata(all.metadata, key, value);
-      } else if (*before != value) {
+      const auto [at, added] = metadata.emplace(key, value);
+      if (!added && at->second != value) {
         notes.push_back(
             fmt::format("metadata '{}' differs between files: the first one is kept", escape(key)));
       }
@@ -115,6 +125,8 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
       all.tensors.push_back(std::move(tensor));
     }
   }
+  all.metadata.assign(metadata.begin(), metadata.end());
+  if (checkpoint.files().size() == 1) all.metadata = copy_of(checkpoint.files()[0]).metadata;
   return all;
 }
 
@@ -133,26 +145,33 @@ std::string config_name(DType dtype) {
 std::optional<std::string> edited_config(const std::string& folder, DType dtype) {
   const auto config = ModelConfig::find(folder);
   if (!config) return std::nullopt;
+  std::string text = config->text();
   for (const char* field : {"dtype", "torch_dtype"}) {
     const auto before = config->string(field);
     if (before && *before != config_name(dtype)) {
-      return set_json_member(config->text(), {field}, quote_json(config_name(dtype)));
+      text = set_json_member(text, {field}, quote_json(config_name(dtype)));
     }
   }
-  return std::nullopt;
+  if (text == config->text()) return std::nullopt;
+  return text;
 }
 
 std::vector<OutputExtra> extras_of(const Checkpoint& checkpoint, const ConvertRequest& request,
-                                   std::deque<InputFile>& opened) {
+                                   std::deque<InputFile>& opened, std::vector<std::string>& notes) {
   std::vector<std::string> except = {"model.safetensors.index.json", checkpoint.index_name()};
   for (const WeightsFile& file : checkpoint.files()) except.push_back(file.name);
+  std::vector<std::string> left_out;
   std::optional<std::string> config;
   if (request.dtype) config = edited_config(checkpoint.folder(), *request.dtype);
   if (config) except.emplace_back("config.json");
-  std::vector<OutputExtra> extras = other_files(checkpoint.folder(), except, opened);
+  std::vector<OutputExtra> extras = other_files(checkpoint.folder(), except, opened, &left_out);
+  for (const std::string& name : left_out) {
+    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  }
   if (config) {
     const std::uint64_t size = config->size();
-    extras.push_back({"config.json", Literal{*std::move(config)}, size, 0644});
+    const unsigned mode = InputFile::open(join(checkpoint.folder(), "config.json")).mode() & 0777U;
+    extras.push_back({"config.json", Literal{*std::move(config)}, size, mode});
   }
   return extras;
 }
@@ -184,6 +203,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
     ++result.converted;
   }
   WriteOptions options = request.write;
+  options.input = in;
   options.verify = [&](const std::string&) {
     if (overflow.first().empty()) return;
     throw InputError(in, fmt::format("tensor '{}': values overflow {} (--saturate clips them)",
@@ -198,7 +218,17 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   }
   std::deque<InputFile> opened;
   std::vector<OutputExtra> extras;
-  if (checkpoint.is_folder()) extras = extras_of(checkpoint, request, opened);
+  if (checkpoint.is_folder()) {
+    extras = extras_of(checkpoint, request, opened, result.notes);
+    std::erase_if(extras, [&](const OutputExtra& extra) {
+      const bool taken = std::any_of(shards.begin(), shards.end(), [&](const OutputWeights& shard) {
+        return shard.name == extra.name;
+      });
+      if (taken)
+        result.notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+      return taken;
+    });
+  }
   if (shards.size() > 1) extras.push_back(index_extra(shards));
   write_checkpoint_folder(out, shards, extras, options);
   return result;

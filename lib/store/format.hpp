@@ -17,8 +17,9 @@ struct FileContent {
   std::vector<TensorInfo> tensors;
   Metadata metadata;
   std::uint64_t data_begin = 0;
-  std::vector<std::string> unknown_fields;  ///< would be lost if the header were written again
-  std::vector<std::string> notes;           ///< legal but odd; worth a word
+  std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
+  std::string unknown_field;         ///< the first of them
+  std::vector<std::string> notes;    ///< legal but odd; worth a word
 };
 
 /// A readable format. The functions are thread-safe and never look at the file's name.

@@ -62,7 +62,11 @@ Sizes sizes_of(const Family& family, const ModelConfig& config) {
       if (!value) value = config.size(name);
     }
     if (!value) value = evaluate(field.fallback, sizes);
-    if (!value || *value == 0) {
+    if (!value) {
+      throw InputError(config.path(), fmt::format("{}: too large, as it follows from other sizes",
+                                                  field.names.front()));
+    }
+    if (*value == 0) {
       throw InputError(config.path(),
                        fmt::format("{}: found 0, expected a positive number", field.names.front()));
     }
@@ -73,11 +77,11 @@ Sizes sizes_of(const Family& family, const ModelConfig& config) {
 
 /// Adds the tensors of one pattern; "{x}" runs from 0 to X − 1, the first one outermost.
 void expand(const TensorPattern& pattern, const std::string& name, const Sizes& sizes,
-            const Shape& shape, std::vector<PlannedTensor>& out) {
+            const Shape& shape, const std::string& path, std::vector<PlannedTensor>& out) {
   const std::size_t brace = name.find('{');
   if (brace == std::string::npos) {
     if (out.size() >= kMaxTensors) {
-      throw InputError("config.json", fmt::format("asks for more than {} tensors", kMaxTensors));
+      throw InputError(path, fmt::format("asks for more than {} tensors", kMaxTensors));
     }
     out.push_back({name, shape, pattern.init});
     return;
@@ -87,7 +91,7 @@ void expand(const TensorPattern& pattern, const std::string& name, const Sizes& 
   for (std::uint64_t i = 0; i < count; ++i) {
     std::string filled = name;
     filled.replace(brace, 3, fmt::format("{}", i));
-    expand(pattern, filled, sizes, shape, out);
+    expand(pattern, filled, sizes, shape, path, out);
   }
 }
 
@@ -147,10 +151,11 @@ std::vector<PlannedTensor> plan_tensors(const Family& family, const ModelConfig&
       at = comma + 1;
     }
     if (!byte_count(DType::kF64, shape)) {
-      throw InputError(config.path(), fmt::format("asks for a tensor {} of {}, which is too large",
-                                                  pattern.name, shape_text(shape)));
+      throw InputError(config.path(),
+                       fmt::format("asks for a tensor {} of {}, which is too large",
+                                   with_prefix(pattern.name, family.prefix), shape_text(shape)));
     }
-    expand(pattern, with_prefix(pattern.name, family.prefix), sizes, shape, out);
+    expand(pattern, with_prefix(pattern.name, family.prefix), sizes, shape, config.path(), out);
   }
   return out;
 }
@@ -160,7 +165,9 @@ namespace {
 OutputWeights random_weights(const Family& family, const ModelConfig& config, DType dtype,
                              std::uint64_t seed) {
   const double range = config.number("initializer_range").value_or(0.02);
-  const auto pad = config.size("pad_token_id");
+  // Some configs say −1 for "none".
+  const auto pad =
+      config.number("pad_token_id").value_or(-1) < 0 ? std::nullopt : config.size("pad_token_id");
   OutputWeights weights;
   weights.name = "model.safetensors";
   weights.metadata = {{"format", "pt"}};
@@ -193,8 +200,8 @@ const Family& family_of(const ModelConfig& config, const std::optional<std::stri
   for (const Family* family : families()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family->name);
   }
-  throw InputError(config.path(),
-                   fmt::format("model_type '{}', expected one of {}", escape(type), known));
+  throw InputError(config.path(), fmt::format("{} '{}', expected one of {}",
+                                              name ? "family" : "model_type", escape(type), known));
 }
 
 }  // namespace

@@ -57,11 +57,17 @@ void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRan
                      fmt::format("tensor '{}' is {}, whose values are not specified: --format raw",
                                  escape(tensor.name), dtype_name(tensor.dtype)));
   }
-  const std::uint64_t row_bytes = tensor.bytes() / rows_of(tensor);
+  const std::uint64_t row_bits = tensor.row_elements() * dtype_bits(tensor.dtype);
+  if (rows.begin * row_bits % 8 != 0 || rows.end * row_bits % 8 != 0) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}': rows {} to {} begin or end inside a byte",
+                                 escape(tensor.name), rows.begin, rows.end));
+  }
+  const std::uint64_t row_bytes = row_bits / 8;  // exact where rows are told apart
   const std::uint64_t each = std::max<std::uint64_t>(1, dtype_bits(tensor.dtype) / 8);
   std::vector<std::byte> buffer(std::uint64_t{1} << 16);
-  const std::uint64_t end = rows.end * row_bytes;
-  for (std::uint64_t at = rows.begin * row_bytes; at < end;) {
+  const std::uint64_t end = rows.end * row_bits / 8;
+  for (std::uint64_t at = rows.begin * row_bits / 8; at < end;) {
     throw_if_interrupted();
     const std::uint64_t size = std::min<std::uint64_t>(buffer.size(), end - at);
     checkpoint.read(tensor, at, MutableBytes(buffer).first(size));

@@ -92,7 +92,7 @@ class HeaderHandler final : public JsonHandler {
         } else if (name == "data_offsets") {
           state_ = State::kOffsets;
         } else {
-          header.unknown_fields.push_back(fmt::format("{}.{}", tensor().name, name));
+          if (header.unknown_fields++ == 0) header.unknown_field = name.substr(0, 100);
           unknown_depth_ = depth_;
           state_ = State::kUnknown;
         }
@@ -371,11 +371,12 @@ std::string write_safetensors_header(const std::vector<TensorInfo>& tensors,
   }
   std::uint64_t begin = 0;
   for (const TensorInfo& tensor : tensors) {
-    const std::uint64_t end = begin + byte_count(tensor.dtype, tensor.shape).value();
+    const auto end = checked_add(begin, byte_count(tensor.dtype, tensor.shape).value());
+    if (!end) throw InputError("the tensors need more than 2^64 bytes");
     fmt::format_to(out, "{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}",
                    json.size() == 1 ? "" : ",", quote_json(tensor.name), dtype_name(tensor.dtype),
-                   shape_text(tensor.shape), begin, end);
-    begin = end;
+                   shape_text(tensor.shape), begin, *end);
+    begin = *end;
   }
   json += '}';
   json.append((alignment - (8 + json.size()) % alignment) % alignment, ' ');

@@ -29,9 +29,10 @@ struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;
   Metadata metadata;
   bool has_metadata = false;
-  std::uint64_t data_begin = 0;             ///< 8 + N
-  std::vector<std::string> unknown_fields;  ///< "tensor.field", not part of the format
-  bool leading_space = false;               ///< white space before "{"
+  std::uint64_t data_begin = 0;      ///< 8 + N
+  std::uint64_t unknown_fields = 0;  ///< fields of entries that are not part of the format
+  std::string unknown_field;         ///< the first of them, shortened
+  bool leading_space = false;        ///< white space before "{"
 };
 
 /// Length of the header from the first 8 bytes, checked against the size of the file.

@@ -25,31 +25,36 @@ bool looks_like_index(std::string_view text) {
 }
 
 Checked<ShardIndex> parse_shard_index(std::string text) {
-  auto document = read_json(text);
-  if (const auto* error = std::get_if<JsonError>(&document)) {
+  ShardIndex index;
+  std::optional<Violation> broken;
+  const auto error = scan_json_leaves(text, [&](const std::vector<JsonStep>& path, JsonKind kind,
+                                                const std::string& value, std::size_t begin) {
+    if (path.empty() || path[0].key != "weight_map") return true;
+    if (path.size() != 2 || !path[1].in_object || kind != JsonKind::kString) {
+      broken = Violation{"index-weight-map", "found another value, expected tensors and file names",
+                         path.size() > 1 ? path[1].key : "", begin};
+      return false;
+    }
+    if (!is_component(value)) {
+      broken = Violation{"index-shard-name",
+                         fmt::format("shard '{}' is no plain file name", escape(value)),
+                         path[1].key, begin};
+      return false;
+    }
+    index.entries.push_back({path[1].key, value, begin});
+    return true;
+  });
+  if (broken) return *std::move(broken);
+  if (error) {
     return Violation{error->duplicate_key ? "index-duplicate-key" : "index-not-json",
                      error->message, "", error->offset};
   }
-  const auto& root = std::get<JsonValue>(document);
-  const JsonValue* map = root.find("weight_map");
-  if (map == nullptr || !map->is(JsonKind::kObject) || map->members.empty()) {
-    return Violation{"index-weight-map", "no weight_map with entries, expected one", "",
-                     map == nullptr ? 0 : map->begin};
+  if (index.entries.empty()) {
+    return Violation{"index-weight-map", "no weight_map with entries, expected one", "", 0};
   }
-  ShardIndex index;
-  for (const JsonMember& member : map->members) {
-    if (!member.value.is(JsonKind::kString)) {
-      return Violation{"index-weight-map", "the shard is no string, expected a file name",
-                       member.name, member.value.begin};
-    }
-    const std::string& shard = member.value.text;
-    if (!is_component(shard)) {
-      return Violation{"index-shard-name",
-                       fmt::format("shard '{}' is no plain file name", escape(shard)), member.name,
-                       member.value.begin};
-    }
-    index.weight_map.emplace_back(member.name, shard);
-    index.shards.push_back(shard);
+  for (const ShardEntry& entry : index.entries) {
+    if (index.shards.empty() || index.shards.back() != entry.shard)
+      index.shards.push_back(entry.shard);
   }
   std::sort(index.shards.begin(), index.shards.end());
   index.shards.erase(std::unique(index.shards.begin(), index.shards.end()), index.shards.end());

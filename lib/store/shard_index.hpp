@@ -3,22 +3,28 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/violation.hpp"
 
 namespace masque {
 
+/// One line of the map: where a tensor is, and where that is said.
+struct ShardEntry {
+  std::string tensor;
+  std::string shard;
+  std::size_t offset = 0;  ///< of the shard's name in the index
+};
+
 /// A valid index. Shard names are plain components of a path.
 struct ShardIndex {
-  std::vector<std::pair<std::string, std::string>> weight_map;  ///< tensor → shard, file order
-  std::vector<std::string> shards;                              ///< distinct, sorted
-  std::string text;                                             ///< the file as it is
+  std::vector<ShardEntry> entries;  ///< in file order
+  std::vector<std::string> shards;  ///< distinct, sorted
+  std::string text;                 ///< the file as it is
 };
 
 /// Largest index that is read.
-inline constexpr std::uint64_t kMaxIndexBytes = 64 << 20;
+inline constexpr std::uint64_t kMaxIndexBytes = 16 << 20;
 
 /// Parses and validates an index. A shard name must be one component: not empty, without '/', '\'
 /// and NUL, not '.' or '..', at most 255 bytes: it can never lead out of the folder.

@@ -99,13 +99,19 @@ struct Compare {
     if (a == b || both_nan) distance = 0;
     if (std::isnan(distance)) distance = std::numeric_limits<double>::infinity();
     const double larger = std::max(std::abs(a), std::abs(b));
-    const bool near = distance <= tolerance.absolute + tolerance.relative * std::abs(b);
+    const bool near =
+        distance == 0 || (std::isfinite(distance) &&
+                          distance <= tolerance.absolute + tolerance.relative * std::abs(b));
     if (!bits && (near || both_nan)) return;
-    if (out.count++ == 0) out.first = index;
+    // The parts of a complex number come one after the other and count once.
+    if (out.count == 0) out.first = index;
+    if (out.count == 0 || out.last != index) ++out.count;
+    out.last = index;
     out.max_absolute = std::max(out.max_absolute, distance);
-    if (distance > 0 && larger > 0) {
-      out.max_relative =
-          std::max(out.max_relative, std::isinf(distance) ? distance : distance / larger);
+    if (std::isinf(distance)) {
+      out.max_relative = distance;
+    } else if (distance > 0 && larger > 0) {
+      out.max_relative = std::max(out.max_relative, distance / larger);
     }
   }
 };
@@ -120,7 +126,9 @@ TensorDiff diff_packed(const Checkpoint& a, const TensorInfo& in_a, const Checkp
     a.read(in_a, at, MutableBytes(left).first(size));
     b.read(in_b, at, MutableBytes(right).first(size));
     for (std::uint64_t i = 0; i < size; ++i) {
-      if (left[i] != right[i] && out.count++ == 0) out.first = at + i;
+      if (left[i] == right[i]) continue;
+      if (out.count++ == 0) out.first = at + i;
+      out.last = at + i;
     }
   }
   return out;
@@ -195,6 +203,7 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
   TensorDiff out;
   for (const TensorDiff& part : parts) {
     if (part.count > 0 && out.count == 0) out.first = part.first;
+    if (part.count > 0) out.last = part.last;
     out.count += part.count;
     out.max_absolute = std::max(out.max_absolute, part.max_absolute);
     out.max_relative = std::max(out.max_relative, part.max_relative);

@@ -38,6 +38,7 @@ struct TensorDiff {
   double max_absolute = 0;  ///< largest |a − b|; infinite where only one is NaN
   double max_relative = 0;  ///< largest |a − b| / max(|a|, |b|)
   std::uint64_t first = 0;  ///< index of the first element that differs
+  std::uint64_t last = 0;   ///< index of the last one
 };
 
 /// Compares element by element; types may differ. Equal types compare bits when there is no

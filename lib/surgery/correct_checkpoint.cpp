@@ -172,7 +172,12 @@ class Correction {
   }
 
   void decide_head() {
-    const TiedPolicy policy = request_.tied.value_or(TiedPolicy::kUntie);
+    // Taking a correction back from a shared table must reach the head too.
+    const TiedPolicy policy =
+        request_.tied.value_or(request_.inverse ? TiedPolicy::kKeep : TiedPolicy::kUntie);
+    if (table_.head == HeadState::kUnknown && table_.family != nullptr && request_.tied) {
+      table_.head = report_.head = HeadState::kTied;  // the user knows that there is one
+    }
     switch (table_.head) {
       case HeadState::kNone: note("no output head in the checkpoint: nothing to untie"); return;
       case HeadState::kMissing:
@@ -180,13 +185,15 @@ class Correction {
                          table_.decoder_weight));
         return;
       case HeadState::kUnknown:
-        if (request_.tied != TiedPolicy::kKeep) {
-          throw InputError(checkpoint_.path(),
-                           fmt::format("'{}' belongs to no known family, so a head that shares it "
-                                       "cannot be seen: --tied keep corrects it alone",
-                                       escape(table_.input->name)));
-        }
-        return;
+        if (request_.tied == TiedPolicy::kKeep) return;
+        throw InputError(
+            checkpoint_.path(),
+            table_.family == nullptr
+                ? fmt::format("'{}' belongs to no known family, so a head that shares it cannot be "
+                              "seen: --tied keep corrects it alone",
+                              escape(table_.input->name))
+                : std::string("neither names nor config.json tell whether there is an output head: "
+                              "--tied untie writes one, --tied keep corrects the table alone"));
       case HeadState::kOwn:
         note(fmt::format("the head has its own '{}': left as it is", table_.decoder_weight));
         if (!table_.config_tied || settings_.correction.rates.rate == 0) return;
@@ -231,6 +238,10 @@ class Correction {
   }
 
   void write(bool nothing) {
+    if (checkpoint_.is_folder() && out_.ends_with(".safetensors")) {
+      throw UsageError(fmt::format("-o {}: a folder is written as a folder, expected no file name",
+                                   escape(out_)));
+    }
     Plan plan;
     if (checkpoint_.is_folder()) {
       plan_folder(plan, nothing);
@@ -238,6 +249,7 @@ class Correction {
       plan.weights.push_back(changed_file(checkpoint_.files()[0], nothing));
     }
     WriteOptions options = request_.write;
+    options.input = checkpoint_.path();
     options.verify = [&](const std::string& staged) {
       check_overflow();
       if (request_.verify) report_.verified = verify(staged, plan);
@@ -254,19 +266,26 @@ class Correction {
     OutputWeights weights = copy_of(file);
     if (nothing) weights.metadata = file.content.metadata;
     for (OutputTensor& tensor : weights.tensors) {
-      if (!nothing && is_changed(tensor.info.name)) tensor.source = source_of(job_);
+      if (nothing || !is_changed(tensor.info.name)) continue;
+      // A stored copy of the table is computed on its own: threads do not share the sums of moves.
+      const bool table = tensor.info.name == table_.input->name;
+      tensor.source = source_of(table ? job_ : make_job(checkpoint_, *table_.input, job_->map));
     }
     const bool holds_table = &file == &checkpoint_.files()[table_.input->file];
     if (nothing || !holds_table) return weights;
-    if (request_.inverse) {
+    if (settings_.marks.empty()) {
       erase_metadata(weights.metadata, kMlmMarkerKey);
     } else {
-      set_metadata(weights.metadata, kMlmMarkerKey, settings_.correction.marker());
+      set_metadata(weights.metadata, kMlmMarkerKey, settings_.marks);
     }
     for (OutputTensor& tensor : added_) {
       insert_tensor(weights, std::move(tensor), table_.input->name);
     }
     return weights;
+  }
+
+  unsigned mode_of(const std::string& name) const {
+    return InputFile::open(join(checkpoint_.folder(), name)).mode() & 0777U;
   }
 
   bool is_changed(const std::string& name) const {
@@ -278,12 +297,14 @@ class Correction {
     std::vector<std::string> replaced;
     if (!nothing && unties_ && config_) {
       add_edited(plan, "config.json",
-                 set_json_member(config_->text(), {"tie_word_embeddings"}, "false"), 0644);
+                 set_json_member(config_->text(), {"tie_word_embeddings"}, "false"),
+                 mode_of("config.json"));
       replaced.emplace_back("config.json");
     }
     const std::string& shard = checkpoint_.files()[table_.input->file].name;
     if (!nothing && checkpoint_.index() && !added_.empty()) {
-      add_edited(plan, checkpoint_.index_name(), edited_index(checkpoint_, added_, shard), 0644);
+      add_edited(plan, checkpoint_.index_name(), edited_index(checkpoint_, added_, shard),
+                 mode_of(checkpoint_.index_name()));
       replaced.push_back(checkpoint_.index_name());
     }
     for (const WeightsFile& file : checkpoint_.files()) {
@@ -293,11 +314,15 @@ class Correction {
       plan.weights.push_back(changed_file(file, nothing));
       replaced.push_back(file.name);
     }
-    for (OutputExtra& extra : other_files(checkpoint_.folder(), replaced, plan.opened)) {
+    std::vector<std::string> left_out;
+    for (OutputExtra& extra : other_files(checkpoint_.folder(), replaced, plan.opened, &left_out)) {
       if (is_stale_copy(extra.name)) {
         note(fmt::format("'{}' is copied as it is: not corrected", escape(extra.name)));
       }
       plan.extras.push_back(std::move(extra));
+    }
+    for (const std::string& name : left_out) {
+      note(fmt::format("'{}' is no file and is not copied", escape(name)));
     }
   }
 

@@ -30,25 +30,31 @@ class Settler {
       : request_(request), checkpoint_(checkpoint), config_(config), names_(names), table_(table) {}
 
   CorrectionSettings settle() {
-    const auto marker = read_marker();
-    if (marker && !request_.inverse && !request_.again) {
+    read_marks();
+    const bool marked = !marks_.empty();
+    if (marked && !request_.inverse && !request_.again) {
       throw InputError(checkpoint_.path(),
                        fmt::format("is corrected already ({}): --again corrects once more, "
                                    "--inverse takes it back",
-                                   escape(marker->marker())));
+                                   escape(marks_.back())));
     }
-    if (request_.inverse && !marker && !request_.again) {
+    if (request_.inverse && !marked && !request_.again) {
       throw InputError(checkpoint_.path(),
                        "carries no mark of a correction: --again inverts "
                        "nevertheless, with the given options");
     }
-    if (request_.inverse && marker) {
-      take_from_marker(*marker);
+    std::optional<MlmCorrection> last;
+    if (request_.inverse && marked) {
+      last = parse_mark(marks_.back());
+      take_from_mark(*last);
+      marks_.pop_back();
     } else {
       take_from_request();
     }
     check_rates(out_.correction.rates);
-    choose_mean(request_.inverse ? marker : std::nullopt);
+    choose_mean(last);
+    if (!request_.inverse) marks_.push_back(out_.correction.marker());
+    out_.marks = fmt::format("{}", fmt::join(marks_, "; "));
     return std::move(out_);
   }
 
@@ -57,19 +63,29 @@ class Settler {
     throw InputError(checkpoint_.path(), message);
   }
 
-  std::optional<MlmCorrection> read_marker() const {
+  /// The marks of all corrections so far, the last one last.
+  void read_marks() {
     const Metadata& metadata = checkpoint_.files()[table_.input->file].content.metadata;
     const std::string* text = find_metadata(metadata, kMlmMarkerKey);
-    if (text == nullptr) return std::nullopt;
-    auto marker = MlmCorrection::parse(*text);
-    if (!marker) {
-      refuse(fmt::format("metadata '{}' holds '{}', which no version wrote", kMlmMarkerKey,
-                         escape(*text)));
+    if (text == nullptr) return;
+    for (std::size_t at = 0; at <= text->size();) {
+      const std::size_t end = std::min(text->find("; ", at), text->size());
+      marks_.push_back(text->substr(at, end - at));
+      at = end + 2;
     }
-    return marker;
+    for (const std::string& mark : marks_) parse_mark(mark);
   }
 
-  void take_from_marker(const MlmCorrection& marker) {
+  MlmCorrection parse_mark(const std::string& text) const {
+    auto mark = MlmCorrection::parse(text);
+    if (!mark) {
+      refuse(fmt::format("metadata '{}' holds '{}', which no version wrote", kMlmMarkerKey,
+                         escape(text)));
+    }
+    return *std::move(mark);
+  }
+
+  void take_from_mark(const MlmCorrection& marker) {
     out_.correction = marker;
     const MlmRates& rates = marker.rates;
     for (const auto& [given, stored, name] : {std::tuple{request_.rate, rates.rate, "rate"},
@@ -80,6 +96,11 @@ class Settler {
         throw UsageError(
             fmt::format("--{}: found {}, the correction to invert used {}", name, *given, stored));
       }
+    }
+    if (request_.mask_token || !request_.special_tokens.empty() ||
+        request_.special == SpecialPolicy::kCorrect) {
+      throw UsageError(
+          "--mask-token, --special and --special-token come from the mark when inverting");
     }
     if (marker.mask_row >= table_.rows()) {
       refuse(
@@ -166,12 +187,14 @@ class Settler {
     std::string mean = request_.mean.value_or("vocab");
     if (marker && marker->mean == MeanKind::kUsed && !request_.mean) mean = "used";
     MlmCorrection& correction = out_.correction;
+    correction.weights_digest.clear();
     if (mean == "vocab") {
       correction.mean = MeanKind::kVocab;
     } else if (mean == "used") {
       correction.mean = MeanKind::kUsed;
       if (names_.empty()) refuse("--mean used: no tokenizer file beside the checkpoint");
       out_.weights = used_weights(table_.rows(), names_);
+      correction.weights_digest = weights_digest(out_.weights);
     } else if (mean.starts_with("freq:")) {
       correction.mean = MeanKind::kFrequency;
       const std::string path = mean.substr(5);
@@ -183,7 +206,9 @@ class Settler {
     }
     if (marker &&
         (marker->mean != correction.mean || marker->weights_digest != correction.weights_digest)) {
-      refuse("the correction to invert took another mean: give the same --mean again");
+      refuse(
+          "the correction to invert took another mean: give the same --mean again, with the same "
+          "tokens or counts");
     }
   }
 
@@ -192,6 +217,7 @@ class Settler {
   const std::optional<ModelConfig>& config_;
   const TokenNames& names_;
   const EmbeddingTable& table_;
+  std::vector<std::string> marks_;
   CorrectionSettings out_;
 };
 

@@ -13,6 +13,7 @@ namespace masque {
 struct CorrectionSettings {
   MlmCorrection correction;
   std::vector<double> weights;  ///< of the mean; empty means all rows
+  std::string marks;            ///< for the metadata of the output; empty: none
   std::vector<std::string> notes;
 };
 

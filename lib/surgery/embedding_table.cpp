@@ -61,7 +61,14 @@ void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& c
     return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
            family.lm_classes.end();
   });
-  if (!has_head_tensor(checkpoint, family) && !named) return;
+  if (!has_head_tensor(checkpoint, family) && !named) {
+    // GPT-2's tied head leaves no trace in the weights: only a class name could tell.
+    if (family.head_evidence.empty() && classes.empty()) {
+      table.head = HeadState::kUnknown;
+      table.decoder_weight = family.decoder_weight;
+    }
+    return;
+  }
   table.decoder_weight = family.decoder_weight;
   for (const HeadCopy& copy : family.head_copies) {
     if (!holds(checkpoint, copy.name) && holds(checkpoint, copy.source)) {
@@ -81,7 +88,12 @@ void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& c
 }  // namespace
 
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
-  if (tensor.shape.size() != 2 || tensor.elements() == 0) {
+  if (tensor.shape.size() == 2 && tensor.elements() == 0) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' has shape {}, expected rows and columns",
+                                 escape(tensor.name), shape_text(tensor.shape)));
+  }
+  if (tensor.shape.size() != 2) {
     throw InputError(checkpoint.path(),
                      fmt::format("tensor '{}' has shape {}, expected a table of two dimensions",
                                  escape(tensor.name), shape_text(tensor.shape)));

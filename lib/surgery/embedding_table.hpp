@@ -19,7 +19,7 @@ enum class HeadState {
   kCopy,     ///< stored as well, with the same values, and tied by the config
   kOwn,      ///< a matrix of its own
   kMissing,  ///< the config says untied, but no matrix is stored
-  kUnknown,  ///< a table of no known family was named
+  kUnknown,  ///< it cannot be told: no known family, or nothing that speaks for or against a head
 };
 
 /// The token embeddings of a checkpoint. Pointers are into the checkpoint.

@@ -41,6 +41,12 @@ std::optional<double> parse_double(std::string_view text) {
   return value;
 }
 
+bool are_shares(const MlmRates& rates) {
+  const auto is_share = [](double value) { return value >= 0 && value <= 1; };
+  return is_share(rates.rate) && is_share(rates.mask) && is_share(rates.keep) &&
+         is_share(rates.random) && std::abs(rates.mask + rates.keep + rates.random - 1) <= 1e-9;
+}
+
 std::vector<bool> kept_flags(const MlmCorrection& correction, std::uint64_t rows) {
   std::vector<bool> kept(rows, false);
   for (const std::uint64_t row : correction.kept_rows) {
@@ -93,7 +99,7 @@ std::string MlmCorrection::marker() const {
   std::string text = fmt::format("rate={} mask={} keep={} random={} mask_row={} kept={} mean={}",
                                  rates.rate, rates.mask, rates.keep, rates.random, mask_row,
                                  fmt::join(kept_rows, ","), mean_name(mean));
-  if (mean == MeanKind::kFrequency) text += fmt::format(" weights={}", weights_digest);
+  if (!weights_digest.empty()) text += fmt::format(" weights={}", weights_digest);
   return text;
 }
 
@@ -136,7 +142,7 @@ std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
     }
     ++found;
   }
-  if (found != 7) return std::nullopt;
+  if (found != 7 || !are_shares(out.rates)) return std::nullopt;
   return out;
 }
 

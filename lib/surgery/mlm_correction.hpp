@@ -42,7 +42,7 @@ struct MlmCorrection {
   std::uint64_t mask_row = 0;
   std::vector<std::uint64_t> kept_rows;  ///< ascending; not changed
   MeanKind mean = MeanKind::kVocab;
-  std::string weights_digest;  ///< identifies the counts of kFrequency
+  std::string weights_digest;  ///< identifies the weights of kUsed and kFrequency
 
   /// The marker that a corrected file carries in its metadata:
   /// "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=103 kept=0,101 mean=vocab".

@@ -70,6 +70,7 @@ void insert_best(std::vector<Neighbour>& best, Neighbour candidate, std::size_t 
   if (best.size() > count) best.pop_back();
 }
 
+// Distances are never NaN here: see compare_rows.
 bool farther(const RowChange& a, const RowChange& b) {
   return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
 }
@@ -79,6 +80,7 @@ RowChange compare_rows(std::uint64_t row, std::span<const double> a, std::span<c
   double squares = 0;
   for (std::size_t j = 0; j < a.size(); ++j) squares += (b[j] - a[j]) * (b[j] - a[j]);
   change.distance = std::sqrt(squares);
+  if (std::isnan(change.distance)) change.distance = std::numeric_limits<double>::infinity();
   const double norms = change.norm_a * change.norm_b;
   if (norms > 0) change.cosine = dot(a, b) / norms;
   return change;
@@ -189,7 +191,10 @@ TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoi
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto x = left.subspan(i * width, width);
       const auto y = std::span<const double>(right).subspan(i * width, width);
-      if (std::equal(x.begin(), x.end(), y.begin())) continue;
+      const bool same = std::equal(x.begin(), x.end(), y.begin(), [](double l, double r) {
+        return l == r || (std::isnan(l) && std::isnan(r));
+      });
+      if (same) continue;
       parts[first / step].push_back(compare_rows(first + i, x, y));
     }
   });

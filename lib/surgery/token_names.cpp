@@ -15,7 +15,7 @@ namespace masque {
 namespace {
 
 constexpr std::uint64_t kMaxFile = 256 << 20;
-constexpr std::uint64_t kMaxId = 16 << 20;
+constexpr std::uint64_t kMaxId = 2 << 20;
 
 struct RoleNames {
   std::string_view role;
@@ -68,31 +68,54 @@ void TokenNames::set(const std::string& token, std::uint64_t id, const std::stri
   ids_[token] = id;
 }
 
+namespace {
+
+/// Scans a file leaf by leaf. Throws InputError if it is no JSON.
+void scan_file(const std::string& path, const JsonLeafFunction& leaf) {
+  const std::string text = InputFile::open(path).read_all(kMaxFile);
+  if (const auto error = scan_json_leaves(text, leaf)) {
+    throw InputError(path, fmt::format("byte {}: {}", error->offset, error->message));
+  }
+}
+
+std::uint64_t id_of(const std::string& path, const std::string& text, std::size_t begin) {
+  const auto id = parse_unsigned(text);
+  if (!id) throw InputError(path, fmt::format("byte {}: expected an id", begin));
+  return *id;
+}
+
+}  // namespace
+
 void TokenNames::read_tokenizer_json(const std::string& path) {
-  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
-  const JsonValue* model = root.find("model");
-  const JsonValue* vocab = model == nullptr ? nullptr : model->find("vocab");
-  if (vocab == nullptr) throw InputError(path, "no model.vocab, expected one");
-  for (const JsonMember& member : vocab->members) {
-    const auto id = member.value.integer();
-    if (!id) throw InputError(path, fmt::format("byte {}: expected an id", member.value.begin));
-    set(member.name, *id, path);
-  }
-  for (std::size_t i = 0; i < vocab->items.size(); ++i) {  // unigram: [[piece, score], …]
-    const JsonValue& item = vocab->items[i];
-    if (item.items.empty())
-      throw InputError(path, fmt::format("byte {}: expected a pair", item.begin));
-    set(item.items[0].text, i, path);
-  }
-  if (const JsonValue* added = root.find("added_tokens")) {
-    for (const JsonValue& item : added->items) {
-      const JsonValue* content = item.find("content");
-      const JsonValue* id = item.find("id");
-      if (content == nullptr || id == nullptr || !id->integer()) {
-        throw InputError(path, fmt::format("byte {}: expected content and id", item.begin));
+  struct Added {
+    std::optional<std::string> content;
+    std::optional<std::uint64_t> id;
+  };
+  std::vector<Added> added;
+  bool has_vocab = false;
+  scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
+                      std::size_t begin) {
+    if (at.size() >= 3 && at[0].key == "model" && at[1].key == "vocab") {
+      has_vocab = true;
+      if (at.size() == 3 && at[2].in_object) {
+        set(at[2].key, id_of(path, kind == JsonKind::kNumber ? text : "", begin), path);
+      } else if (at.size() == 4 && at[3].index == 0 && kind == JsonKind::kString) {
+        set(text, at[2].index, path);  // unigram: [[piece, score], …]
       }
-      set(content->text, *id->integer(), path);
+    } else if (at.size() == 3 && at[0].key == "added_tokens") {
+      if (at[1].index >= kMaxId) throw InputError(path, "too many added tokens");
+      added.resize(std::max(added.size(), at[1].index + 1));
+      if (at[2].key == "content") added[at[1].index].content = text;
+      if (at[2].key == "id") added[at[1].index].id = id_of(path, text, begin);
     }
+    return true;
+  });
+  if (!has_vocab && added.empty()) throw InputError(path, "no model.vocab, expected one");
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    if (!added[i].content || !added[i].id) {
+      throw InputError(path, fmt::format("added token {}: expected content and id", i));
+    }
+    set(*added[i].content, *added[i].id, path);
   }
 }
 
@@ -109,22 +132,26 @@ void TokenNames::read_vocab_txt(const std::string& path) {
 }
 
 void TokenNames::read_vocab_json(const std::string& path) {
-  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
-  for (const JsonMember& member : root.members) {
-    const auto id = member.value.integer();
-    if (!id) throw InputError(path, fmt::format("byte {}: expected an id", member.value.begin));
-    set(member.name, *id, path);
-  }
+  scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
+                      std::size_t begin) {
+    if (at.size() != 1 || !at[0].in_object || kind != JsonKind::kNumber) {
+      throw InputError(path, fmt::format("byte {}: expected a token and its id", begin));
+    }
+    set(at[0].key, id_of(path, text, begin), path);
+    return true;
+  });
 }
 
 void TokenNames::read_roles(const std::string& path) {
-  const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMaxFile), path);
-  for (const JsonMember& member : root.members) {
-    if (!member.name.ends_with("_token")) continue;
-    const JsonValue* value = &member.value;
-    if (value->is(JsonKind::kObject)) value = value->find("content");
-    if (value != nullptr && value->is(JsonKind::kString)) roles_[member.name] = value->text;
-  }
+  scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
+                      std::size_t /*begin*/) {
+    const bool plain = at.size() == 1;
+    const bool object = at.size() == 2 && at[1].key == "content";
+    if (kind == JsonKind::kString && (plain || object) && at[0].key.ends_with("_token")) {
+      roles_[at[0].key] = text;
+    }
+    return true;
+  });
 }
 
 void TokenNames::guess_roles() {

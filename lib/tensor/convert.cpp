@@ -139,7 +139,9 @@ void from_double(DType dtype, std::span<const double> in, MutableBytes out) {
   MASQUE_CHECK(out.size() == in.size() * (dtype_bits(dtype) / 8));
   std::byte* data = out.data();
   switch (dtype) {
-    case DType::kF64: std::memcpy(data, in.data(), out.size()); return;
+    case DType::kF64:
+      if (!in.empty()) std::memcpy(data, in.data(), out.size());
+      return;
     case DType::kF32: return narrow_f32(in.data(), in.size(), data);
     case DType::kF16: return encode_16<10, 15, 31>(in, data, kF16);
     case DType::kBF16: return encode_16<7, 127, 255>(in, data, kBF16);

@@ -67,8 +67,10 @@ TEST_CASE("without a config the names tell the family") {
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");
     CHECK(headless.table.family == family);
-    CHECK(headless.table.head == HeadState::kNone);
-    if (family->head_evidence.empty()) continue;
+    // A tied GPT-2 head leaves no trace in the weights: without a class name it cannot be told.
+    const bool telling = !family->head_evidence.empty();
+    CHECK(headless.table.head == (telling ? HeadState::kNone : HeadState::kUnknown));
+    if (!telling) continue;
     tensors.push_back({std::string(family->head_evidence[0]), DType::kF32, {4}, numbers(2, 4)});
     write_file(folder / "tied.safetensors", example_file(tensors));
     const Found tied(folder / "tied.safetensors");

@@ -32,7 +32,8 @@ Checked<FileContent> read(const InputFile& file) {
   content.tensors = std::move(header.tensors);
   content.metadata = std::move(header.metadata);
   content.data_begin = header.data_begin;
-  content.unknown_fields = std::move(header.unknown_fields);
+  content.unknown_fields = header.unknown_fields;
+  content.unknown_field = std::move(header.unknown_field);
   if (header.leading_space) content.notes.emplace_back("white space before the header's '{'");
   return content;
 }

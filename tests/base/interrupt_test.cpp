@@ -1,0 +1,81 @@
+// Signals, each in a process of its own.
+#include "base/interrupt.hpp"
+
+#include <csignal>
+#include <functional>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "support/child.hpp"
+
+namespace masque {
+namespace {
+
+using Ready = std::function<void()>;
+
+/// Signal number of the Interrupted that `call` throws; 0 if none.
+int interrupted_by(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Interrupted& interrupted) {
+    return interrupted.signal();
+  }
+  return 0;
+}
+
+TEST_CASE("nothing is thrown before a signal arrived") {
+  test::Child child([](const Ready&) {
+    catch_interrupts();
+    return interrupted_by(throw_if_interrupted);
+  });
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("a noted signal is thrown with its number") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    test::Child child([signal](const Ready&) {
+      catch_interrupts();
+      std::raise(signal);
+      return interrupted_by(throw_if_interrupted);
+    });
+    CHECK(child.wait() == signal);
+  }
+}
+
+TEST_CASE("a signal stops a parallel loop") {
+  test::Child child([](const Ready&) {
+    catch_interrupts();
+    return interrupted_by([] {
+      parallel_for(1'000'000'000, 1, [](Index i) {
+        if (i == 3) std::raise(SIGINT);
+      });
+    });
+  });
+  CHECK(child.wait() == SIGINT);
+}
+
+TEST_CASE("a second signal of the same kind kills") {
+  test::Child child([](const Ready&) {
+    catch_interrupts();
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    return 0;
+  });
+  CHECK(child.wait() == 128 + SIGINT);
+}
+
+TEST_CASE("a signal that was ignored stays ignored") {
+  test::Child child([](const Ready&) {
+    std::signal(SIGHUP, SIG_IGN);
+    catch_interrupts();
+    std::raise(SIGHUP);
+    std::raise(SIGHUP);
+    return interrupted_by(throw_if_interrupted);
+  });
+  CHECK(child.wait() == 0);
+}
+
+}  // namespace
+}  // namespace masque

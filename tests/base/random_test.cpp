@@ -1,0 +1,125 @@
+// The generator against its paper, the normal numbers against the standard library and statistics.
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/hash.hpp"
+#include "support/near.hpp"
+
+namespace masque {
+namespace {
+
+std::vector<double> normals(const RandomStream& stream, std::uint64_t first, std::size_t n) {
+  std::vector<double> out(n);
+  stream.normal(first, n, out.data());
+  return out;
+}
+
+/// Mean of a function of (x, y) over two equally long lists.
+template <class F>
+double mean(const std::vector<double>& x, const std::vector<double>& y, F f) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += f(x[i], y[i]);
+  return sum / static_cast<double>(x.size());
+}
+
+double correlation(const std::vector<double>& x, const std::vector<double>& y) {
+  return mean(x, y, [](double a, double b) { return a * b; });
+}
+
+TEST_CASE("Philox gives the known answers of its authors") {
+  CHECK(philox({0, 0, 0, 0}, 0) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff) ==
+        PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822) ==
+        PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("seed, purpose, item and block each give other numbers") {
+  const PhiloxBlock one = RandomStream(1, "a", 0).block(0);
+  CHECK(one == RandomStream(1, "a").block(0));
+  CHECK(one != RandomStream(2, "a", 0).block(0));
+  CHECK(one != RandomStream(1, "b", 0).block(0));
+  CHECK(one != RandomStream(1, "a", 1).block(0));
+  CHECK(one != RandomStream(1, "a", std::uint64_t{1} << 32).block(0));
+  CHECK(one != RandomStream(1, "a", 0).block(1));
+  CHECK(one != RandomStream(1, "a", 0).block(std::uint64_t{1} << 32));
+}
+
+TEST_CASE("any part of a stream of normals equals that part of the whole") {
+  const RandomStream stream(7, "part");
+  const std::vector<double> whole = normals(stream, 0, 64);
+  for (std::size_t first = 0; first < 20; ++first) {
+    for (std::size_t n = 0; n < 20; ++n) {
+      const std::vector<double> part = normals(stream, first, n);
+      CAPTURE(first);
+      CAPTURE(n);
+      REQUIRE(std::equal(part.begin(), part.end(), whole.begin() + static_cast<long>(first)));
+    }
+  }
+  const std::uint64_t far = (std::uint64_t{1} << 40) + 3;
+  CHECK(normals(stream, far, 9)[5] == normals(stream, far + 5, 1)[0]);
+}
+
+TEST_CASE("normals are Box-Muller of the stream's words as the standard library computes it") {
+  const RandomStream stream(11, "accuracy");
+  constexpr std::size_t kBlocks = 50'000;
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    const PhiloxBlock words = stream.block(i);
+    for (std::size_t pair = 0; pair < 4; pair += 2) {
+      const double radius = std::sqrt(-2 * std::log((words[pair] + 1.0) * 0x1p-32));
+      const double angle = 2 * std::numbers::pi * (words[pair + 1] * 0x1p-32);
+      expected.push_back(radius * std::cos(angle));
+      expected.push_back(radius * std::sin(angle));
+    }
+  }
+  // 2π·turn itself is rounded in the expectation: an absolute error of up to 7·4e-16.
+  CHECK(test::far_off(normals(stream, 0, 4 * kBlocks), expected, 1e-14, 1e-12) == "");
+}
+
+TEST_CASE("the moments of a million normals are those of the normal distribution") {
+  constexpr std::size_t kCount = 1'000'000;
+  const double sigmas = 4 / std::sqrt(static_cast<double>(kCount));
+  for (const std::uint64_t seed : {0U, 1U, 2024U}) {
+    const std::vector<double> x = normals(RandomStream(seed, "moments"), 0, kCount);
+    const auto moment = [&](int power) {
+      return mean(x, x, [power](double a, double) { return std::pow(a, power); });
+    };
+    CAPTURE(seed);
+    CHECK(std::abs(moment(1)) < sigmas);
+    CHECK(std::abs(moment(2) - 1) < sigmas * std::sqrt(2.0));
+    CHECK(std::abs(moment(3)) < sigmas * std::sqrt(15.0));
+    CHECK(std::abs(moment(4) - 3) < sigmas * std::sqrt(96.0));
+    CHECK(*std::max_element(x.begin(), x.end()) < 6.7);
+    CHECK(*std::min_element(x.begin(), x.end()) > -6.7);
+  }
+}
+
+TEST_CASE("streams and neighbouring values do not correlate") {
+  constexpr std::size_t kCount = 250'000;
+  const double bound = 4 / std::sqrt(static_cast<double>(kCount));
+  const std::vector<double> x = normals(RandomStream(3, "a"), 0, kCount);
+  CHECK(std::abs(correlation(x, normals(RandomStream(3, "b"), 0, kCount))) < bound);
+  CHECK(std::abs(correlation(x, normals(RandomStream(4, "a"), 0, kCount))) < bound);
+  CHECK(std::abs(correlation(x, normals(RandomStream(3, "a", 1), 0, kCount))) < bound);
+  for (const std::uint64_t lag : {1U, 2U, 3U, 4U}) {
+    CAPTURE(lag);
+    CHECK(std::abs(correlation(x, normals(RandomStream(3, "a"), lag, kCount))) < bound);
+  }
+}
+
+TEST_CASE("the bits of the normals never change") {
+  const std::vector<double> x = normals(RandomStream(42, "frozen", 5), 0, 10'000);
+  const auto hasher = make_xxh3();
+  hasher->add(std::as_bytes(std::span(x)));
+  CHECK(hasher->digest() == "6eadadbd085ccceaa8e4369b649b5fb5");
+}
+
+}  // namespace
+}  // namespace masque

@@ -1,0 +1,3 @@
+#include "store/store.hpp"
+#include "commands.hpp"
+int x;

@@ -1,0 +1,20 @@
+// Just short enough.
+int line_2;
+int line_3;
+int line_4;
+int line_5;
+int line_6;
+int line_7;
+int line_8;
+int line_9;
+int line_10;
+int line_11;
+int line_12;
+int line_13;
+int line_14;
+int line_15;
+int line_16;
+int line_17;
+int line_18;
+int line_19;
+int line_20;

@@ -1,0 +1,2 @@
+// Not by its layer.
+#  include "neighbour.hpp"

@@ -1,0 +1,15 @@
+// Any bytes as a safetensors file: no crash, and the naive validator and a second writing agree.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "support/safetensors_oracle.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string wrong =
+      masque::test::wrong_verdict({reinterpret_cast<const char*>(data), size});
+  if (wrong.empty()) return 0;
+  std::fprintf(stderr, "fuzz_safetensors: %s\n", wrong.c_str());
+  std::abort();
+}

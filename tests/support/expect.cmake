@@ -1,0 +1,42 @@
+# Runs a command that must end with a certain code and say certain things, for tests of failures.
+#   cmake -DCODE=1 -DLINES=file [-DONLY=regex] -P expect.cmake -- command…
+# Every line of the file must occur in the output; with ONLY, every output line that the regex
+# matches must be a line of the file.
+cmake_minimum_required(VERSION 3.25)
+
+set(command "")
+set(found_separator FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(found_separator)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(found_separator TRUE)
+  endif()
+endforeach()
+
+execute_process(COMMAND ${command} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+if(NOT code STREQUAL CODE)
+  message(FATAL_ERROR "exit code ${code}, expected ${CODE}\n${output}")
+endif()
+
+file(STRINGS ${LINES} expected ENCODING UTF-8)
+if(NOT expected)
+  message(FATAL_ERROR "${LINES} expects nothing")
+endif()
+foreach(line IN LISTS expected)
+  string(FIND "${output}" "${line}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "not said: ${line}\n${output}")
+  endif()
+endforeach()
+if(DEFINED ONLY)
+  string(REGEX REPLACE ";" " " output "${output}")
+  string(REPLACE "\n" ";" lines "${output}")
+  foreach(line IN LISTS lines)
+    string(STRIP "${line}" stripped)
+    if(line MATCHES "${ONLY}" AND NOT stripped IN_LIST expected)
+      message(FATAL_ERROR "said, but not expected: ${stripped}")
+    endif()
+  endforeach()
+endif()
