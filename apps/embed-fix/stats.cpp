@@ -34,7 +34,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("mean_row_norm", stats.mean_norm);
   report.add("mean_pair_cosine", stats.mean_cosine);
   for (const char* role : {"mask_token", "unk_token", "pad_token", "cls_token", "sep_token"}) {
-    const auto row = a.names.role(role);
+    const auto row = o.tensor ? std::nullopt : a.names.role(role);  // another table has other rows
     if (!row || *row >= stats.rows) continue;
     const RowAgainstMean special = row_against_mean(a.checkpoint, a.input(), *row, stats.mean);
     report.add(std::string(role), a.names.token(*row));

@@ -178,14 +178,25 @@ std::string join(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", name);
 }
 
+namespace {
+
+/// Looks at a path; false if nothing is there.
+bool look_at(const std::string& path, int flags, struct stat& info) {
+  if (os::stat_at(AT_FDCWD, path.c_str(), info, flags) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw system_error(path, "looking at it", errno);
+}
+
+}  // namespace
+
 bool is_folder(const std::string& path) {
   struct stat info = {};
-  return os::stat_at(AT_FDCWD, path.c_str(), info, 0) == 0 && S_ISDIR(info.st_mode);
+  return look_at(path, 0, info) && S_ISDIR(info.st_mode);
 }
 
 bool exists(const std::string& path) {
   struct stat info = {};
-  return os::stat_at(AT_FDCWD, path.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0;
+  return look_at(path, AT_SYMLINK_NOFOLLOW, info);
 }
 
 }  // namespace masque

@@ -78,7 +78,10 @@ std::string base_name(std::string_view path);
 /// folder + "/" + name.
 std::string join(std::string_view folder, std::string_view name);
 
+/// Whether the path leads to a folder. Throws InputError if that cannot be told (anything but "not
+/// there").
 bool is_folder(const std::string& path);
+/// Whether there is an entry of this name, a dangling link included. Throws as is_folder.
 bool exists(const std::string& path);
 
 inline Bytes as_bytes(std::string_view text) {

@@ -25,26 +25,39 @@ constexpr int kMaxDepth = 32;
 
 using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
 
-/// Names in a folder without "." and "..", sorted; nothing if it cannot be read.
-std::vector<std::string> entries_of(int folder) {
-  std::vector<std::string> names;
-  const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return names;
+/// Appends the names in a folder without "." and "..", sorted; the errno of what went wrong, or 0.
+int read_entries(int folder, std::vector<std::string>& names) noexcept {
+  const int fd = os::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
   const DirectoryStream stream(::fdopendir(fd), ::closedir);
   if (!stream) {
+    const int error = errno;
     ::close(fd);
-    return names;
+    return error;
   }
+  errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(std::move(name));
+    errno = 0;
   }
+  const int error = errno;
   std::sort(names.begin(), names.end());
+  return error;
+}
+
+/// The names in a folder. Throws InputError naming `path`.
+std::vector<std::string> entries_of(int folder, const std::string& path) {
+  std::vector<std::string> names;
+  if (const int error = read_entries(folder, names)) throw system_error(path, "reading", error);
   return names;
 }
 
+// Best effort: what cannot be read or removed stays.
 void remove_contents(int folder, int depth) noexcept {
-  for (const std::string& name : entries_of(folder)) {
+  std::vector<std::string> names;
+  read_entries(folder, names);
+  for (const std::string& name : names) {
     if (os::unlink_at(folder, name.c_str()) == 0) continue;
     if ((errno != EISDIR && errno != EPERM) || depth >= kMaxDepth) continue;
     const Descriptor child(
@@ -57,7 +70,7 @@ void remove_contents(int folder, int depth) noexcept {
 void list_into(int folder, const std::string& path, const std::string& prefix, int depth,
                std::vector<std::string>& out, std::vector<std::string>* left_out) {
   if (depth >= kMaxDepth) throw InputError(path, "has folders nested too deeply");
-  for (const std::string& name : entries_of(folder)) {
+  for (const std::string& name : entries_of(folder, join(path, prefix))) {
     if (name.ends_with(".masque-tmp")) continue;
     const std::string relative = prefix.empty() ? name : join(prefix, name);
     struct stat own = {};
@@ -119,7 +132,7 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing, const std
   struct stat info = {};
   if (os::stat_at(parent_.get(), name_.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) {
     if (!S_ISDIR(info.st_mode)) throw InputError(path, "exists, expected a new folder");
-    const auto names = entries_of(open_folder(path).get());
+    const auto names = entries_of(open_folder(path).get(), path);
     replaces_ = !names.empty();
     if (replaces_ && existing == Existing::kRefuse) {
       throw InputError(path,

@@ -75,4 +75,32 @@ std::optional<double> ModelConfig::number(std::string_view name) const {
   return number;
 }
 
+namespace {
+
+std::string dtype_in_config(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return "float16";
+    case DType::kBF16: return "bfloat16";
+    case DType::kF32: return "float32";
+    case DType::kF64: return "float64";
+    case DType::kF8E4M3: return "float8_e4m3fn";
+    case DType::kF8E5M2: return "float8_e5m2";
+    case DType::kF8E4M3Fnuz: return "float8_e4m3fnuz";
+    default: return "float8_e5m2fnuz";
+  }
+}
+
+}  // namespace
+
+std::string with_dtype(const ModelConfig& config, DType dtype) {
+  std::string text = config.text();
+  for (const char* field : {"dtype", "torch_dtype"}) {
+    const auto before = config.string(field);
+    if (before && *before != dtype_in_config(dtype)) {
+      text = set_json_member(text, {field}, quote_json(dtype_in_config(dtype)));
+    }
+  }
+  return text;
+}
+
 }  // namespace masque

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "tensor/dtype.hpp"
 
 namespace masque {
 
@@ -38,5 +39,9 @@ class ModelConfig {
   std::string text_;
   JsonValue root_;
 };
+
+/// The config's text with the name of an element type in `dtype` and `torch_dtype`, where it has
+/// them.
+std::string with_dtype(const ModelConfig& config, DType dtype);
 
 }  // namespace masque

@@ -130,39 +130,16 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
   return all;
 }
 
-std::string config_name(DType dtype) {
-  switch (dtype) {
-    case DType::kF16: return "float16";
-    case DType::kBF16: return "bfloat16";
-    case DType::kF32: return "float32";
-    case DType::kF64: return "float64";
-    case DType::kF8E4M3: return "float8_e4m3fn";
-    default: return "float8_e5m2";
-  }
-}
-
-/// config.json with the name of the new type, if it names one and it changes.
-std::optional<std::string> edited_config(const std::string& folder, DType dtype) {
-  const auto config = ModelConfig::find(folder);
-  if (!config) return std::nullopt;
-  std::string text = config->text();
-  for (const char* field : {"dtype", "torch_dtype"}) {
-    const auto before = config->string(field);
-    if (before && *before != config_name(dtype)) {
-      text = set_json_member(text, {field}, quote_json(config_name(dtype)));
-    }
-  }
-  if (text == config->text()) return std::nullopt;
-  return text;
-}
-
 std::vector<OutputExtra> extras_of(const Checkpoint& checkpoint, const ConvertRequest& request,
                                    std::deque<InputFile>& opened, std::vector<std::string>& notes) {
   std::vector<std::string> except = {"model.safetensors.index.json", checkpoint.index_name()};
   for (const WeightsFile& file : checkpoint.files()) except.push_back(file.name);
   std::vector<std::string> left_out;
   std::optional<std::string> config;
-  if (request.dtype) config = edited_config(checkpoint.folder(), *request.dtype);
+  if (const auto before = ModelConfig::find(checkpoint.folder()); before && request.dtype) {
+    config = with_dtype(*before, *request.dtype);
+    if (*config == before->text()) config.reset();
+  }
   if (config) except.emplace_back("config.json");
   std::vector<OutputExtra> extras = other_files(checkpoint.folder(), except, opened, &left_out);
   for (const std::string& name : left_out) {

@@ -76,6 +76,12 @@ Checked<FileContent> read_weights(const InputFile& file) {
                        0, file.path()};
     }
   }
+  if (first.size() > 8 && first[0] == std::byte{'{'} && first[1] != std::byte{0} &&
+      first[7] != std::byte{0}) {
+    return Violation{"unsupported-format",
+                     "a JSON text without weight_map, expected safetensors or an index", "", 0,
+                     file.path()};
+  }
   const auto safetensors = std::find_if(file_formats().begin(), file_formats().end(),
                                         [](const auto* f) { return f->name == "safetensors"; });
   return read_with(**safetensors);

@@ -1,6 +1,7 @@
 #include "store/new_checkpoint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -165,6 +166,18 @@ namespace {
 OutputWeights random_weights(const Family& family, const ModelConfig& config, DType dtype,
                              std::uint64_t seed) {
   const double range = config.number("initializer_range").value_or(0.02);
+  // The largest normal value that is drawn is below 7 deviations.
+  std::array<std::byte, 8> probe{};
+  double largest = 7 * range;
+  const MutableBytes bytes = MutableBytes(probe).first(dtype_bits(dtype) / 8);
+  from_double(dtype, {&largest, 1}, bytes);
+  to_double(dtype, bytes, {&largest, 1});
+  if (!(range >= 0) || !std::isfinite(largest)) {
+    throw InputError(config.path(),
+                     fmt::format("initializer_range: found {}, expected one from 0 that "
+                                 "{} can hold",
+                                 range, dtype_name(dtype)));
+  }
   // Some configs say −1 for "none".
   const auto pad =
       config.number("pad_token_id").value_or(-1) < 0 ? std::nullopt : config.size("pad_token_id");
@@ -225,7 +238,8 @@ NewCheckpointResult new_checkpoint(const std::string& config_path, const std::st
       split_into_shards(std::move(weights), request.shard_bytes, TensorOrder::kReference);
   result.files = shards.size();
   std::vector<OutputExtra> extras;
-  extras.push_back({"config.json", Literal{config.text()}, config.text().size(), 0644});
+  const std::string text = with_dtype(config, request.dtype);
+  extras.push_back({"config.json", Literal{text}, text.size(), 0644});
   if (shards.size() > 1) extras.push_back(index_extra(shards));
   write_checkpoint_folder(out, shards, extras, request.write);
   return result;

@@ -115,7 +115,7 @@ class Settler {
     rates.keep = request_.keep.value_or(rates.keep);
     rates.random = request_.random.value_or(rates.random);
     out_.correction.mask_row = mask_row();
-    if (request_.special == SpecialPolicy::kKeep) keep_special_rows();
+    keep_special_rows();
   }
 
   /// A row from a token or an id. A number is an id unless it is a token in brackets or quotes:
@@ -156,14 +156,15 @@ class Settler {
 
   void keep_special_rows() {
     auto& kept = out_.correction.kept_rows;
-    kept.push_back(out_.correction.mask_row);
+    const bool keep = request_.special == SpecialPolicy::kKeep;
+    if (keep) kept.push_back(out_.correction.mask_row);
     for (const std::string_view role : kSpecialRoles) {
-      if (const auto row = names_.role(role)) kept.push_back(*row);
+      if (const auto row = names_.role(role); keep && row) kept.push_back(*row);
     }
     for (const std::string& token : request_.special_tokens) {
       kept.push_back(row_of(token, "--special-token"));
     }
-    if (names_.empty() && config_) {
+    if (keep && names_.empty() && config_) {
       for (const std::string_view field : kConfigIds) {
         if (const auto row = config_->size(field)) kept.push_back(*row);
       }
@@ -177,8 +178,8 @@ class Settler {
           fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
                       names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
     }
-    out_.notes.push_back(fmt::format("rows kept: {}", shown));
-    if (names_.empty() && request_.special_tokens.empty()) {
+    out_.notes.push_back(fmt::format("rows kept: {}", shown.empty() ? "none" : shown));
+    if (keep && names_.empty() && request_.special_tokens.empty()) {
       out_.notes.emplace_back("no tokenizer file: name further special rows with --special-token");
     }
   }
@@ -198,7 +199,10 @@ class Settler {
     } else if (mean.starts_with("freq:")) {
       correction.mean = MeanKind::kFrequency;
       const std::string path = mean.substr(5);
-      out_.weights = frequency_weights(read_text(path, kMaxCounts), path, table_.rows(), names_);
+      if (path.empty()) throw UsageError("--mean freq: no file, expected freq:FILE");
+      out_.weights =
+          frequency_weights(read_text(path, kMaxCounts), path == "-" ? "standard input" : path,
+                            table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else {
       throw UsageError(

@@ -1,0 +1,94 @@
+// The text of --help, from the same declarations that parsing follows.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+
+namespace masque::cli {
+
+namespace {
+
+void append_wrapped(std::string& out, const std::string& left, const std::string& text) {
+  constexpr std::size_t kColumn = 28;
+  constexpr std::size_t kWidth = 100;
+  std::string line = fmt::format("  {}", left);
+  if (line.size() + 2 > kColumn) {
+    out += line + "\n";
+    line.clear();
+  }
+  line.resize(kColumn, ' ');
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    if (line.size() + end - at > kWidth && line.size() > kColumn) {
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+      line.assign(kColumn, ' ');
+    }
+    line += text.substr(at, end - at) + " ";
+    at = end + 1;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out += line + "\n";
+}
+
+}  // namespace
+
+std::string Command::help() const {
+  std::string out;
+  if (!examples_.empty()) {
+    out += "Examples:\n";
+    for (const auto& [command_line, what] : examples_) {
+      out += fmt::format("  {}\n      {}\n", command_line, what);
+    }
+    out += "\n";
+  }
+  out += fmt::format("{}: {}\n\nUsage: {}", full_name(), summary_, full_name());
+  if (!subcommands_.empty()) out += " COMMAND …";
+  for (const Entry& entry : entries_) {
+    if (entry.positional) out += fmt::format(" {}{}", entry.names, entry.repeated ? "…" : "");
+  }
+  for (const Entry& entry : entries_) {
+    if (!entry.positional && entry.required) {
+      out += fmt::format(" {} {}", entry.names.substr(0, entry.names.find(',')), entry.value);
+    }
+  }
+  out += subcommands_.empty() ? " [OPTIONS]\n" : "\n";
+  if (!subcommands_.empty()) {
+    out += "\nCommands:\n";
+    for (const auto& child : subcommands_) append_wrapped(out, child->name_, child->summary_);
+  }
+  const auto section = [&](const char* title, bool positional) {
+    bool first = true;
+    for (const Entry& entry : entries_) {
+      if (entry.positional != positional) continue;
+      if (std::exchange(first, false)) out += fmt::format("\n{}:\n", title);
+      std::string left = entry.names;
+      if (const auto comma = left.find(','); comma != std::string::npos)
+        left.insert(comma + 1, " ");
+      if (!entry.value.empty()) left += " " + entry.value;
+      append_wrapped(
+          out, left,
+          entry.initial.empty() ? entry.help : fmt::format("{} [{}]", entry.help, entry.initial));
+    }
+  };
+  section("Arguments", true);
+  section("Options", false);
+  if (subcommands_.empty() || parent_ == nullptr) {
+    if (std::none_of(entries_.begin(), entries_.end(),
+                     [](const Entry& e) { return !e.positional; })) {
+      out += "\nOptions:\n";
+    }
+    append_wrapped(out, "-h, --help", "this text");
+    if (parent_ == nullptr) append_wrapped(out, "--version", "the version");
+  }
+  if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", name_);
+  out +=
+      "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "
+      "system call; 4 a bug.\n";
+  return out;
+}
+
+}  // namespace masque::cli

@@ -1,0 +1,19 @@
+// Pictures as PNG, for a light page.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "draw/chart.hpp"
+#include "draw/figure.hpp"
+
+namespace masque::draw {
+
+inline constexpr int kMaxPngScale = 8;
+
+/// A PNG with a palette. `scale` from 1 to kMaxPngScale blows up every pixel. Throws UsageError if
+/// the picture would have more than 16384 pixels along a side.
+std::vector<std::byte> png(const Figure& figure, int scale = 1);
+std::vector<std::byte> png(const Chart& chart, int scale = 1);
+
+}  // namespace masque::draw

@@ -1,0 +1,166 @@
+#include "draw/raster.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "draw/font.hpp"
+#include "draw/text.hpp"
+
+namespace masque::draw {
+
+namespace {
+
+constexpr double kRadius = 1;  ///< of a curve's pen
+constexpr double kDashOn = 7;
+constexpr double kDotOn = 2;
+constexpr double kDashOff = 4;
+
+class Canvas {
+ public:
+  Canvas(const Scene& scene, int scale) : scale_(scale) {
+    raster_.width = scene.width * scale;
+    raster_.height = scene.height * scale;
+    raster_.dots.resize(static_cast<std::size_t>(raster_.width) *
+                        static_cast<std::size_t>(raster_.height));
+  }
+
+  void fill(Box box, Ink ink);
+  void text(const Text& text);
+  void line(const Line& line);
+  Raster take() { return std::move(raster_); }
+
+ private:
+  std::uint8_t* row(int y) {
+    return raster_.dots.data() +
+           static_cast<std::size_t>(y) * static_cast<std::size_t>(raster_.width);
+  }
+  void stroke(Point a, Point b, Ink ink);
+
+  Raster raster_;
+  int scale_;
+};
+
+void Canvas::fill(Box box, Ink ink) {
+  const int left = std::clamp(box.x * scale_, 0, raster_.width);
+  const int right = std::clamp(box.right() * scale_, left, raster_.width);
+  const int top = std::clamp(box.y * scale_, 0, raster_.height);
+  const int bottom = std::clamp(box.bottom() * scale_, top, raster_.height);
+  for (int y = top; y < bottom; ++y) std::fill(row(y) + left, row(y) + right, ink);
+}
+
+void Canvas::text(const Text& text) {
+  const Box box = box_of(text, kPngMetrics);
+  const bool is_bold = text.font == Font::kTitle;
+  const auto advance = static_cast<int>(kPngMetrics.sizes[static_cast<int>(text.font)].column);
+  // The letters' 10 dots in the middle of the line, which is higher.
+  const int top = (kPngMetrics.line(text.font) - kGlyphHeight) / 2;
+  int at = 0;
+  std::string_view rest = text.text;
+  for (Character c; !rest.empty(); rest.remove_prefix(c.bytes.size())) {
+    c = first_character(rest);
+    const int width = glyph_width(c.code_point);
+    for (int y = 0; y < kGlyphHeight; ++y) {
+      for (int x = 0; x <= width; ++x) {
+        if (!glyph_dot(c.code_point, x, y) && !(is_bold && glyph_dot(c.code_point, x - 1, y))) {
+          continue;
+        }
+        if (text.upright) {
+          fill({box.x + top + y, box.bottom() - 1 - at - x, 1, 1}, text.ink);
+        } else {
+          fill({box.x + at + x, box.y + top + y, 1, 1}, text.ink);
+        }
+      }
+    }
+    at += c.columns * advance;
+  }
+}
+
+/// A piece of a curve in dots: each dot takes the ink as far as the pen covers it.
+void Canvas::stroke(Point a, Point b, Ink ink) {
+  const double radius = kRadius * scale_;
+  const double dx = b.x - a.x;
+  const double dy = b.y - a.y;
+  const double length2 = dx * dx + dy * dy;
+  const auto low = [&](double u, double v) {
+    return std::max(0, static_cast<int>(std::floor(std::min(u, v) - radius - 1)));
+  };
+  const auto high = [&](double u, double v, int limit) {
+    return std::min(limit, static_cast<int>(std::ceil(std::max(u, v) + radius + 1)));
+  };
+  const int first = kInks + (ink - kInkCurve) * kBlends;
+  for (int y = low(a.y, b.y); y < high(a.y, b.y, raster_.height); ++y) {
+    for (int x = low(a.x, b.x); x < high(a.x, b.x, raster_.width); ++x) {
+      const double px = x + 0.5 - a.x;
+      const double py = y + 0.5 - a.y;
+      const double along = length2 > 0 ? std::clamp((px * dx + py * dy) / length2, 0.0, 1.0) : 0;
+      const double distance = std::hypot(px - along * dx, py - along * dy);
+      const double cover = std::clamp(radius + 0.5 - distance, 0.0, 1.0);
+      const auto blend = static_cast<int>(std::lround(cover * kBlends));
+      if (blend == 0) continue;
+      std::uint8_t& dot = row(y)[x];
+      const auto thinned = static_cast<std::uint8_t>(first + blend - 1);
+      const bool same_curve = dot >= first && dot < first + kBlends;
+      if (!same_curve || dot < thinned) dot = thinned;
+    }
+  }
+}
+
+void Canvas::line(const Line& line) {
+  const double on = line.dash == Dash::kDotted ? kDotOn : kDashOn;
+  double walked = 0;
+  const auto scaled = [&](Point p) { return Point{p.x * scale_, p.y * scale_}; };
+  if (line.points.size() == 1) stroke(scaled(line.points[0]), scaled(line.points[0]), line.ink);
+  for (std::size_t i = 1; i < line.points.size(); ++i) {
+    const Point a = line.points[i - 1];
+    const Point b = line.points[i];
+    const double length = std::hypot(b.x - a.x, b.y - a.y);
+    if (line.dash == Dash::kNone) {
+      stroke(scaled(a), scaled(b), line.ink);
+      continue;
+    }
+    const auto point = [&](double at) {
+      return scaled({a.x + (b.x - a.x) * at / length, a.y + (b.y - a.y) * at / length});
+    };
+    for (double at = 0; at < length;) {
+      const double phase = std::fmod(walked + at, on + kDashOff);
+      const double left = phase < on ? on - phase : on + kDashOff - phase;
+      const double end = std::min(length, at + std::max(left, 0.01));
+      if (phase < on) stroke(point(at), point(end), line.ink);
+      at = end;
+    }
+    walked += length;
+  }
+}
+
+}  // namespace
+
+Raster rasterize(const Scene& scene, int scale) {
+  Canvas canvas(scene, scale);
+  for (const Cells& cells : scene.cells) {
+    const Grid& grid = *cells.grid;
+    for (Index row = 0; row < grid.rows; ++row) {
+      for (Index column = 0; column < grid.columns; ++column) {
+        canvas.fill({cells.x + static_cast<int>(column) * cells.width,
+                     cells.y + static_cast<int>(row) * cells.height, cells.width, cells.height},
+                    ink_of(grid.heat, grid.at(row, column)));
+      }
+    }
+  }
+  for (const Fill& fill : scene.fills) canvas.fill(fill.box, fill.ink);
+  for (const Line& line : scene.lines) canvas.line(line);
+  for (const Text& text : scene.texts) canvas.text(text);
+  return canvas.take();
+}
+
+Color raster_color(int dot) {
+  if (dot < kInks) return color_of(static_cast<Ink>(dot), Theme::kLight);
+  const int blend = (dot - kInks) % kBlends + 1;
+  const Color ink = color_of(static_cast<Ink>(kInkCurve + (dot - kInks) / kBlends), Theme::kLight);
+  const Color page = color_of(kInkBackground, Theme::kLight);
+  const auto mix = [&](std::uint8_t of_page, std::uint8_t of_ink) {
+    return static_cast<std::uint8_t>((of_page * (kBlends - blend) + of_ink * blend) / kBlends);
+  };
+  return {mix(page.red, ink.red), mix(page.green, ink.green), mix(page.blue, ink.blue)};
+}
+
+}  // namespace masque::draw

@@ -1,0 +1,26 @@
+// Pictures as lines of characters.
+#pragma once
+
+#include <string>
+
+#include "draw/figure.hpp"
+
+namespace masque::draw {
+
+struct TerminalStyle {
+  int width = 80;       ///< columns that a line may have
+  bool unicode = true;  ///< else ASCII only
+  bool color = false;   ///< ANSI, 256 colours; readable on light and dark
+};
+
+/// Grids that blocks of half a character can show, two rows in a line; others (with labels, of heat
+/// or differences without colour, in ASCII) with a line for each row, cells two columns wide if
+/// they fit. Visible is a full block, partly visible shaded, blocked a dot; in ASCII '#', '+' and
+/// '.'; 'A' and 'B' where only one side sees. Every line ends with a line feed and has no spaces
+/// before it. Throws UsageError if a grid does not fit into the width even so.
+std::string terminal(const Figure& figure, const TerminalStyle& style);
+
+/// How many columns a grid without labels may surely have, for `zoom_for`.
+Index terminal_cells(const TerminalStyle& style);
+
+}  // namespace masque::draw
