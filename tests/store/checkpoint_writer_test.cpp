@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include <doctest/doctest.h>
 
@@ -43,6 +43,34 @@ TEST_CASE("a copy of a file of the reference library is the same bytes") {
     write_checkpoint_file(folder / "copy", copy_of(checkpoint.files()[0]), {});
     CAPTURE(stem);
     CHECK(read_file(folder / "copy") == read_file(checkpoint.path()));
+  }
+}
+
+TEST_CASE("tensors copied in any order and choice keep their bytes") {
+  const TempFolder folder;
+  const Checkpoint checkpoint = open_checkpoint(kGood + "dtypes.safetensors");
+  const OutputWeights all = copy_of(checkpoint.files()[0]);
+  OutputWeights reversed = all;
+  std::reverse(reversed.tensors.begin(), reversed.tensors.end());
+  OutputWeights every_third = all;
+  std::size_t i = 0;
+  std::erase_if(every_third.tensors, [&](const OutputTensor&) { return i++ % 3 != 0; });
+  OutputWeights twice = all;  // the same bytes under a second name
+  twice.tensors.push_back(all.tensors[0]);
+  twice.tensors.back().info.name = "again";
+  for (const OutputWeights& weights : {reversed, every_third, twice}) {
+    write_checkpoint_file(folder / "out", weights, {});
+    const Checkpoint written = open_checkpoint(folder / "out");
+    REQUIRE(written.tensors().size() == weights.tensors.size());
+    for (const TensorInfo& tensor : written.tensors()) {
+      const TensorInfo& source = checkpoint.get(tensor.name == "again" ? "uint64" : tensor.name);
+      std::vector<std::byte> found(tensor.bytes());
+      std::vector<std::byte> expected(source.bytes());
+      written.read(tensor, 0, found);
+      checkpoint.read(source, 0, expected);
+      CAPTURE(tensor.name);
+      CHECK(found == expected);
+    }
   }
 }
 

@@ -1,0 +1,63 @@
+// The block-sparse form of a mask that kernels and reports walk: which blocks are empty, full or
+// partial, and the bits of the partial ones.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "mask/mask.hpp"
+
+namespace masque {
+
+/// Cells of a partial block of at most 64 × 64: one word a row, key k0 in bit 0.
+using Tile = std::array<std::uint64_t, 64>;
+
+/// Called for rectangles that tile the mask where it lets something through, row blocks in order:
+/// full ones (any size, tile is nullptr) and partial ones (at most 64 × 64, with their cells).
+using TileVisitor = std::function<void(Range q, Range k, const Tile* tile)>;
+
+/// Walks the visible part of a mask. Empty and full rectangles are found by `cover` on ever smaller
+/// squares, so the cost follows the border of the mask, not its area. Rectangles begin at multiples
+/// of 64.
+void visit_tiles(const Mask& mask, const TileVisitor& visit);
+
+/// One block of a row of blocks, or of a column of blocks in the transposed lists.
+struct BlockEntry {
+  std::int32_t block = 0;  ///< the key block (or query block when transposed)
+  std::int32_t tile = -1;  ///< index of its tile; −1: full
+};
+
+/// A mask in blocks of 64 × 64: for each block row its non-empty key blocks in ascending order.
+/// Memory 8 bytes a non-empty block, 512 a partial one.
+class BlockMap {
+ public:
+  static constexpr Index kBlock = 64;
+
+  explicit BlockMap(const Mask& mask);
+
+  Lengths lengths() const { return lengths_; }
+  Index query_blocks() const { return static_cast<Index>(row_begin_.size()) - 1; }
+  Index key_blocks() const { return (lengths_.keys + kBlock - 1) / kBlock; }
+  /// Non-empty key blocks of a block row.
+  std::span<const BlockEntry> row(Index block) const;
+  const Tile& tile(const BlockEntry& entry) const {
+    return tiles_[static_cast<std::size_t>(entry.tile)];
+  }
+  std::size_t tiles() const { return tiles_.size(); }
+  std::size_t entries() const { return entries_.size(); }
+  /// n_i: the number of keys that query i may read. Cost O(blocks of its row).
+  Index visible(Index i) const;
+  /// For each key block the query blocks that read it: what dK and dV walk.
+  std::vector<std::vector<BlockEntry>> transposed() const;
+  std::uint64_t bytes() const;
+
+ private:
+  Lengths lengths_;
+  std::vector<std::size_t> row_begin_;
+  std::vector<BlockEntry> entries_;
+  std::vector<Tile> tiles_;
+};
+
+}  // namespace masque

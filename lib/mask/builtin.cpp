@@ -1,0 +1,323 @@
+#include "mask/builtin.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+namespace masque {
+
+namespace {
+
+/// Cover from the two ends of a quantity that takes every whole value in between: visible where it
+/// is in [lo, hi].
+Cover cover_of(Index smallest, Index largest, Index lo, Index hi) {
+  if (largest < lo || smallest > hi) return Cover::kEmpty;
+  return smallest >= lo && largest <= hi ? Cover::kFull : Cover::kPartial;
+}
+
+class Band final : public MaskNode {
+ public:
+  Band(Index lo, Index hi, Index offset) : lo_(lo), hi_(hi), offset_(offset) {}
+  bool allows(Index q, Index k) const override {
+    const Index d = q + offset_ - k;
+    return d >= lo_ && d <= hi_;
+  }
+  Cover cover(Range q, Range k) const override {
+    return cover_of(q.begin + offset_ - k.end + 1, q.end - 1 + offset_ - k.begin, lo_, hi_);
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    return range_bits(q + offset_ - hi_, q + offset_ - lo_ + 1, k0, n);
+  }
+
+ private:
+  Index lo_;
+  Index hi_;
+  Index offset_;
+};
+
+Index floor_mod(Index a, Index b) {
+  const Index r = a % b;
+  return r < 0 ? r + b : r;
+}
+
+class Modular final : public MaskNode {
+ public:
+  Modular(Index period, Index offset) : period_(period), offset_(offset) {}
+  bool allows(Index q, Index k) const override { return floor_mod(q + offset_ - k, period_) == 0; }
+  Cover cover(Range q, Range k) const override {
+    if (period_ == 1) return Cover::kFull;
+    const Index smallest = q.begin + offset_ - k.end + 1;
+    const Index largest = q.end - 1 + offset_ - k.begin;
+    const Index first = smallest + floor_mod(-smallest, period_);  // first multiple from there on
+    if (first > largest) return Cover::kEmpty;
+    return smallest == largest ? Cover::kFull : Cover::kPartial;
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    std::uint64_t found = 0;
+    for (Index i = floor_mod(q + offset_ - k0, period_); i < n; i += period_) {
+      found |= std::uint64_t{1} << i;
+    }
+    return found;
+  }
+
+ private:
+  Index period_;
+  Index offset_;
+};
+
+class ChunkBand final : public MaskNode {
+ public:
+  ChunkBand(Index c, Index lo, Index hi, Index offset) : c_(c), lo_(lo), hi_(hi), offset_(offset) {}
+  bool allows(Index q, Index k) const override {
+    const Index d = (q + offset_) / c_ - k / c_;
+    return d >= lo_ && d <= hi_;
+  }
+  Cover cover(Range q, Range k) const override {
+    return cover_of((q.begin + offset_) / c_ - (k.end - 1) / c_,
+                    (q.end - 1 + offset_) / c_ - k.begin / c_, lo_, hi_);
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    const Index chunk = (q + offset_) / c_;
+    return range_bits((chunk - hi_) * c_, (chunk - lo_ + 1) * c_, k0, n);
+  }
+
+ private:
+  Index c_;
+  Index lo_;
+  Index hi_;
+  Index offset_;
+};
+
+/// Flags with the number of set ones before each place.
+class Flags {
+ public:
+  explicit Flags(const std::vector<bool>& flags) : before_(flags.size() + 1, 0) {
+    for (std::size_t i = 0; i < flags.size(); ++i) before_[i + 1] = before_[i] + (flags[i] ? 1 : 0);
+  }
+  bool get(Index i) const {
+    const auto at = static_cast<std::size_t>(i);
+    return before_[at + 1] != before_[at];
+  }
+  Cover cover(Range range) const {
+    const Index count = before_[static_cast<std::size_t>(range.end)] -
+                        before_[static_cast<std::size_t>(range.begin)];
+    return count == 0 ? Cover::kEmpty : count == range.size() ? Cover::kFull : Cover::kPartial;
+  }
+
+ private:
+  std::vector<Index> before_;
+};
+
+class Columns final : public MaskNode {
+ public:
+  explicit Columns(const std::vector<bool>& flags) : flags_(flags) {
+    for (std::size_t i = 0; i < flags.size(); i += 64) {
+      std::uint64_t word = 0;
+      for (std::size_t j = i; j < std::min(i + 64, flags.size()); ++j) {
+        word |= std::uint64_t{flags[j]} << (j - i);
+      }
+      words_.push_back(word);
+    }
+    words_.push_back(0);
+  }
+  bool allows(Index, Index k) const override { return flags_.get(k); }
+  Cover cover(Range, Range k) const override { return flags_.cover(k); }
+  std::uint64_t bits(Index, Index k0, int n) const override {
+    const auto word = static_cast<std::size_t>(k0 / 64);
+    const int shift = static_cast<int>(k0 % 64);
+    std::uint64_t found = words_[word] >> shift;
+    if (shift > 0) found |= words_[word + 1] << (64 - shift);
+    return found & low_bits(n);
+  }
+
+ private:
+  Flags flags_;
+  std::vector<std::uint64_t> words_;
+};
+
+class Rows final : public MaskNode {
+ public:
+  explicit Rows(const std::vector<bool>& flags) : flags_(flags) {}
+  bool allows(Index q, Index) const override { return flags_.get(q); }
+  Cover cover(Range q, Range) const override { return flags_.cover(q); }
+  std::uint64_t bits(Index q, Index, int n) const override {
+    return flags_.get(q) ? low_bits(n) : 0;
+  }
+
+ private:
+  Flags flags_;
+};
+
+/// Smallest and largest value of any range, by a tree over the values.
+class Extremes {
+ public:
+  explicit Extremes(const std::vector<Index>& values)
+      : n_(values.size()), tree_(2 * values.size()) {
+    for (std::size_t i = 0; i < n_; ++i) tree_[n_ + i] = {values[i], values[i]};
+    for (std::size_t i = n_; i-- > 1;) tree_[i] = both(tree_[2 * i], tree_[2 * i + 1]);
+  }
+  std::pair<Index, Index> of(Range range) const {
+    std::pair<Index, Index> found{kUnbounded, -kUnbounded};
+    auto low = static_cast<std::size_t>(range.begin) + n_;
+    auto high = static_cast<std::size_t>(range.end) + n_;
+    for (; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) found = both(found, tree_[low++]);
+      if (high % 2 == 1) found = both(found, tree_[--high]);
+    }
+    return found;
+  }
+
+ private:
+  static std::pair<Index, Index> both(std::pair<Index, Index> a, std::pair<Index, Index> b) {
+    return {std::min(a.first, b.first), std::max(a.second, b.second)};
+  }
+  std::size_t n_;
+  std::vector<std::pair<Index, Index>> tree_;
+};
+
+class SameGroup final : public MaskNode {
+ public:
+  SameGroup(std::vector<Index> queries, std::vector<Index> keys)
+      : queries_(std::move(queries)),
+        keys_(std::move(keys)),
+        of_queries_(queries_),
+        of_keys_(keys_) {}
+  bool allows(Index q, Index k) const override {
+    return queries_[static_cast<std::size_t>(q)] == keys_[static_cast<std::size_t>(k)];
+  }
+  Cover cover(Range q, Range k) const override {
+    const auto [low_q, high_q] = of_queries_.of(q);
+    const auto [low_k, high_k] = of_keys_.of(k);
+    if (high_q < low_k || high_k < low_q) return Cover::kEmpty;
+    return low_q == high_q && low_k == high_k ? Cover::kFull : Cover::kPartial;
+  }
+
+ private:
+  std::vector<Index> queries_;
+  std::vector<Index> keys_;
+  Extremes of_queries_;
+  Extremes of_keys_;
+};
+
+class RankOrder final : public MaskNode {
+ public:
+  RankOrder(std::vector<Index> queries, std::vector<Index> keys, Index margin)
+      : queries_(std::move(queries)),
+        keys_(std::move(keys)),
+        margin_(margin),
+        of_queries_(queries_),
+        of_keys_(keys_) {}
+  bool allows(Index q, Index k) const override {
+    return keys_[static_cast<std::size_t>(k)] + margin_ <= queries_[static_cast<std::size_t>(q)];
+  }
+  Cover cover(Range q, Range k) const override {
+    const auto [low_q, high_q] = of_queries_.of(q);
+    const auto [low_k, high_k] = of_keys_.of(k);
+    if (high_k + margin_ <= low_q) return Cover::kFull;
+    return low_k + margin_ > high_q ? Cover::kEmpty : Cover::kPartial;
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    const Index limit = queries_[static_cast<std::size_t>(q)] - margin_;
+    const Index* keys = keys_.data() + k0;
+    std::uint64_t found = 0;
+    for (int i = 0; i < n; ++i) found |= std::uint64_t{keys[i] <= limit} << i;
+    return found;
+  }
+
+ private:
+  std::vector<Index> queries_;
+  std::vector<Index> keys_;
+  Index margin_;
+  Extremes of_queries_;
+  Extremes of_keys_;
+};
+
+class RandomPairs final : public MaskNode {
+ public:
+  RandomPairs(Lengths lengths, double p, std::uint64_t seed)
+      : stream_(seed, "mask random"),
+        blocks_per_row_((static_cast<std::uint64_t>(lengths.keys) + 3) / 4),
+        threshold_(static_cast<std::uint64_t>(std::llround(p * 0x1p32))) {}
+  bool allows(Index q, Index k) const override { return bits(q, k, 1) != 0; }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    std::uint64_t found = 0;
+    for (int i = 0; i < n;) {  // four cells a block
+      const auto k = static_cast<std::uint64_t>(k0 + i);
+      const PhiloxBlock words =
+          stream_.block(static_cast<std::uint64_t>(q) * blocks_per_row_ + k / 4);
+      for (std::size_t j = k % 4; j < 4 && i < n; ++j, ++i) {
+        found |= std::uint64_t{words[j] < threshold_} << i;
+      }
+    }
+    return found;
+  }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t blocks_per_row_;
+  std::uint64_t threshold_;
+};
+
+class BlownUp final : public MaskNode {
+ public:
+  BlownUp(Mask blocks, Index size) : blocks_(std::move(blocks)), size_(size) {}
+  bool allows(Index q, Index k) const override { return blocks_.allows(q / size_, k / size_); }
+  Cover cover(Range q, Range k) const override {
+    return blocks_.cover({q.begin / size_, (q.end - 1) / size_ + 1},
+                         {k.begin / size_, (k.end - 1) / size_ + 1});
+  }
+
+ private:
+  Mask blocks_;
+  Index size_;
+};
+
+}  // namespace
+
+Mask band(Lengths lengths, Index lo, Index hi, Index offset) {
+  return {std::make_shared<Band>(lo, hi, offset), lengths};
+}
+
+Mask modular(Lengths lengths, Index period, Index offset) {
+  return {std::make_shared<Modular>(period, offset), lengths};
+}
+
+Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset) {
+  return {std::make_shared<ChunkBand>(c, lo, hi, offset), lengths};
+}
+
+Mask columns(Lengths lengths, const std::vector<bool>& visible) {
+  MASQUE_CHECK(static_cast<Index>(visible.size()) == lengths.keys);
+  return {std::make_shared<Columns>(visible), lengths};
+}
+
+Mask rows(Lengths lengths, const std::vector<bool>& readers) {
+  MASQUE_CHECK(static_cast<Index>(readers.size()) == lengths.queries);
+  return {std::make_shared<Rows>(readers), lengths};
+}
+
+Mask same_group(std::vector<Index> query_groups, std::vector<Index> key_groups) {
+  const Lengths lengths{static_cast<Index>(query_groups.size()),
+                        static_cast<Index>(key_groups.size())};
+  return {std::make_shared<SameGroup>(std::move(query_groups), std::move(key_groups)), lengths};
+}
+
+Mask rank_order(std::vector<Index> query_ranks, std::vector<Index> key_ranks, Index margin) {
+  const Lengths lengths{static_cast<Index>(query_ranks.size()),
+                        static_cast<Index>(key_ranks.size())};
+  return {std::make_shared<RankOrder>(std::move(query_ranks), std::move(key_ranks), margin),
+          lengths};
+}
+
+Mask random_pairs(Lengths lengths, double p, std::uint64_t seed) {
+  return {std::make_shared<RandomPairs>(lengths, p, seed), lengths};
+}
+
+Mask blown_up(Lengths lengths, Mask blocks, Index size) {
+  return {std::make_shared<BlownUp>(std::move(blocks), size), lengths};
+}
+
+}  // namespace masque

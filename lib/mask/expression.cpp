@@ -1,0 +1,304 @@
+#include "mask/expression.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "mask/zoo.hpp"
+
+namespace masque {
+
+struct MaskExpression::Node {
+  Kind kind = Kind::kName;
+  std::string name;
+  std::vector<MaskArgument> arguments;
+  std::vector<MaskExpression> operands;
+  std::size_t column = 0;
+};
+
+MaskExpression::MaskExpression(std::string name, std::vector<MaskArgument> arguments,
+                               std::size_t column)
+    : node_(std::make_shared<Node>(
+          Node{Kind::kName, std::move(name), std::move(arguments), {}, column})) {}
+
+MaskExpression::MaskExpression(Kind kind, MaskExpression a, std::optional<MaskExpression> b,
+                               std::size_t column) {
+  auto node = std::make_shared<Node>();
+  node->kind = kind;
+  node->column = column;
+  node->operands.push_back(std::move(a));
+  if (b) node->operands.push_back(*std::move(b));
+  node_ = std::move(node);
+}
+
+MaskExpression::Kind MaskExpression::kind() const { return node_->kind; }
+const std::string& MaskExpression::name() const { return node_->name; }
+const std::vector<MaskArgument>& MaskExpression::arguments() const { return node_->arguments; }
+const std::vector<MaskExpression>& MaskExpression::operands() const { return node_->operands; }
+
+bool MaskExpression::operator==(const MaskExpression& other) const {
+  return node_->kind == other.node_->kind && node_->name == other.node_->name &&
+         node_->arguments == other.node_->arguments && node_->operands == other.node_->operands;
+}
+
+namespace {
+
+constexpr int kMaxDepth = 200;
+// Chains of operators are trees that lean to the left: as deep as they are long.
+constexpr int kMaxNames = 1000;
+
+bool is_plain_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '-' || c == '@' || c == '+';
+  });
+}
+
+std::string argument_text(const MaskArgument& argument) {
+  std::string value = argument.value;
+  if (argument.quoted || !is_plain_word(value)) {
+    value = "\"";
+    for (const char c : argument.value) {
+      if (c == '"' || c == '\\') value += '\\';
+      value += c;
+    }
+    value += '"';
+  }
+  return argument.name.empty() ? value : fmt::format("{}={}", argument.name, value);
+}
+
+int precedence(MaskExpression::Kind kind) {
+  switch (kind) {
+    case MaskExpression::Kind::kOr: return 0;
+    case MaskExpression::Kind::kAnd: return 1;
+    default: return 2;
+  }
+}
+
+/// Recursive descent over one line of text.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  MaskExpression mask_to_end() {
+    MaskExpression mask = parse_or(0);
+    if (!at_end()) fail(found() + ", expected &, | or the end");
+    return mask;
+  }
+
+  std::vector<MaskLayer> layers_to_end() {
+    std::vector<MaskLayer> layers;
+    do {
+      Index count = 1;
+      skip_space();
+      if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) {
+        const std::size_t column = at_;
+        const auto number = parse_unsigned(word());
+        if (!number || *number == 0 || *number > 100000) {
+          at_ = column;
+          fail("a number of layers from 1 to 100000 was expected");
+        }
+        count = static_cast<Index>(*number);
+        if (!take('*')) fail(found() + ", expected *");
+      }
+      layers.push_back({count, parse_or(0)});
+    } while (take(','));
+    if (!at_end()) fail(found() + ", expected &, |, a comma or the end");
+    return layers;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw UsageError(fmt::format("'{}': column {}: {}", escape(text_), at_ + 1, message));
+  }
+
+  std::string found() {
+    skip_space();
+    if (at_ >= text_.size()) return "found the end";
+    char32_t c = 0;
+    const int length = std::max(1, decode_utf8(text_.substr(at_), c));
+    return fmt::format("found '{}'", escape(text_.substr(at_, static_cast<std::size_t>(length))));
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
+      ++at_;
+  }
+
+  bool at_end() {
+    skip_space();
+    return at_ >= text_.size();
+  }
+
+  bool take(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string_view word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_plain_word(text_.substr(at_, 1))) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  MaskExpression parse_or(int depth) {
+    MaskExpression left = parse_and(depth);
+    while (take('|')) {
+      left = MaskExpression(MaskExpression::Kind::kOr, std::move(left), parse_and(depth));
+    }
+    return left;
+  }
+
+  MaskExpression parse_and(int depth) {
+    MaskExpression left = parse_unary(depth);
+    while (take('&')) {
+      left = MaskExpression(MaskExpression::Kind::kAnd, std::move(left), parse_unary(depth));
+    }
+    return left;
+  }
+
+  MaskExpression parse_unary(int depth) {
+    if (depth > kMaxDepth) fail(fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (take('~')) {
+      return {MaskExpression::Kind::kNot, parse_unary(depth + 1), std::nullopt};
+    }
+    if (take('(')) {
+      MaskExpression inner = parse_or(depth + 1);
+      if (!take(')')) fail(found() + ", expected )");
+      return inner;
+    }
+    return parse_name();
+  }
+
+  MaskExpression parse_name() {
+    skip_space();
+    const std::size_t column = at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) {
+      ++at_;
+    }
+    const std::string name(text_.substr(column, at_ - column));
+    if (++names_ > kMaxNames) fail(fmt::format("more than {} names", kMaxNames));
+    if (name.empty()) fail(found() + ", expected a mask");
+    std::vector<MaskArgument> arguments;
+    if (take('(')) {
+      if (!take(')')) {
+        do {
+          arguments.push_back(parse_argument());
+        } while (take(','));
+        if (!take(')')) fail(found() + ", expected a comma or )");
+      }
+    }
+    MaskExpression expression(name, std::move(arguments), column + 1);
+    if (const auto problem = check_mask(expression)) {
+      at_ = problem->column == 0 ? column : problem->column - 1;
+      fail(problem->message);
+    }
+    return expression;
+  }
+
+  MaskArgument parse_argument() {
+    skip_space();
+    MaskArgument argument;
+    argument.column = at_ + 1;
+    if (at_ < text_.size() && text_[at_] == '"') {
+      argument.value = quoted();
+      argument.quoted = true;
+      return argument;
+    }
+    argument.value = word();
+    if (take('=')) {
+      argument.name = std::move(argument.value);
+      skip_space();
+      if (at_ < text_.size() && text_[at_] == '"') {
+        argument.value = quoted();
+        argument.quoted = true;
+      } else {
+        argument.value = bare();
+      }
+    } else {
+      argument.value += bare();
+    }
+    if (argument.value.empty()) fail(found() + ", expected an argument");
+    return argument;
+  }
+
+  /// The rest of an unquoted value: a path may hold more than words do.
+  std::string bare() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() &&
+           std::string_view(",()\" \t&|~=*").find(text_[at_]) == std::string_view::npos) {
+      ++at_;
+    }
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  std::string quoted() {
+    std::string value;
+    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      value += text_[at_];
+    }
+    if (at_ >= text_.size()) fail("found the end, expected a closing quote");
+    ++at_;
+    return value;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int names_ = 0;
+};
+
+}  // namespace
+
+std::string MaskExpression::text() const {
+  if (kind() == Kind::kName) {
+    std::string out = name();
+    for (std::size_t i = 0; i < arguments().size(); ++i) {
+      out += fmt::format("{}{}", i == 0 ? "(" : ",", argument_text(arguments()[i]));
+    }
+    return arguments().empty() ? out : out + ")";
+  }
+  // & and | group to the left: only a right operand of the same kind keeps its parentheses.
+  const auto side = [&](const MaskExpression& operand, bool right) {
+    const bool loose =
+        precedence(operand.kind()) < precedence(kind()) || (right && operand.kind() == kind());
+    return loose ? fmt::format("({})", operand.text()) : operand.text();
+  };
+  if (kind() == Kind::kNot) return "~" + side(operands()[0], false);
+  return fmt::format("{} {} {}", side(operands()[0], false), kind() == Kind::kAnd ? "&" : "|",
+                     side(operands()[1], true));
+}
+
+Mask MaskExpression::bind(Lengths lengths) const {
+  switch (kind()) {
+    case Kind::kAnd: return operands()[0].bind(lengths) & operands()[1].bind(lengths);
+    case Kind::kOr: return operands()[0].bind(lengths) | operands()[1].bind(lengths);
+    case Kind::kNot: return ~operands()[0].bind(lengths);
+    default: return build_mask(*this, lengths);
+  }
+}
+
+MaskExpression parse_mask(std::string_view text) { return Parser(text).mask_to_end(); }
+
+std::vector<MaskLayer> parse_mask_layers(std::string_view text) {
+  return Parser(text).layers_to_end();
+}
+
+std::string layers_text(const std::vector<MaskLayer>& layers) {
+  std::string out;
+  for (const MaskLayer& layer : layers) {
+    out += out.empty() ? "" : ", ";
+    if (layer.count != 1) out += fmt::format("{}*", layer.count);
+    out += layer.mask.text();
+  }
+  return out;
+}
+
+}  // namespace masque

@@ -1,0 +1,76 @@
+// The mask language: names with parameters, & | ~ and parentheses, lists of layers.
+//
+//   layers     := layer ("," layer)*            layer := [count "*"] mask
+//   mask       := and ("|" and)*                and := unary ("&" unary)*
+//   unary      := "~" unary | "(" mask ")" | name ["(" argument ("," argument)* ")"]
+//   argument   := [name "="] value              value := number | a-b | a@b | "text" | word
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mask/mask.hpp"
+
+namespace masque {
+
+/// An argument as it was written.
+struct MaskArgument {
+  std::string name;   ///< empty: by position
+  std::string value;  ///< unquoted
+  bool quoted = false;
+  std::size_t column = 0;
+
+  bool operator==(const MaskArgument& other) const {
+    return name == other.name && value == other.value;
+  }
+};
+
+/// A parsed mask, not yet bound to lengths. Immutable; copies share.
+class MaskExpression {
+ public:
+  enum class Kind { kName, kAnd, kOr, kNot };
+
+  MaskExpression(std::string name, std::vector<MaskArgument> arguments, std::size_t column = 0);
+  MaskExpression(Kind kind, MaskExpression a, std::optional<MaskExpression> b,
+                 std::size_t column = 0);
+
+  Kind kind() const;
+  const std::string& name() const;
+  const std::vector<MaskArgument>& arguments() const;
+  /// Operands: one of kNot, two of kAnd and kOr.
+  const std::vector<MaskExpression>& operands() const;
+
+  /// The expression in the language, with as few parentheses as it needs: parse(text()) equals it.
+  std::string text() const;
+  bool operator==(const MaskExpression& other) const;
+
+  /// The mask for given lengths. Throws UsageError "column N: …" for an unknown name or parameters
+  /// that do not fit, InputError for files that cannot be read.
+  Mask bind(Lengths lengths) const;
+
+ private:
+  struct Node;
+  std::shared_ptr<const Node> node_;
+};
+
+/// One mask of a list of layers, and for how many layers it stands.
+struct MaskLayer {
+  Index count = 1;
+  MaskExpression mask;
+  bool operator==(const MaskLayer&) const = default;
+};
+
+/// Parses one mask. Throws UsageError "'TEXT': column N: what was found, what was expected"; names
+/// and numbers of arguments are checked too. Cost O(length); nesting at most 200.
+MaskExpression parse_mask(std::string_view text);
+
+/// Parses a list of layers: "3*window(128), full".
+std::vector<MaskLayer> parse_mask_layers(std::string_view text);
+
+/// The list in the language.
+std::string layers_text(const std::vector<MaskLayer>& layers);
+
+}  // namespace masque

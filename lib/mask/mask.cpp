@@ -1,0 +1,100 @@
+#include "mask/mask.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace masque {
+
+Cover MaskNode::cover(Range q, Range k) const {
+  bool some = false;
+  bool all = true;
+  for (Index row = q.begin; row < q.end; ++row) {
+    for (Index k0 = k.begin; k0 < k.end; k0 += 64) {
+      const int n = static_cast<int>(std::min<Index>(64, k.end - k0));
+      const std::uint64_t found = bits(row, k0, n);
+      some = some || found != 0;
+      all = all && found == low_bits(n);
+      if (some && !all) return Cover::kPartial;
+    }
+  }
+  return all ? Cover::kFull : Cover::kEmpty;
+}
+
+std::uint64_t MaskNode::bits(Index q, Index k0, int n) const {
+  std::uint64_t found = 0;
+  for (int i = 0; i < n; ++i) found |= std::uint64_t{allows(q, k0 + i)} << i;
+  return found;
+}
+
+namespace {
+
+using Node = std::shared_ptr<const MaskNode>;
+
+class And final : public MaskNode {
+ public:
+  And(Node a, Node b) : a_(std::move(a)), b_(std::move(b)) {}
+  bool allows(Index q, Index k) const override { return a_->allows(q, k) && b_->allows(q, k); }
+  Cover cover(Range q, Range k) const override {
+    const Cover a = a_->cover(q, k);
+    return a == Cover::kEmpty ? a : std::min(a, b_->cover(q, k));
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    const std::uint64_t a = a_->bits(q, k0, n);
+    return a == 0 ? 0 : a & b_->bits(q, k0, n);
+  }
+
+ private:
+  Node a_;
+  Node b_;
+};
+
+class Or final : public MaskNode {
+ public:
+  Or(Node a, Node b) : a_(std::move(a)), b_(std::move(b)) {}
+  bool allows(Index q, Index k) const override { return a_->allows(q, k) || b_->allows(q, k); }
+  Cover cover(Range q, Range k) const override {
+    const Cover a = a_->cover(q, k);
+    return a == Cover::kFull ? a : std::max(a, b_->cover(q, k));
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    return a_->bits(q, k0, n) | b_->bits(q, k0, n);
+  }
+
+ private:
+  Node a_;
+  Node b_;
+};
+
+class Not final : public MaskNode {
+ public:
+  explicit Not(Node a) : a_(std::move(a)) {}
+  bool allows(Index q, Index k) const override { return !a_->allows(q, k); }
+  Cover cover(Range q, Range k) const override {
+    const Cover a = a_->cover(q, k);
+    return a == Cover::kEmpty ? Cover::kFull : a == Cover::kFull ? Cover::kEmpty : a;
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    return ~a_->bits(q, k0, n) & low_bits(n);
+  }
+
+ private:
+  Node a_;
+};
+
+}  // namespace
+
+Mask operator&(const Mask& a, const Mask& b) {
+  MASQUE_CHECK(a.lengths() == b.lengths());
+  return {std::make_shared<And>(a.node(), b.node()), a.lengths()};
+}
+
+Mask operator|(const Mask& a, const Mask& b) {
+  MASQUE_CHECK(a.lengths() == b.lengths());
+  return {std::make_shared<Or>(a.node(), b.node()), a.lengths()};
+}
+
+Mask operator~(const Mask& a) { return {std::make_shared<Not>(a.node()), a.lengths()}; }
+
+}  // namespace masque

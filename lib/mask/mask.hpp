@@ -1,0 +1,80 @@
+// A mask is a predicate on (query, key); everything else is derived from it and tested against it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque {
+
+/// Half-open run of positions.
+struct Range {
+  Index begin = 0;
+  Index end = 0;
+  Index size() const { return end - begin; }
+};
+
+/// How many rows (queries) and columns (keys) a mask has.
+struct Lengths {
+  Index queries = 0;
+  Index keys = 0;
+  bool operator==(const Lengths&) const = default;
+};
+
+/// What a mask lets through in a rectangle.
+enum class Cover : unsigned char { kEmpty, kPartial, kFull };
+
+/// The definition of a mask. Immutable, shared by copies, thread-safe. True means may read.
+class MaskNode {
+ public:
+  MaskNode() = default;
+  MaskNode(const MaskNode&) = delete;
+  MaskNode& operator=(const MaskNode&) = delete;
+  virtual ~MaskNode() = default;
+
+  /// The predicate. 0 ≤ q < queries, 0 ≤ k < keys.
+  virtual bool allows(Index q, Index k) const = 0;
+  /// Sound for every rectangle that is not empty: kEmpty and kFull are true statements; kPartial
+  /// may mean "not known". The default looks at the bits, row by row, and is exact.
+  virtual Cover cover(Range q, Range k) const;
+  /// Keys k0 … k0 + n − 1 of one row, key k0 in bit 0; n from 1 to 64; the other bits are 0. The
+  /// default asks `allows`.
+  virtual std::uint64_t bits(Index q, Index k0, int n) const;
+};
+
+/// A mask for given lengths: a small value.
+class Mask {
+ public:
+  Mask(std::shared_ptr<const MaskNode> node, Lengths lengths)
+      : node_(std::move(node)), lengths_(lengths) {}
+
+  Lengths lengths() const { return lengths_; }
+  bool allows(Index q, Index k) const { return node_->allows(q, k); }
+  Cover cover(Range q, Range k) const { return node_->cover(q, k); }
+  std::uint64_t bits(Index q, Index k0, int n) const { return node_->bits(q, k0, n); }
+  const std::shared_ptr<const MaskNode>& node() const { return node_; }
+
+ private:
+  std::shared_ptr<const MaskNode> node_;
+  Lengths lengths_;
+};
+
+/// Cell by cell; both sides must have the same lengths.
+Mask operator&(const Mask& a, const Mask& b);
+Mask operator|(const Mask& a, const Mask& b);
+Mask operator~(const Mask& a);
+
+/// The low n bits set, 0 ≤ n ≤ 64.
+inline std::uint64_t low_bits(Index n) {
+  return n >= 64 ? ~std::uint64_t{0} : n <= 0 ? 0 : (std::uint64_t{1} << n) - 1;
+}
+
+/// Bits of the keys in [begin, end) among the n keys from k0.
+inline std::uint64_t range_bits(Index begin, Index end, Index k0, int n) {
+  const Index low = begin > k0 ? begin - k0 : 0;
+  const Index high = end - k0 < n ? end - k0 : n;
+  return low >= high ? 0 : low_bits(high) & ~low_bits(low);
+}
+
+}  // namespace masque

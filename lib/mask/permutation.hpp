@@ -1,0 +1,47 @@
+// Permutation language modelling with partial prediction: who is selected, who ranks where, and the
+// mask that follows. The masks `xlnet` and `xlnet_hf` and later the records of droptoken are made
+// here.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "mask/mask.hpp"
+#include "mask/sampler.hpp"
+
+namespace masque {
+
+/// The ranks of an order: rank[order[r]] = r. Throws UsageError "name: …" unless it is a
+/// permutation of 0 … n − 1.
+std::vector<Index> ranks_from_order(const std::vector<Index>& order, Index n,
+                                    std::string_view name);
+
+/// What a permutation objective drew for one sequence.
+struct PermutationDraw {
+  std::vector<bool> selected;    ///< positions to predict
+  std::vector<Index> self_rank;  ///< of a row
+  std::vector<Index> rank;       ///< of a key; −1 for ordinary unselected ones
+  std::vector<bool> hidden;  ///< keys that rank matters for (selected, for XLNet functional too)
+
+  /// Row i may read j unless self_rank(i) ≤ rank(j) and j is hidden.
+  Mask mask() const;
+};
+
+struct PermutationRequest {
+  Index length = 0;
+  std::uint64_t seed = 0;
+  Index perm_size = 0;  ///< one shuffle for every block of this size; 0: the length
+  SpanSelection selection;
+  std::vector<bool> functional = {};  ///< [SEP] and [CLS]; empty: none
+};
+
+/// XLNet's _local_perm: an unselected ordinary token reads unselected ordinary ones only; a target
+/// reads these, and selected or functional ones of smaller rank, not itself. arXiv:1906.08237.
+PermutationDraw xlnet_permutation(const PermutationRequest& request);
+
+/// transformers' collator: one order of half the length for both halves; ordinary unselected ones
+/// rank −1; functional tokens are never hidden as keys. `length` even.
+PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
+                                     const std::vector<bool>& functional = {});
+
+}  // namespace masque

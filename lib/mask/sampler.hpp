@@ -1,0 +1,55 @@
+// The samplers behind the seeded masks: orders, kept positions, XLNet's and transformers' spans.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/types.hpp"
+
+namespace masque {
+
+/// Whole numbers from a counter-based stream, drawn one after the other: the same on every machine.
+class Draw {
+ public:
+  Draw(std::uint64_t seed, std::string_view purpose, std::uint64_t item = 0)
+      : stream_(seed, purpose, item) {}
+  /// Uniform in 0 … n − 1, without bias; n from 1.
+  Index below(Index n);
+  /// Uniform in [0, 1), 32 bits.
+  double uniform() { return next() * 0x1p-32; }
+
+ private:
+  std::uint32_t next();
+  RandomStream stream_;
+  PhiloxBlock block_{};
+  std::uint64_t used_ = 0;
+};
+
+/// A uniform order of 0 … n − 1 (Fisher and Yates): out[r] is the element of rank r.
+std::vector<Index> random_order(Index n, Draw& draw);
+
+/// `count` of 0 … n − 1, uniformly without repetition, as flags.
+std::vector<bool> random_subset(Index n, Index count, Draw& draw);
+
+/// How XLNet's preprocessing selects targets.
+struct SpanSelection {
+  Index predict = 0;  ///< exactly so many positions
+  Index alpha = 6;    ///< context of a span: n·alpha/beta pieces
+  Index beta = 1;
+  Index longest = 5;  ///< spans of 1 … longest pieces, p(n) ∝ 1/n
+};
+
+/// XLNet's _sample_mask on pieces that each begin a word: spans of n pieces inside contexts of
+/// n·alpha/beta, until `predict` positions are selected; what then is missing is filled at random
+/// positions. A span that would reach the end is dropped, as there. Positions with blocked[i]
+/// ([SEP], [CLS]) are never selected. Yang et al. 2019, arXiv:1906.08237; data_utils.py.
+std::vector<bool> select_spans(Index n, const SpanSelection& selection,
+                               const std::vector<bool>& blocked, Draw& draw);
+
+/// transformers' DataCollatorForPermutationLanguageModeling: spans of 1 … 5 in contexts of 6 times
+/// their length (plm_probability 1/6). n must be even, as there.
+std::vector<bool> select_spans_hf(Index n, const std::vector<bool>& blocked, Draw& draw);
+
+}  // namespace masque

@@ -1,0 +1,242 @@
+#include "mask/zoo.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr Index kMaxNumber = Index{1} << 32;
+
+std::vector<const MaskKind*>& registry() {
+  static std::vector<const MaskKind*> kinds;
+  return kinds;
+}
+
+std::optional<Index> parse_index(std::string_view text) {
+  const auto value = parse_unsigned(text);
+  if (!value || *value > static_cast<std::uint64_t>(kMaxNumber)) return std::nullopt;
+  return static_cast<Index>(*value);
+}
+
+std::optional<ListItem> parse_item(std::string_view text) {
+  const std::size_t sign = text.find_first_of("-@");
+  ListItem item;
+  const auto a = parse_index(text.substr(0, sign));
+  if (!a) return std::nullopt;
+  item.a = *a;
+  if (sign == std::string_view::npos) return item;
+  const auto b = parse_index(text.substr(sign + 1));
+  if (!b) return std::nullopt;
+  if (text[sign] == '-') {
+    if (*b < *a) return std::nullopt;
+    item.to = *b;
+  } else {
+    item.at = *b;
+  }
+  return item;
+}
+
+std::string signature(const MaskKind& kind) {
+  std::string out(kind.name);
+  for (std::size_t i = 0; i < kind.parameters.size(); ++i) {
+    const Parameter& parameter = kind.parameters[i];
+    out += fmt::format("{}{}", i == 0 ? "(" : ",", parameter.name);
+    if (parameter.kind == ParameterKind::kList) out += ",…";
+  }
+  return kind.parameters.empty() ? out : out + ")";
+}
+
+}  // namespace
+
+/// Matches arguments to parameters.
+class ValueReader {
+ public:
+  ValueReader(const MaskKind& kind, const std::vector<MaskArgument>& arguments)
+      : kind_(kind), arguments_(arguments) {}
+
+  std::optional<MaskProblem> problem;
+
+  MaskValues read() {
+    for (const Parameter& parameter : kind_.parameters) {
+      if (parameter.kind == ParameterKind::kList || parameter.kind == ParameterKind::kFile)
+        continue;
+      const double fallback = parameter.fallback.value_or(0);
+      values_.values_.push_back(
+          {parameter.name, fallback, static_cast<std::uint64_t>(fallback), false});
+    }
+    for (const MaskArgument& argument : arguments_) {
+      if (!problem) place(argument);
+    }
+    for (std::size_t i = 0; i < kind_.parameters.size() && !problem; ++i) {
+      const Parameter& parameter = kind_.parameters[i];
+      const bool missing = parameter.kind == ParameterKind::kList   ? values_.list_.empty()
+                           : parameter.kind == ParameterKind::kFile ? values_.file_.empty()
+                                                                    : !value_of(parameter).given;
+      if (missing && !parameter.fallback) {
+        problem = {fmt::format("{} needs {}", signature(kind_), parameter.name), 0};
+      }
+    }
+    return std::move(values_);
+  }
+
+ private:
+  MaskValues::Value& value_of(const Parameter& parameter) {
+    return *std::find_if(values_.values_.begin(), values_.values_.end(),
+                         [&](const auto& value) { return value.name == parameter.name; });
+  }
+
+  void fail(const MaskArgument& argument, const std::string& message) {
+    problem = MaskProblem{message, argument.column};
+  }
+
+  const Parameter* parameter_for(const MaskArgument& argument) {
+    if (argument.name.empty()) {
+      // A list takes everything from its place on.
+      if (next_ < kind_.parameters.size()) {
+        const Parameter& parameter = kind_.parameters[next_];
+        if (parameter.kind != ParameterKind::kList) ++next_;
+        return &parameter;
+      }
+      return nullptr;
+    }
+    for (const Parameter& parameter : kind_.parameters) {
+      if (parameter.name == argument.name && parameter.kind != ParameterKind::kList)
+        return &parameter;
+    }
+    return nullptr;
+  }
+
+  void place(const MaskArgument& argument) {
+    const Parameter* parameter = parameter_for(argument);
+    if (parameter == nullptr) {
+      return fail(argument, argument.name.empty()
+                                ? fmt::format("too many arguments, expected {}", signature(kind_))
+                                : fmt::format("no parameter '{}', expected {}",
+                                              escape(argument.name), signature(kind_)));
+    }
+    const auto expected = [&](std::string_view what) {
+      fail(argument, fmt::format("{}: found '{}', expected {}", parameter->name,
+                                 escape(argument.value), what));
+    };
+    switch (parameter->kind) {
+      case ParameterKind::kFile: values_.file_ = argument.value; return;
+      case ParameterKind::kList: {
+        const auto item = parse_item(argument.value);
+        if (!item) return expected("a whole number, a-b or a@b");
+        values_.list_.push_back(*item);
+        return;
+      }
+      default: break;
+    }
+    MaskValues::Value& value = value_of(*parameter);
+    if (value.given) return fail(argument, fmt::format("{} is given twice", parameter->name));
+    value.given = true;
+    if (parameter->kind == ParameterKind::kShare) {
+      const std::string& text = argument.value;
+      const auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), value.number);
+      if (error != std::errc{} || end != text.data() + text.size() ||
+          !(value.number >= 0 && value.number <= 1)) {
+        return expected("a number from 0 to 1");
+      }
+      return;
+    }
+    if (parameter->kind == ParameterKind::kSeed) {
+      const auto seed = parse_unsigned(argument.value);
+      if (!seed) return expected("a seed: a whole number");
+      value.seed = *seed;
+      return;
+    }
+    const auto number = parse_index(argument.value);
+    if (!number || *number < parameter->least) {
+      return expected(fmt::format("a whole number from {}", parameter->least));
+    }
+    value.number = static_cast<double>(*number);
+  }
+
+  const MaskKind& kind_;
+  const std::vector<MaskArgument>& arguments_;
+  MaskValues values_;
+  std::size_t next_ = 0;
+};
+
+const MaskValues::Value& MaskValues::get(std::string_view name) const {
+  const auto found = std::find_if(values_.begin(), values_.end(),
+                                  [&](const Value& value) { return value.name == name; });
+  MASQUE_CHECK(found != values_.end());
+  return *found;
+}
+
+Index MaskValues::count(std::string_view name) const {
+  return static_cast<Index>(get(name).number);
+}
+double MaskValues::share(std::string_view name) const { return get(name).number; }
+std::uint64_t MaskValues::seed(std::string_view name) const { return get(name).seed; }
+bool MaskValues::given(std::string_view name) const { return get(name).given; }
+
+std::vector<Index> MaskValues::numbers() const {
+  std::vector<Index> out;
+  for (const ListItem& item : list_) {
+    const Index last = item.to.value_or(item.a);
+    if (last - item.a > 10'000'000) throw UsageError("a range of more than ten million");
+    for (Index i = item.a; i <= last; ++i) out.push_back(i);
+  }
+  return out;
+}
+
+MaskRegistration::MaskRegistration(const MaskKind& kind) {
+  auto& kinds = registry();
+  kinds.insert(std::upper_bound(kinds.begin(), kinds.end(), &kind,
+                                [](const auto* a, const auto* b) { return a->name < b->name; }),
+               &kind);
+}
+
+std::span<const MaskKind* const> mask_kinds() { return registry(); }
+
+const MaskKind* find_mask_kind(std::string_view name) {
+  for (const MaskKind* kind : mask_kinds()) {
+    if (kind->name == name) return kind;
+  }
+  return nullptr;
+}
+
+std::optional<MaskProblem> check_mask(const MaskExpression& named) {
+  const MaskKind* kind = find_mask_kind(named.name());
+  if (kind == nullptr) {
+    std::vector<std::string_view> names;
+    for (const MaskKind* known : mask_kinds()) names.push_back(known->name);
+    const auto near = nearest(named.name(), names);
+    return MaskProblem{fmt::format("no mask '{}'{}", escape(named.name()),
+                                   near ? fmt::format("; did you mean '{}'?", *near) : ""),
+                       0};
+  }
+  ValueReader reader(*kind, named.arguments());
+  reader.read();
+  return reader.problem;
+}
+
+MaskValues mask_values(const MaskExpression& named) {
+  return ValueReader(*find_mask_kind(named.name()), named.arguments()).read();
+}
+
+Mask build_mask(const MaskExpression& named, Lengths lengths) {
+  return find_mask_kind(named.name())->build(mask_values(named), lengths);
+}
+
+void need_square(Lengths lengths) {
+  if (lengths.queries != lengths.keys) {
+    throw UsageError(
+        fmt::format("{} queries and {} keys, expected as many", lengths.queries, lengths.keys));
+  }
+}
+
+}  // namespace masque

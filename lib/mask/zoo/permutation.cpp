@@ -1,0 +1,151 @@
+// Permutation language modelling: orders, XLNet's and transformers' partial prediction, DisCo.
+#include "mask/permutation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/bit_matrix.hpp"
+#include "mask/builtin.hpp"
+#include "mask/sampler.hpp"
+#include "mask/zoo.hpp"
+
+namespace masque {
+
+namespace {
+
+using U = std::uint64_t;
+
+U u(Index n) { return static_cast<U>(n); }
+
+/// Ranks from an order in the arguments (the positions in the order in which they are predicted),
+/// or a random one from the seed.
+std::vector<Index> ranks_of(const MaskValues& v, std::string_view name, Lengths lengths) {
+  need_square(lengths);
+  const Index n = lengths.queries;
+  std::vector<Index> order;
+  if (v.list().empty()) {
+    Draw draw(v.seed("seed"), "mask permutation");
+    order = random_order(n, draw);
+  } else {
+    order = v.numbers();
+    if (v.given("seed")) throw UsageError(fmt::format("{}: an order or a seed, not both", name));
+  }
+  return ranks_from_order(order, n, name);
+}
+
+const Parameter kOrder{"order", ParameterKind::kList, 0.0};
+const Parameter kSeed{"seed", ParameterKind::kSeed, 0.0};
+
+const MaskKind kPermContent{"perm_content",
+                            {kOrder, kSeed},
+                            "rank(j) ≤ rank(i)",
+                            "XLNet's content stream, Yang et al. 2019, arXiv:1906.08237; order: "
+                            "positions by rank, or seed=N",
+                            "n(n+1)/2",
+                            "perm_content(seed=3)",
+                            [](const MaskValues& v, Lengths l) {
+                              const auto ranks = ranks_of(v, "perm_content", l);
+                              return rank_order(ranks, ranks, 0);
+                            },
+                            [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; }};
+const MaskRegistration kPermContentRegistration{kPermContent};
+
+const MaskKind kPermQuery{
+    "perm_query",
+    {kOrder, kSeed},
+    "rank(j) < rank(i)",
+    "XLNet's query stream, Yang et al. 2019, arXiv:1906.08237; order: positions by rank, or seed=N",
+    "n(n−1)/2",
+    "perm_query(seed=3)",
+    [](const MaskValues& v, Lengths l) {
+      const auto ranks = ranks_of(v, "perm_query", l);
+      return rank_order(ranks, ranks, 1);
+    },
+    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; }};
+const MaskRegistration kPermQueryRegistration{kPermQuery};
+
+const MaskKind kXlnet{"xlnet",
+                      {kSeed,
+                       {"predict", ParameterKind::kCount, 0.0},
+                       {"perm_size", ParameterKind::kCount, 0.0},
+                       {"alpha", ParameterKind::kCount, 6.0, 1},
+                       {"beta", ParameterKind::kCount, 1.0, 1}},
+                      "not (self_rank(i) ≤ rank(j) and j selected); unselected ones rank −1",
+                      "XLNet's _local_perm with partial prediction, arXiv:1906.08237; predict: "
+                      "selected positions [n/6]",
+                      "",
+                      "xlnet(3)",
+                      [](const MaskValues& v, Lengths l) {
+                        need_square(l);
+                        PermutationRequest request;
+                        request.length = l.queries;
+                        request.seed = v.seed("seed");
+                        request.perm_size = v.count("perm_size");
+                        request.selection.predict =
+                            v.given("predict") ? v.count("predict") : (l.queries + 3) / 6;
+                        request.selection.alpha = v.count("alpha");
+                        request.selection.beta = v.count("beta");
+                        if (request.selection.predict > l.queries) {
+                          throw UsageError(fmt::format("xlnet: predict {}, the length is {}",
+                                                       request.selection.predict, l.queries));
+                        }
+                        return xlnet_permutation(request).mask();
+                      }};
+const MaskRegistration kXlnetRegistration{kXlnet};
+
+const MaskKind kXlnetHf{
+    "xlnet_hf",
+    {kSeed},
+    "not (perm(i) ≤ perm(j) and j selected); unselected ones −1",
+    "transformers' DataCollatorForPermutationLanguageModeling; one order for both halves",
+    "",
+    "xlnet_hf(3)",
+    [](const MaskValues& v, Lengths l) {
+      need_square(l);
+      if (l.queries % 2 != 0) {
+        throw UsageError(
+            fmt::format("xlnet_hf: length {}, expected an even one as in transformers", l.queries));
+      }
+      return xlnet_hf_permutation(l.queries, v.seed("seed")).mask();
+    }};
+const MaskRegistration kXlnetHfRegistration{kXlnetHf};
+
+const MaskKind kDisco{"disco",
+                      {kSeed},
+                      "j ∈ S(i), a random subset of the others of random size 1 … n−1",
+                      "DisCo, Kasai et al. 2020, arXiv:2001.05136",
+                      "",
+                      "disco(1)",
+                      [](const MaskValues& v, Lengths l) {
+                        need_square(l);
+                        const Index n = l.queries;
+                        BitMatrix bits(n, n);
+                        for (Index i = 0; i < n && n > 1; ++i) {
+                          Draw draw(v.seed("seed"), "mask disco", u(i));
+                          const std::vector<bool> others =
+                              random_subset(n - 1, 1 + draw.below(n - 1), draw);
+                          for (Index j = 0; j < n - 1; ++j) {
+                            if (others[static_cast<std::size_t>(j)]) bits.set(i, j < i ? j : j + 1);
+                          }
+                        }
+                        return from_bits(std::move(bits));
+                      }};
+const MaskRegistration kDiscoRegistration{kDisco};
+
+const MaskKind kRandom{
+    "random",
+    {{"p", ParameterKind::kShare}, kSeed},
+    "each pair on its own with probability p",
+    "a baseline",
+    "about p·n²",
+    "random(0.3,1)",
+    [](const MaskValues& v, Lengths l) { return random_pairs(l, v.share("p"), v.seed("seed")); }};
+const MaskRegistration kRandomRegistration{kRandom};
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,274 @@
+// Masks made of parts of a sequence: prefixes, segments, chunks, documents, padding, kept columns.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/builtin.hpp"
+#include "mask/sampler.hpp"
+#include "mask/zoo.hpp"
+
+namespace masque {
+
+namespace {
+
+using U = std::uint64_t;
+
+U u(Index n) { return static_cast<U>(n); }
+
+std::vector<bool> first(Index count, Index n) {
+  std::vector<bool> flags(static_cast<std::size_t>(n), false);
+  std::fill(flags.begin(), flags.begin() + std::min(count, n), true);
+  return flags;
+}
+
+/// Both parts must fill the sequence.
+void need_parts(std::string_view name, Index a, Index b, Lengths lengths) {
+  need_square(lengths);
+  if (a + b != lengths.queries) {
+    throw UsageError(fmt::format("{}: parts of {} and {} add up to {}, expected the length {}",
+                                 name, a, b, a + b, lengths.queries));
+  }
+}
+
+/// Group number of every position for runs of these lengths.
+std::vector<Index> groups_of(std::string_view name, const std::vector<Index>& sizes, Index n) {
+  std::vector<Index> groups;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (static_cast<Index>(groups.size()) + sizes[i] > n) {
+      throw UsageError(fmt::format("{}: lengths add up to more than {}", name, n));
+    }
+    groups.insert(groups.end(), static_cast<std::size_t>(sizes[i]), static_cast<Index>(i));
+  }
+  if (static_cast<Index>(groups.size()) != n) {
+    throw UsageError(fmt::format("{}: lengths add up to {}, expected {}", name, groups.size(), n));
+  }
+  return groups;
+}
+
+const MaskKind kPrefix{
+    "prefix",
+    {{"s"}},
+    "j < s",
+    "the part that everybody reads; prefix-LM is causal | prefix(s)",
+    "n·s",
+    "causal | prefix(5)",
+    [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("s"), l.keys)); },
+    [](const MaskValues& v, Index n) { return u(n) * u(std::min(n, v.count("s"))); }};
+const MaskRegistration kPrefixRegistration{kPrefix};
+
+const MaskKind kPad{
+    "pad",
+    {{"len"}},
+    "j < len",
+    "keys behind a sequence of this length are padding",
+    "n·len",
+    "pad(12)",
+    [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("len"), l.keys)); },
+    [](const MaskValues& v, Index n) { return u(n) * u(std::min(n, v.count("len"))); }};
+const MaskRegistration kPadRegistration{kPad};
+
+// With c = cumsum(segment), c_j ≤ c_i: the source reads itself, the target also what came before.
+const MaskKind kUnilm{"unilm",
+                      {{"s"}, {"t"}},
+                      "j < s or j ≤ i",
+                      "UniLM, Dong et al. 2019, arXiv:1905.03197",
+                      "s² + s·t + t(t+1)/2",
+                      "unilm(6,10)",
+                      [](const MaskValues& v, Lengths l) {
+                        need_parts("unilm", v.count("s"), v.count("t"), l);
+                        return columns(l, first(v.count("s"), l.keys)) | band(l, 0, kUnbounded);
+                      },
+                      [](const MaskValues& v, Index) {
+                        const U s = u(v.count("s"));
+                        const U t = u(v.count("t"));
+                        return s * s + s * t + t * (t + 1) / 2;
+                      }};
+const MaskRegistration kUnilmRegistration{kUnilm};
+
+Mask uniae(const MaskValues& v, Lengths l, std::string_view name) {
+  need_parts(name, v.count("s"), v.count("t"), l);
+  const std::vector<bool> source = first(v.count("s"), l.keys);
+  const Mask from_source = rows(l, source);
+  return (from_source & columns(l, source)) |
+         (~from_source & ~columns(l, source) & band(l, 0, kUnbounded));
+}
+
+const MaskKind kUniae{"uniae",
+                      {{"s"}, {"t"}},
+                      "same segment, and j < s or j ≤ i",
+                      "UniVAE, layers without latents, kexue.fm/archives/8475",
+                      "s² + t(t+1)/2",
+                      "uniae(8,8)",
+                      [](const MaskValues& v, Lengths l) { return uniae(v, l, "uniae"); },
+                      [](const MaskValues& v, Index) {
+                        const U s = u(v.count("s"));
+                        const U t = u(v.count("t"));
+                        return s * s + t * (t + 1) / 2;
+                      }};
+const MaskRegistration kUniaeRegistration{kUniae};
+
+const MaskKind kUniaeLatent{"uniae_latent",
+                            {{"s"}, {"t"}},
+                            "uniae(s,t) or j = 0",
+                            "UniVAE, layers with latents, kexue.fm/archives/8475",
+                            "s² + t + t(t+1)/2",
+                            "uniae_latent(8,8)",
+                            [](const MaskValues& v, Lengths l) {
+                              return uniae(v, l, "uniae_latent") | columns(l, first(1, l.keys));
+                            },
+                            [](const MaskValues& v, Index) {
+                              const U s = u(v.count("s"));
+                              const U t = u(v.count("t"));
+                              return s == 0 ? t * (t + 1) / 2 : s * s + t + t * (t + 1) / 2;
+                            }};
+const MaskRegistration kUniaeLatentRegistration{kUniaeLatent};
+
+const MaskKind kGlm{
+    "glm",
+    {{"a"}, {"b"}},
+    "j < a or (i ≥ a and j ≤ i)",
+    "blank infilling, part A read by all, part B left to right; GLM, arXiv:2103.10360",
+    "a² + a·b + b(b+1)/2",
+    "glm(9,7)",
+    [](const MaskValues& v, Lengths l) {
+      need_parts("glm", v.count("a"), v.count("b"), l);
+      return columns(l, first(v.count("a"), l.keys)) | band(l, 0, kUnbounded);
+    },
+    [](const MaskValues& v, Index) {
+      const U a = u(v.count("a"));
+      const U b = u(v.count("b"));
+      return a * a + a * b + b * (b + 1) / 2;
+    }};
+const MaskRegistration kGlmRegistration{kGlm};
+
+const MaskKind kChunk{
+    "chunk",
+    {{"c", ParameterKind::kCount, {}, 1}},
+    "⌊i/c⌋ = ⌊j/c⌋",
+    "FLASH, Hua et al. 2022, arXiv:2202.10447",
+    "Σ (chunk length)²",
+    "chunk(4)",
+    [](const MaskValues& v, Lengths l) { return chunk_band(l, v.count("c"), 0, 0); },
+    [](const MaskValues& v, Index n) {
+      const U c = u(v.count("c"));
+      return u(n) / c * c * c + u(n) % c * (u(n) % c);
+    }};
+const MaskRegistration kChunkRegistration{kChunk};
+
+const MaskKind kBlockCausal{"block_causal",
+                            {{"c", ParameterKind::kCount, {}, 1}},
+                            "j ≤ i and ⌊i/c⌋ − ⌊j/c⌋ ∈ {0, 1}",
+                            "blockwise causal attention of xPos, Sun et al. 2022, arXiv:2212.10554",
+                            "",
+                            "block_causal(4)",
+                            [](const MaskValues& v, Lengths l) {
+                              return band(l, 0, kUnbounded) & chunk_band(l, v.count("c"), 0, 1);
+                            }};
+const MaskRegistration kBlockCausalRegistration{kBlockCausal};
+
+const MaskKind kSinks{"sinks",
+                      {{"s"}, {"w", ParameterKind::kCount, {}, 1}},
+                      "j ≤ i and (j < s or i − j < w)",
+                      "StreamingLLM, Xiao et al. 2023, arXiv:2309.17453",
+                      "",
+                      "sinks(2,4)",
+                      [](const MaskValues& v, Lengths l) {
+                        return band(l, 0, kUnbounded) & (columns(l, first(v.count("s"), l.keys)) |
+                                                         band(l, 0, v.count("w") - 1));
+                      }};
+const MaskRegistration kSinksRegistration{kSinks};
+
+const MaskKind kDocument{"document",
+                         {{"len", ParameterKind::kList}},
+                         "document(i) = document(j)",
+                         "packed documents; the numbers are their lengths",
+                         "Σ len²",
+                         "document(5,3,8)",
+                         [](const MaskValues& v, Lengths l) {
+                           need_square(l);
+                           const auto groups = groups_of("document", v.numbers(), l.queries);
+                           return same_group(groups, groups);
+                         },
+                         [](const MaskValues& v, Index) {
+                           U sum = 0;
+                           for (const Index len : v.numbers()) sum += u(len) * u(len);
+                           return sum;
+                         }};
+const MaskRegistration kDocumentRegistration{kDocument};
+
+const MaskKind kTtaWord{"tta_word",
+                        {{"len", ParameterKind::kList}},
+                        "word(i) ≠ word(j)",
+                        "T-TA over whole words; the numbers are pieces per word",
+                        "n² − Σ len²",
+                        "tta_word(1,3,2,4,1,5)",
+                        [](const MaskValues& v, Lengths l) {
+                          need_square(l);
+                          const auto groups = groups_of("tta_word", v.numbers(), l.queries);
+                          return ~same_group(groups, groups);
+                        },
+                        [](const MaskValues& v, Index n) {
+                          U sum = 0;
+                          for (const Index len : v.numbers()) sum += u(len) * u(len);
+                          return u(n) * u(n) - sum;
+                        }};
+const MaskRegistration kTtaWordRegistration{kTtaWord};
+
+const MaskKind kTtaWordL2r{
+    "tta_word_l2r",
+    {{"len", ParameterKind::kList}},
+    "not (word(i) = word(j) and j ≥ i)",
+    "T-TA over words, left to right inside; scoring as in Kauf and Ivanova 2023, arXiv:2305.10588",
+    "n² − Σ len(len+1)/2",
+    "tta_word_l2r(1,3,2,4,1,5)",
+    [](const MaskValues& v, Lengths l) {
+      need_square(l);
+      const auto groups = groups_of("tta_word_l2r", v.numbers(), l.queries);
+      return ~(same_group(groups, groups) & band(l, -kUnbounded, 0));
+    },
+    [](const MaskValues& v, Index n) {
+      U sum = 0;
+      for (const Index len : v.numbers()) sum += u(len) * u(len + 1) / 2;
+      return u(n) * u(n) - sum;
+    }};
+const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
+
+const MaskKind kKeep{
+    "keep",
+    {{"keys", ParameterKind::kList}},
+    "j is kept",
+    "MAE's columns, given as a list: keep(0,2,5-9)",
+    "n·|keep|",
+    "keep(0,2,5-9)",
+    [](const MaskValues& v, Lengths l) {
+      std::vector<bool> flags(static_cast<std::size_t>(l.keys), false);
+      for (const Index key : v.numbers()) {
+        if (key >= l.keys)
+          throw UsageError(fmt::format("keep: key {}, expected below {}", key, l.keys));
+        flags[static_cast<std::size_t>(key)] = true;
+      }
+      return columns(l, flags);
+    }};
+const MaskRegistration kKeepRegistration{kKeep};
+
+const MaskKind kMae{
+    "mae",
+    {{"ratio", ParameterKind::kShare}, {"seed", ParameterKind::kSeed, 0.0}},
+    "j is kept; round(ratio·n) keys, drawn by the seed, are not",
+    "MAE as attention dropout, kexue.fm/archives/8770; He et al. 2021, arXiv:2111.06377",
+    "n·(n − round(ratio·n))",
+    "mae(0.5,1)",
+    [](const MaskValues& v, Lengths l) {
+      const auto dropped = static_cast<Index>(v.share("ratio") * static_cast<double>(l.keys) + 0.5);
+      Draw draw(v.seed("seed"), "mask mae");
+      return columns(l, random_subset(l.keys, l.keys - dropped, draw));
+    },
+    [](const MaskValues& v, Index n) {
+      return u(n) * u(n - static_cast<Index>(v.share("ratio") * static_cast<double>(n) + 0.5));
+    }};
+const MaskRegistration kMaeRegistration{kMae};
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,141 @@
+// Sparse patterns with global tokens or blocks.
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/bit_matrix.hpp"
+#include "mask/builtin.hpp"
+#include "mask/sampler.hpp"
+#include "mask/zoo.hpp"
+
+namespace masque {
+
+namespace {
+
+std::vector<bool> flags_of(std::string_view name, const std::vector<Index>& positions, Index n) {
+  std::vector<bool> flags(static_cast<std::size_t>(n), false);
+  for (const Index position : positions) {
+    if (position >= n) {
+      throw UsageError(fmt::format("{}: position {}, expected below {}", name, position, n));
+    }
+    flags[static_cast<std::size_t>(position)] = true;
+  }
+  return flags;
+}
+
+const MaskKind kFixed{"fixed",
+                      {{"l", ParameterKind::kCount, {}, 1}, {"c", ParameterKind::kCount, {}, 0}},
+                      "j ≤ i and (⌊j/l⌋ = ⌊i/l⌋ or j mod l ≥ l − c)",
+                      "Sparse Transformer, Child et al. 2019, arXiv:1904.10509",
+                      "",
+                      "fixed(4,1)",
+                      [](const MaskValues& v, Lengths l) {
+                        const Index size = v.count("l");
+                        std::vector<bool> summary(static_cast<std::size_t>(l.keys), false);
+                        for (Index j = 0; j < l.keys; ++j) {
+                          summary[static_cast<std::size_t>(j)] = j % size >= size - v.count("c");
+                        }
+                        return band(l, 0, kUnbounded) &
+                               (chunk_band(l, size, 0, 0) | columns(l, summary));
+                      }};
+const MaskRegistration kFixedRegistration{kFixed};
+
+const MaskKind kLongformer{
+    "longformer",
+    {{"w"}, {"g", ParameterKind::kList}},
+    "|i − j| ≤ w, or i or j is global",
+    "Longformer, Beltagy et al. 2020, arXiv:2004.05150; the list: global positions",
+    "",
+    "longformer(2,0,8)",
+    [](const MaskValues& v, Lengths l) {
+      need_square(l);
+      const auto global = flags_of("longformer", v.numbers(), l.keys);
+      return band(l, -v.count("w"), v.count("w")) | columns(l, global) | rows(l, global);
+    }};
+const MaskRegistration kLongformerRegistration{kLongformer};
+
+// Blocks of b tokens: three of a window, the first one global (row and column), r random others a
+// row.
+const MaskKind kBigbird{
+    "bigbird",
+    {{"b", ParameterKind::kCount, {}, 1}, {"r"}, {"seed", ParameterKind::kSeed, 0.0}},
+    "blocks of b: a window of 3, the first and the last one global, r random ones a row",
+    "BigBird, Zaheer et al. 2020, arXiv:2007.14062 (internal transformer construction)",
+    "",
+    "bigbird(2,1,1)",
+    [](const MaskValues& v, Lengths l) {
+      need_square(l);
+      const Index size = v.count("b");
+      const Index blocks = (l.queries + size - 1) / size;
+      const Lengths small{blocks, blocks};
+      std::vector<bool> global(static_cast<std::size_t>(blocks), false);
+      if (blocks > 0) global.front() = global.back() = true;
+      BitMatrix random(blocks, blocks);
+      for (Index row = 0; row < blocks; ++row) {
+        // Among the blocks that the row does not read anyway.
+        std::vector<Index> others;
+        for (Index column = 1; column + 1 < blocks; ++column) {
+          if (std::abs(row - column) > 1) others.push_back(column);
+        }
+        Draw draw(v.seed("seed"), "mask bigbird", static_cast<std::uint64_t>(row));
+        const auto count = static_cast<Index>(others.size());
+        const auto chosen = random_subset(count, std::min(count, v.count("r")), draw);
+        for (std::size_t i = 0; i < others.size(); ++i) {
+          if (chosen[i]) random.set(row, others[i]);
+        }
+      }
+      const Mask pattern = band(small, -1, 1) | columns(small, global) | rows(small, global) |
+                           from_bits(std::move(random));
+      return blown_up(l, pattern, size);
+    }};
+const MaskRegistration kBigbirdRegistration{kBigbird};
+
+const MaskKind kVisible{
+    "visible",
+    {{"tree", ParameterKind::kList}},
+    "i and j on one branch: the sentence, or an injected branch with its head",
+    "K-BERT's visible matrix, Liu et al. 2019, arXiv:1909.07606; the sentence's length, then "
+    "len@head "
+    "for each branch behind it",
+    "",
+    "visible(9,4@2,3@6)",
+    [](const MaskValues& v, Lengths l) {
+      need_square(l);
+      const Index n = l.queries;
+      const auto& tree = v.list();
+      const Index sentence = tree.front().a;
+      Index next = sentence;
+      if (tree.front().at || tree.front().to || sentence > n) {
+        throw UsageError(fmt::format("visible: begins with the sentence's length, at most {}", n));
+      }
+      BitMatrix bits(n, n);
+      for (Index i = 0; i < sentence; ++i) {
+        for (Index j = 0; j < sentence; ++j) bits.set(i, j);
+      }
+      for (std::size_t b = 1; b < tree.size(); ++b) {
+        const ListItem& branch = tree[b];
+        if (!branch.at || *branch.at >= sentence || next + branch.a > n) {
+          throw UsageError(
+              fmt::format("visible: branch {} is no len@head with a head below {} and room "
+                          "up to {}",
+                          b, sentence, n));
+        }
+        for (Index i = next; i < next + branch.a; ++i) {
+          bits.set(i, *branch.at);
+          bits.set(*branch.at, i);
+          for (Index j = next; j < next + branch.a; ++j) bits.set(i, j);
+        }
+        next += branch.a;
+      }
+      if (next != n) {
+        throw UsageError(fmt::format("visible: {} tokens in all, expected {}", next, n));
+      }
+      return from_bits(std::move(bits));
+    }};
+const MaskRegistration kVisibleRegistration{kVisible};
+
+}  // namespace
+
+}  // namespace masque

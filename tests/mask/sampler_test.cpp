@@ -1,0 +1,119 @@
+#include "mask/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "mask/permutation.hpp"
+
+namespace masque::test {
+namespace {
+
+double share(const std::vector<bool>& flags) {
+  return static_cast<double>(std::count(flags.begin(), flags.end(), true)) /
+         static_cast<double>(flags.size());
+}
+
+TEST_CASE("numbers below n are uniform") {
+  Draw draw(1, "test");
+  std::vector<double> counts(7, 0);
+  const int n = 70000;
+  for (int i = 0; i < n; ++i) ++counts[static_cast<std::size_t>(draw.below(7))];
+  for (const double count : counts) CHECK(std::abs(count - n / 7.0) < 5 * std::sqrt(n * 6.0 / 49));
+}
+
+TEST_CASE("all orders of three are equally likely, every order is a permutation") {
+  std::map<std::vector<Index>, int> seen;
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    Draw draw(2, "order", i);
+    auto order = random_order(3, draw);
+    ++seen[order];
+    std::sort(order.begin(), order.end());
+    CHECK(order == std::vector<Index>{0, 1, 2});
+  }
+  CHECK(seen.size() == 6);
+  for (const auto& [order, count] : seen)
+    CHECK(std::abs(count - 1000) < 5 * std::sqrt(1000 * 5.0 / 6));
+}
+
+TEST_CASE("subsets have the size asked for and are fair") {
+  std::vector<double> counts(9, 0);
+  for (std::uint64_t i = 0; i < 9000; ++i) {
+    Draw draw(3, "subset", i);
+    const auto chosen = random_subset(9, 4, draw);
+    CHECK(std::count(chosen.begin(), chosen.end(), true) == 4);
+    for (std::size_t j = 0; j < 9; ++j) counts[j] += chosen[j];
+  }
+  for (const double count : counts) CHECK(std::abs(count - 4000) < 5 * std::sqrt(9000 * 20.0 / 81));
+}
+
+TEST_CASE("XLNet selects exactly num_predict of 512: 85, never a functional token") {
+  std::vector<bool> functional(512, false);
+  functional[255] = functional[510] = functional[511] = true;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    Draw draw(4, "spans", i);
+    const auto selected = select_spans(512, {.predict = 85}, functional, draw);
+    CHECK(std::count(selected.begin(), selected.end(), true) == 85);
+    for (std::size_t j = 0; j < 512; ++j) CHECK_FALSE((selected[j] && functional[j]));
+  }
+}
+
+TEST_CASE("transformers' collator selects about a sixth: 0.1666 within 3 sigma") {
+  const std::vector<bool> none(512, false);
+  double sum = 0;
+  double squares = 0;
+  const int runs = 4000;
+  for (int i = 0; i < runs; ++i) {
+    Draw draw(5, "hf", static_cast<std::uint64_t>(i));
+    const double selected = share(select_spans_hf(512, none, draw));
+    sum += selected;
+    squares += selected * selected;
+  }
+  const double mean = sum / runs;
+  const double sigma = std::sqrt((squares / runs - mean * mean) / runs);
+  CHECK(std::abs(mean - 0.1666) < 3 * sigma + 0.0005);
+}
+
+TEST_CASE("XLNet's visibility: who reads whom follows from selection and rank") {
+  PermutationRequest request;
+  request.length = 60;
+  request.seed = 7;
+  request.selection.predict = 12;
+  request.functional.assign(60, false);
+  request.functional[59] = true;
+  const PermutationDraw draw = xlnet_permutation(request);
+  const Mask mask = draw.mask();
+  for (Index i = 0; i < 60; ++i) {
+    for (Index j = 0; j < 60; ++j) {
+      const auto a = static_cast<std::size_t>(i);
+      const auto b = static_cast<std::size_t>(j);
+      const bool plain_i = !draw.selected[a] && !request.functional[a];
+      const bool plain_j = !draw.selected[b] && !request.functional[b];
+      bool expected = plain_j;  // ordinary tokens are read by all
+      if (!plain_j && !plain_i) {
+        expected = draw.selected[a] ? draw.rank[b] < draw.rank[a] : draw.rank[b] <= draw.rank[a];
+      }
+      CHECK(mask.allows(i, j) == expected);
+    }
+  }
+}
+
+TEST_CASE("transformers uses one order for both halves") {
+  const PermutationDraw draw = xlnet_hf_permutation(40, 3);
+  for (std::size_t i = 0; i < 20; ++i) {
+    if (draw.selected[i] && draw.selected[i + 20]) CHECK(draw.rank[i] == draw.rank[i + 20]);
+  }
+  const Mask mask = draw.mask();
+  for (Index i = 0; i < 40; ++i) {
+    for (Index j = 0; j < 40; ++j) {
+      const auto a = static_cast<std::size_t>(i);
+      const auto b = static_cast<std::size_t>(j);
+      CHECK(mask.allows(i, j) == !(draw.rank[a] <= draw.rank[b] && draw.selected[b]));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace masque::test

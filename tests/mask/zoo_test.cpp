@@ -1,0 +1,228 @@
+// Every registered mask, in a loop: what is derived must equal the predicate.
+#include "mask/zoo.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "mask/bit_matrix.hpp"
+#include "mask/block_map.hpp"
+#include "support/message.hpp"
+
+namespace masque::test {
+namespace {
+
+constexpr Index kExampleLength = 16;
+
+Mask example(const MaskKind& kind) {
+  return parse_mask(kind.example).bind({kExampleLength, kExampleLength});
+}
+
+/// A mask of another length, where its parameters allow one.
+std::vector<Mask> examples(const MaskKind& kind) {
+  std::vector<Mask> out = {example(kind)};
+  const bool fixed = std::any_of(kind.parameters.begin(), kind.parameters.end(),
+                                 [](const Parameter& p) { return p.kind == ParameterKind::kList; });
+  const std::set<std::string_view> sized = {"unilm", "uniae", "uniae_latent", "glm"};
+  if (fixed || sized.contains(kind.name)) return out;
+  for (const Index n : {Index{2}, Index{64}, Index{150}}) {
+    out.push_back(parse_mask(kind.example).bind({n, n}));
+  }
+  return out;
+}
+
+std::uint64_t count_pairs(const Mask& mask) {
+  std::uint64_t count = 0;
+  for (Index q = 0; q < mask.lengths().queries; ++q) {
+    for (Index k = 0; k < mask.lengths().keys; ++k) count += mask.allows(q, k);
+  }
+  return count;
+}
+
+void check_derived(const Mask& mask) {
+  const auto [queries, keys] = mask.lengths();
+  for (Index q = 0; q < queries; ++q) {
+    for (Index k0 = 0; k0 < keys; ++k0) {
+      for (const int n : {1, 7, 64}) {
+        if (k0 + n > keys) continue;
+        std::uint64_t expected = 0;
+        for (int i = 0; i < n; ++i) expected |= std::uint64_t{mask.allows(q, k0 + i)} << i;
+        REQUIRE(mask.bits(q, k0, n) == expected);
+      }
+    }
+  }
+  for (const Index size : {Index{1}, Index{3}, Index{16}, Index{64}}) {
+    for (Index q = 0; q < queries; q += size) {
+      for (Index k = 0; k < keys; k += size) {
+        const Range rows{q, std::min(q + size, queries)};
+        const Range columns{k, std::min(k + size, keys)};
+        Index visible = 0;
+        for (Index i = rows.begin; i < rows.end; ++i) {
+          for (Index j = columns.begin; j < columns.end; ++j) visible += mask.allows(i, j);
+        }
+        const Cover cover = mask.cover(rows, columns);
+        if (cover == Cover::kEmpty) REQUIRE(visible == 0);
+        if (cover == Cover::kFull) REQUIRE(visible == rows.size() * columns.size());
+      }
+    }
+  }
+  const BlockMap map(mask);
+  const BitMatrix bits = to_bits(mask);
+  for (Index q = 0; q < queries; ++q) {
+    Index visible = 0;
+    for (Index k = 0; k < keys; ++k) {
+      visible += mask.allows(q, k);
+      REQUIRE(bits.get(q, k) == mask.allows(q, k));
+    }
+    REQUIRE(map.visible(q) == visible);
+  }
+}
+
+TEST_CASE("bits, covers, block maps and matrices of every mask equal its predicate") {
+  REQUIRE(mask_kinds().size() >= 30);
+  for (const MaskKind* kind : mask_kinds()) {
+    CAPTURE(kind->name);
+    for (const Mask& mask : examples(*kind)) {
+      CAPTURE(mask.lengths().queries);
+      check_derived(mask);
+    }
+  }
+}
+
+TEST_CASE("pair counts follow their formulas") {
+  for (const MaskKind* kind : mask_kinds()) {
+    if (kind->count == nullptr ||
+        std::string_view(kind->example).find(' ') != std::string_view::npos)
+      continue;
+    CAPTURE(kind->name);
+    const MaskExpression expression = parse_mask(kind->example);
+    for (const Mask& mask : examples(*kind)) {
+      CAPTURE(mask.lengths().queries);
+      CHECK(count_pairs(mask) == kind->count(mask_values(expression), mask.lengths().queries));
+    }
+  }
+}
+
+TEST_CASE("every mask says what it is") {
+  std::set<std::string_view> names;
+  for (const MaskKind* kind : mask_kinds()) {
+    CAPTURE(kind->name);
+    CHECK(names.insert(kind->name).second);
+    CHECK_FALSE(kind->formula.empty());
+    CHECK_FALSE(kind->origin.empty());
+    const MaskExpression parsed = parse_mask(kind->example);
+    CHECK(parse_mask(parsed.text()) == parsed);
+  }
+}
+
+Mask bound(const char* text, Index n) { return parse_mask(text).bind({n, n}); }
+
+TEST_CASE("identities between masks") {
+  const auto same = [](const char* a, const char* b, Index n) {
+    CAPTURE(a);
+    CAPTURE(b);
+    CHECK(to_bits(bound(a, n)) == to_bits(bound(b, n)));
+  };
+  for (const Index n : {Index{1}, Index{2}, Index{7}, Index{16}, Index{65}}) {
+    CAPTURE(n);
+    same("causal & reverse", "diagonal", n);
+    same("tta", "~diagonal", n);
+    same("tta_window(0)", "tta", n);
+    same("window(0)", "diagonal", n);
+    same("causal & window(3)", "causal_window(4)", n);
+    same("super(4)", "window(3)", n);
+    same("strict_causal", "causal & tta", n);
+    same("chunk(1)", "diagonal", n);
+    same("dilated(3,1)", "window(3)", n);
+    same("strided(1)", "causal", n);
+    same("fixed(1,1)", "causal", n);
+    same("fixed(100,0)", "causal", n);
+    same("sinks(0,4)", "causal_window(4)", n);
+    same("block_causal(100)", "causal", n);
+    same("random(0)", "~full", n);
+    same("random(1)", "full", n);
+    same("mae(0)", "full", n);
+    same("mae(1)", "~full", n);
+    same("~(causal & window(2))", "~causal | ~window(2)", n);
+    same("~(causal | prefix(1))", "~causal & ~prefix(1)", n);
+  }
+  same("unilm(8,0)", "full", 8);
+  same("unilm(0,8)", "causal", 8);
+  same("unilm(3,5)", "causal | prefix(3)", 8);
+  same("uniae(3,5)", "document(3,5) & (prefix(3) | causal)", 8);
+  same("glm(3,5)", "unilm(3,5)", 8);
+  same("perm_content(0-7)", "causal", 8);
+  same("perm_query(0-7)", "strict_causal", 8);
+  same("perm_content(7,6,5,4,3,2,1,0)", "reverse", 8);
+  same("tta_word(1,1,1,1)", "tta", 4);
+  same("tta_word_l2r(4)", "strict_causal", 4);
+  same("visible(4)", "full", 4);
+  same("longformer(0,0-3)", "full", 4);
+}
+
+TEST_CASE("the four-token figures of the XLNet paper: order 3 2 4 1") {
+  // Positions from 0: the order is 2, 1, 3, 0.
+  const BitMatrix content = to_bits(bound("perm_content(2,1,3,0)", 4));
+  const BitMatrix query = to_bits(bound("perm_query(2,1,3,0)", 4));
+  const char* rows_content[] = {"1111", "0110", "0010", "0111"};
+  const char* rows_query[] = {"0111", "0010", "0000", "0110"};
+  for (Index i = 0; i < 4; ++i) {
+    for (Index j = 0; j < 4; ++j) {
+      CHECK(content.get(i, j) == (rows_content[i][j] == '1'));
+      CHECK(query.get(i, j) == (rows_query[i][j] == '1'));
+    }
+  }
+}
+
+TEST_CASE("causal with more keys than queries takes its offset explicitly") {
+  const auto bind = [](const char* text) { return parse_mask(text).bind({4, 12}); };
+  CHECK(contains(message_of<UsageError>([&] { bind("causal"); }), "needs its offset: offset=8"));
+  const Mask mask = bind("causal(8)");
+  CHECK(mask.allows(0, 8));
+  CHECK_FALSE(mask.allows(0, 9));
+  CHECK(mask.allows(3, 11));
+  check_derived(mask);
+}
+
+TEST_CASE("parameters that do not fit the length are refused") {
+  const auto message = [](const char* text, Index n) {
+    return message_of<UsageError>([&] { bound(text, n); });
+  };
+  CHECK(contains(message("unilm(3,4)", 8), "add up to 7, expected the length 8"));
+  CHECK(contains(message("document(3,4)", 8), "add up to 7, expected 8"));
+  CHECK(contains(message("document(3,9)", 8), "add up to more than 8"));
+  CHECK(contains(message("keep(8)", 8), "key 8, expected below 8"));
+  CHECK(contains(message("perm_content(0,1,1)", 3), "there twice"));
+  CHECK(contains(message("perm_content(0,1)", 3), "an order of 2 positions"));
+  CHECK(contains(message("xlnet_hf(1)", 7), "expected an even one"));
+  CHECK(contains(message("visible(3,2@5)", 5), "no len@head"));
+  CHECK(contains(message("xlnet(1,9)", 8), "predict 9, the length is 8"));
+}
+
+TEST_CASE("seeded masks are the same each time and differ between seeds") {
+  for (const char* text : {"disco(1)", "mae(0.5,1)", "perm_content(seed=1)", "xlnet(1)",
+                           "xlnet_hf(1)", "bigbird(4,2,1)", "random(0.5,1)"}) {
+    CAPTURE(text);
+    CHECK(to_bits(bound(text, 64)) == to_bits(bound(text, 64)));
+    std::string other = text;
+    other[other.rfind('1')] = '2';
+    CHECK_FALSE(to_bits(bound(text, 64)) == to_bits(bound(other.c_str(), 64)));
+  }
+}
+
+TEST_CASE("disco rows see between one and all of the others, never themselves") {
+  const Mask mask = bound("disco(5)", 40);
+  for (Index i = 0; i < 40; ++i) {
+    Index count = 0;
+    for (Index j = 0; j < 40; ++j) count += mask.allows(i, j);
+    CHECK(count >= 1);
+    CHECK(count <= 39);
+    CHECK_FALSE(mask.allows(i, i));
+  }
+  CHECK(count_pairs(bound("disco(5)", 1)) == 0);
+}
+
+}  // namespace
+}  // namespace masque::test
