@@ -55,7 +55,7 @@ void declare_convert(cli::Command& tool) {
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
-  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

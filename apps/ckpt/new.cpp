@@ -52,7 +52,7 @@ void declare_new(cli::Command& tool) {
   c.option("--dtype", "NAME", o->dtype, kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
   c.option("--family", "NAME", o->family, "family, for a config without model_type");
-  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_seed(c, o->common);
   add_threads(c, o->common);
   add_quiet(c, o->common);

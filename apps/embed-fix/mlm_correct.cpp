@@ -121,7 +121,7 @@ void declare_mlm_correct(cli::Command& tool) {
   c.flag("--again", r.again, "goes on in spite of the mark of a correction, or of its absence");
   c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
   c.flag("--verify", r.verify, "reads the output back and proves that all else is bit-identical");
-  c.flag("--force", o->force, "replaces an output folder that holds a checkpoint");
+  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_json(c, o->common);
   add_quiet(c, o->common);

@@ -61,6 +61,7 @@ PermutationDraw xlnet_permutation(const PermutationRequest& request) {
 PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
                                      const std::vector<bool>& functional) {
   MASQUE_CHECK(length % 2 == 0);
+  if (length == 0) return {};
   const auto size = static_cast<std::size_t>(length);
   std::vector<bool> special = functional;
   special.resize(size, false);
@@ -69,7 +70,7 @@ PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
   out.selected = select_spans_hf(length, special, spans);
   Draw shuffle(seed, "xlnet hf order");
   const Index half = length / 2;
-  const std::vector<Index> order = half == 0 ? std::vector<Index>() : random_order(half, shuffle);
+  const std::vector<Index> order = random_order(half, shuffle);
   out.rank.resize(size);
   for (Index i = 0; i < length; ++i) {
     const auto at = static_cast<std::size_t>(i);

@@ -1,5 +1,6 @@
 // Masks made of parts of a sequence: prefixes, segments, chunks, documents, padding, kept columns.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -260,12 +261,14 @@ const MaskKind kMae{
     "n·(n − round(ratio·n))",
     "mae(0.5,1)",
     [](const MaskValues& v, Lengths l) {
-      const auto dropped = static_cast<Index>(v.share("ratio") * static_cast<double>(l.keys) + 0.5);
+      const auto dropped =
+          static_cast<Index>(std::llround(v.share("ratio") * static_cast<double>(l.keys)));
       Draw draw(v.seed("seed"), "mask mae");
       return columns(l, random_subset(l.keys, l.keys - dropped, draw));
     },
     [](const MaskValues& v, Index n) {
-      return u(n) * u(n - static_cast<Index>(v.share("ratio") * static_cast<double>(n) + 0.5));
+      return u(n) *
+             u(n - static_cast<Index>(std::llround(v.share("ratio") * static_cast<double>(n))));
     }};
 const MaskRegistration kMaeRegistration{kMae};
 
