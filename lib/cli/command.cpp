@@ -52,6 +52,15 @@ std::string unmarked(const std::string& text) {
   return text.starts_with(kPositionalMark) ? text.substr(1) : text;
 }
 
+/// Behind "--" nothing is an option: a mark that no user types keeps CLI11 from looking.
+std::vector<std::string> mark_positionals(std::vector<std::string> arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (dashes == arguments.end()) return arguments;
+  for (auto at = arguments.erase(dashes); at != arguments.end(); ++at)
+    at->insert(0, 1, kPositionalMark);
+  return arguments;
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto near = nearest(word, candidates);
   return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
@@ -238,21 +247,24 @@ std::vector<std::string_view> Command::known_options() const {
   return names;
 }
 
+Command* Command::find_subcommand(const std::string& word) const {
+  std::vector<std::string_view> names;
+  for (const auto& child : subcommands_) {
+    if (child->name_ == word) return child.get();
+    names.emplace_back(child->name_);
+  }
+  if (word.starts_with('-')) return nullptr;
+  throw UsageError(fmt::format("no command '{}'{}", escape(word), did_you_mean(word, names)));
+}
+
 const Command* Command::parse(const std::vector<std::string>& arguments, std::string& text) {
   if (!subcommands_.empty()) {
     if (arguments.empty()) {
       text = help();
       throw UsageError(fmt::format("no command, expected one of those in '{} --help'", name_));
     }
-    const std::string& first = arguments[0];
-    for (const auto& child : subcommands_) {
-      if (child->name_ == first)
-        return child->parse({arguments.begin() + 1, arguments.end()}, text);
-    }
-    if (!first.starts_with('-')) {
-      std::vector<std::string_view> names;
-      for (const auto& child : subcommands_) names.emplace_back(child->name_);
-      throw UsageError(fmt::format("no command '{}'{}", escape(first), did_you_mean(first, names)));
+    if (Command* child = find_subcommand(arguments[0])) {
+      return child->parse({arguments.begin() + 1, arguments.end()}, text);
     }
   }
   CLI::App app;
@@ -279,13 +291,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     }
     options.emplace_back(&entry, option);
   }
-  // Behind "--" nothing is an option: a mark that no user types keeps CLI11 from looking.
-  std::vector<std::string> marked = arguments;
-  const auto dashes = std::find(marked.begin(), marked.end(), "--");
-  if (dashes != marked.end()) {
-    for (auto at = marked.erase(dashes); at != marked.end(); ++at)
-      at->insert(0, 1, kPositionalMark);
-  }
+  const std::vector<std::string> marked = mark_positionals(arguments);
   std::vector<std::string> reversed(marked.rbegin(), marked.rend());
   app.parse(reversed);  // throws CLI::ParseError for an option without its value
   if (wants_help) {

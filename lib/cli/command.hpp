@@ -114,6 +114,8 @@ class Command {
   Command& choose(const std::string& names, std::vector<std::string> words, std::string initial,
                   std::function<void(std::size_t)> set, const std::string& help);
   std::vector<std::string_view> known_options() const;
+  /// The sub-command of this name; nullptr for an option. Throws UsageError for an unknown name.
+  Command* find_subcommand(const std::string& word) const;
 
   std::string name_;
   std::string summary_;

@@ -51,7 +51,7 @@ void prepare_limits() {
 
 /// CLI11's words for an option without its value, in ours.
 std::string parse_message(const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   if (error.get_name() != "ArgumentMismatch") return text;
   return fmt::format("{}: no value, expected one", text.substr(0, text.find(':')));
 }

@@ -123,6 +123,8 @@ make_models "$work"
 
 calls="openat read pread64 write pwrite64 copy_file_range fallocate ftruncate fsync flock fchmod
 rename renameat renameat2 mkdirat unlinkat fstat newfstatat getdents64"
+# The sanitizers' own checks write to a pipe of theirs and die where that fails.
+[ -z "$sanitized" ] || calls=${calls/ write / }
 traced=$(printf ',?%s' $calls)
 traced=${traced#,}
 
