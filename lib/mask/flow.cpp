@@ -74,11 +74,10 @@ class Follower {
     Index first_leak = 0;
     Index first_token = 0;
     for (std::size_t l = 0; l < request_.layers.size(); ++l) {
-      const BitMatrix& keys = content;
-      BitMatrix next = step(request_.layers[l], query, keys, request_.residual);
+      BitMatrix next = step(request_.layers[l], query, content);
       if (two_streams_) {
         // The content stream's own row reads itself through its query.
-        content = step(request_.content[l], content, content, request_.residual);
+        content = step(request_.content[l], content, content);
       } else if (request_.keys == KeySource::kLayer) {
         content = next;
       }
@@ -102,8 +101,7 @@ class Follower {
 
  private:
   /// One layer of one stream: own query, united with the keys that each row sees.
-  BitMatrix step(const Mask& mask, const BitMatrix& own, const BitMatrix& keys,
-                 Residual residual) const {
+  BitMatrix step(const Mask& mask, const BitMatrix& own, const BitMatrix& keys) const {
     BitMatrix out(n_, n_);
     const auto words = static_cast<std::size_t>(out.words());
     parallel_for((n_ + 63) / 64, request_.threads, [&](Index block) {
@@ -114,7 +112,7 @@ class Follower {
           any = true;
           unite(row, keys.row_words(k), words);
         });
-        if (any || residual == Residual::kOn) unite(row, own.row_words(i), words);
+        if (any || request_.residual == Residual::kOn) unite(row, own.row_words(i), words);
       }
     });
     return out;

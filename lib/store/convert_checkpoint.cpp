@@ -111,6 +111,7 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
                                         return safetensors_before(a.info, b.info);
                                       });
     all.mode = one.mode;
+    all.metadata = one.metadata;  // a single file keeps its order; several are merged below
     // The smallest: a single file may be aligned further by accident.
     all.alignment = all.tensors.empty() ? one.alignment : std::min(all.alignment, one.alignment);
     for (const auto& [key, value] : one.metadata) {
@@ -125,8 +126,7 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
       all.tensors.push_back(std::move(tensor));
     }
   }
-  all.metadata.assign(metadata.begin(), metadata.end());
-  if (checkpoint.files().size() == 1) all.metadata = copy_of(checkpoint.files()[0]).metadata;
+  if (checkpoint.files().size() > 1) all.metadata.assign(metadata.begin(), metadata.end());
   return all;
 }
 
