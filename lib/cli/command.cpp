@@ -15,6 +15,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/version.hpp"
+#include "cli/completion.hpp"
+#include "cli/man_page.hpp"
 
 namespace masque::cli {
 
@@ -46,19 +48,55 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
 /// "-o,--output" → "--output".
 std::string long_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
-constexpr char kPositionalMark = '\x01';
+// Characters that no user types. The first keeps CLI11 from looking for an option behind "--", and
+// from taking the next argument for the value of "--name="; the second is the value of a flag.
+constexpr char kMark = '\x01';
+constexpr char kFlagMark = '\x02';
 
-std::string unmarked(const std::string& text) {
-  return text.starts_with(kPositionalMark) ? text.substr(1) : text;
+std::string unmarked(std::string text) {
+  if (text.starts_with(kMark)) {
+    text.erase(0, 1);
+  } else if (text.ends_with(std::string{'=', kMark})) {
+    text.pop_back();
+  }
+  return text;
 }
 
-/// Behind "--" nothing is an option: a mark that no user types keeps CLI11 from looking.
-std::vector<std::string> mark_positionals(std::vector<std::string> arguments) {
+std::vector<std::string> marked(std::vector<std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  for (auto at = arguments.begin(); at != dashes; ++at) {
+    if (at->starts_with("--") && at->ends_with('=')) at->push_back(kMark);
+  }
   if (dashes == arguments.end()) return arguments;
-  for (auto at = arguments.erase(dashes); at != arguments.end(); ++at)
-    at->insert(0, 1, kPositionalMark);
+  for (auto at = arguments.erase(dashes); at != arguments.end(); ++at) at->insert(0, 1, kMark);
   return arguments;
+}
+
+CLI::Option* attach(CLI::App& app, const Entry& entry) {
+  if (entry.is_flag()) {
+    std::string names;
+    for (const std::string& name : entry.spellings()) {
+      names += fmt::format("{}{}{{{}}}", names.empty() ? "" : ",", name, kFlagMark);
+    }
+    return app.add_flag(names);
+  }
+  // Results are read later, in order of declaration, after help had its turn.
+  CLI::Option* option = app.add_option(entry.names, [](const CLI::results_t&) { return true; });
+  option->expected(1);
+  if (entry.repeated) {
+    option->take_all();  // further positional values arrive as extras
+  } else {
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  return option;
+}
+
+void refuse_value(const Entry& flag, const std::vector<std::string>& results) {
+  for (const std::string& value : results) {
+    if (value == std::string_view(&kFlagMark, 1)) continue;
+    throw UsageError(fmt::format("{}: takes no value, found '{}'", long_name(flag.names),
+                                 escape(unmarked(value))));
+  }
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
@@ -66,7 +104,34 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
   return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
 }
 
+/// The index of a word. Throws UsageError if it is none.
+std::size_t find_word(const std::string& name, const std::vector<std::string>& words,
+                      const std::string& text) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) {
+    throw UsageError(fmt::format("{}: found '{}', expected one of {}{}", name, escape(text),
+                                 fmt::join(words, ", "),
+                                 did_you_mean(text, {words.begin(), words.end()})));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+Entry builtin(std::string names, std::string help, std::vector<std::string> words = {}) {
+  return {.names = std::move(names),
+          .value = fmt::format("{}", fmt::join(words, "|")),
+          .help = std::move(help),
+          .initial = {},
+          .words = words,
+          .set = [](const std::string&) {}};
+}
+
 }  // namespace
+
+std::vector<std::string> Entry::spellings() const {
+  const auto comma = names.find(',');
+  if (comma == std::string::npos) return {names};
+  return {names.substr(0, comma), names.substr(comma + 1)};
+}
 
 Command::Command(std::string name, std::string summary)
     : name_(std::move(name)), summary_(std::move(summary)) {}
@@ -201,21 +266,14 @@ Command& Command::choose(const std::string& names, std::vector<std::string> word
                          std::string initial, std::function<void(std::size_t)> set,
                          const std::string& help) {
   const std::string name = long_name(names);
-  return add(
-      {.names = names,
-       .value = fmt::format("{}", fmt::join(words, "|")),
-       .help = help,
-       .initial = std::move(initial),
-       .words = words,
-       .set = [words, set = std::move(set), name](const std::string& text) {
-         const auto found = std::find(words.begin(), words.end(), text);
-         if (found == words.end()) {
-           throw UsageError(fmt::format(
-               "{}: found '{}', expected one of {}{}", name, escape(text), fmt::join(words, ", "),
-               did_you_mean(text, std::vector<std::string_view>(words.begin(), words.end()))));
-         }
-         set(static_cast<std::size_t>(found - words.begin()));
-       }});
+  return add({.names = names,
+              .value = fmt::format("{}", fmt::join(words, "|")),
+              .help = help,
+              .initial = std::move(initial),
+              .words = words,
+              .set = [words, set = std::move(set), name](const std::string& text) {
+                set(find_word(name, words, text));
+              }});
 }
 
 Command& Command::flag(std::string names, bool& target, std::string help) {
@@ -236,15 +294,15 @@ std::string Command::full_name() const {
   return parent_ == nullptr ? name_ : fmt::format("{} {}", parent_->full_name(), name_);
 }
 
-std::vector<std::string_view> Command::known_options() const {
-  std::vector<std::string_view> names = {"--help"};
-  if (parent_ == nullptr) names.emplace_back("--version");
-  for (const Entry& entry : entries_) {
-    if (entry.positional) continue;
-    const std::string_view all = entry.names;
-    names.push_back(all.substr(all.rfind(',') + 1));
-  }
-  return names;
+std::vector<Entry> Command::entries() const {
+  std::vector<Entry> all = entries_;
+  all.push_back(builtin("-h,--help", "examples, arguments and options"));
+  if (parent_ != nullptr) return all;
+  all.push_back(builtin("--version", "the version"));
+  all.push_back(builtin("--man", "the manual page of all commands, to read with 'man -l -'"));
+  all.push_back(builtin("--completion", "a script that completes command lines in this shell",
+                        completion_shells()));
+  return all;
 }
 
 Command* Command::find_subcommand(const std::string& word) const {
@@ -257,6 +315,27 @@ Command* Command::find_subcommand(const std::string& word) const {
   throw UsageError(fmt::format("no command '{}'{}", escape(word), did_you_mean(word, names)));
 }
 
+void Command::refuse_extras(const std::vector<std::string>& extras) const {
+  const std::vector<Entry> all = entries();
+  const bool last_is_repeated = std::any_of(all.begin(), all.end(), [](const Entry& entry) {
+    return entry.positional && entry.repeated;
+  });
+  std::vector<std::string> known;
+  for (const Entry& entry : all) {
+    if (!entry.positional) known.push_back(long_name(entry.names));
+  }
+  for (const std::string& extra : extras) {
+    if (extra.size() > 1 && extra.starts_with('-')) {
+      const std::string word = extra.substr(0, extra.find('='));
+      throw UsageError(fmt::format("no option '{}'{}", escape(word),
+                                   did_you_mean(word, {known.begin(), known.end()})));
+    }
+    if (!last_is_repeated) {
+      throw UsageError(fmt::format("unexpected argument '{}'", escape(unmarked(extra))));
+    }
+  }
+}
+
 const Command* Command::parse(const std::vector<std::string>& arguments, std::string& text) {
   if (!subcommands_.empty()) {
     if (arguments.empty()) {
@@ -267,58 +346,38 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
       return child->parse({arguments.begin() + 1, arguments.end()}, text);
     }
   }
+  const std::vector<Entry> all = entries();
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
-  bool wants_help = false;
-  bool wants_version = false;
-  app.add_flag("-h,--help", wants_help);
-  if (parent_ == nullptr) app.add_flag("--version", wants_version);
   std::vector<std::pair<const Entry*, CLI::Option*>> options;
-  for (const Entry& entry : entries_) {
-    CLI::Option* option = nullptr;
-    if (entry.value.empty() && !entry.positional) {
-      option = app.add_flag(entry.names);
-    } else {
-      // Results are read below, in order of declaration, after help had its turn.
-      option = app.add_option(entry.names, [](const CLI::results_t&) { return true; });
-      option->expected(1);
-      if (entry.repeated) {
-        option->take_all();  // further positional values arrive as extras
-      } else {
-        option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-      }
-    }
-    options.emplace_back(&entry, option);
-  }
-  const std::vector<std::string> marked = mark_positionals(arguments);
-  std::vector<std::string> reversed(marked.rbegin(), marked.rend());
+  options.reserve(all.size());
+  for (const Entry& entry : all) options.emplace_back(&entry, attach(app, entry));
+  std::vector<std::string> reversed = marked(arguments);
+  std::reverse(reversed.begin(), reversed.end());
   app.parse(reversed);  // throws CLI::ParseError for an option without its value
-  if (wants_help) {
+  for (const auto& [entry, option] : options) {
+    if (entry->is_flag()) refuse_value(*entry, option->results());
+  }
+  const auto given = [&](const char* name) { return app.count(name) > 0; };
+  const bool is_tool = parent_ == nullptr;
+  text.clear();
+  if (given("--help")) {
     text = help();
-    return nullptr;
-  }
-  if (wants_version) {
+  } else if (is_tool && given("--version")) {
     text = fmt::format("{} (masque) {}\n", name_, kVersion);
-    return nullptr;
+  } else if (is_tool && given("--man")) {
+    text = man_page(*this);
+  } else if (is_tool && given("--completion")) {
+    const std::string shell = unmarked(app["--completion"]->results().back());
+    text = completion(*this, find_word("--completion", completion_shells(), shell));
   }
-  const bool last_is_repeated =
-      std::any_of(entries_.begin(), entries_.end(),
-                  [](const Entry& entry) { return entry.positional && entry.repeated; });
-  for (const std::string& extra : app.remaining()) {
-    if (extra.size() > 1 && extra.starts_with('-')) {
-      const std::string word = extra.substr(0, extra.find('='));
-      throw UsageError(
-          fmt::format("no option '{}'{}", escape(word), did_you_mean(word, known_options())));
-    }
-    if (!last_is_repeated) {
-      throw UsageError(fmt::format("unexpected argument '{}'", escape(extra)));
-    }
-  }
+  if (!text.empty()) return nullptr;
+  refuse_extras(app.remaining());
   for (const auto& [entry, option] : options) {
     if (entry->required && option->count() == 0) {
-      const std::string first = entry->names.substr(0, entry->names.find(','));
-      throw UsageError(fmt::format("no {}{}, expected one (see '{} --help')", first,
+      throw UsageError(fmt::format("no {}{}, expected one (see '{} --help')",
+                                   entry->spellings().front(),
                                    entry->positional ? "" : " " + entry->value, full_name()));
     }
     for (const std::string& value : option->results()) entry->set(unmarked(value));

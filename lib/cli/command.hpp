@@ -25,6 +25,23 @@ struct Range {
   double high;
 };
 
+/// An option or a positional argument, as declared.
+struct Entry {
+  std::string names;               ///< "-o,--output", or the positional's name
+  std::string value;               ///< names what follows the option; empty: nothing
+  std::string help;                ///< one sentence
+  std::string initial;             ///< the default, if it is worth showing
+  std::vector<std::string> words;  ///< all values that there are; empty: others, too
+  bool positional = false;
+  bool repeated = false;
+  bool required = false;
+  std::function<void(const std::string&)> set;
+
+  bool is_flag() const { return value.empty() && !positional; }
+  /// "-o" and "--output".
+  std::vector<std::string> spellings() const;
+};
+
 /// A tool or one of its sub-commands. Targets must outlive parsing; the usual way is an options
 /// struct in a shared_ptr that the action holds.
 class Command {
@@ -85,7 +102,8 @@ class Command {
   Command& action(std::function<ExitCode(Session&)> run);
 
   /// Parses the arguments behind the program's name. Throws UsageError. Returns the command to run,
-  /// or nothing if help or the version was asked for; the text is then in `text`.
+  /// or nothing if help, the version, the manual page or a completion script was asked for; the
+  /// text is then in `text`.
   const Command* parse(const std::vector<std::string>& arguments, std::string& text);
 
   /// Runs the action.
@@ -97,23 +115,20 @@ class Command {
   /// The text of --help.
   std::string help() const;
 
- private:
-  struct Entry {
-    std::string names;  ///< "-o,--output", or the positional's name
-    std::string value;
-    std::string help;
-    std::string initial;
-    std::vector<std::string> words;
-    bool positional = false;
-    bool repeated = false;
-    bool required = false;
-    std::function<void(const std::string&)> set;
-  };
+  // What is declared, for texts about it.
+  const std::string& summary() const { return summary_; }
+  /// Command lines and what they do.
+  const std::vector<std::pair<std::string, std::string>>& examples() const { return examples_; }
+  /// The declared options and arguments, then those that every command has.
+  std::vector<Entry> entries() const;
+  const std::vector<std::unique_ptr<Command>>& subcommands() const { return subcommands_; }
 
+ private:
   Command& add(Entry entry);
   Command& choose(const std::string& names, std::vector<std::string> words, std::string initial,
                   std::function<void(std::size_t)> set, const std::string& help);
-  std::vector<std::string_view> known_options() const;
+  /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
+  void refuse_extras(const std::vector<std::string>& extras) const;
   /// The sub-command of this name; nullptr for an option. Throws UsageError for an unknown name.
   Command* find_subcommand(const std::string& word) const;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.hpp"
 
@@ -37,6 +38,7 @@ void append_wrapped(std::string& out, const std::string& left, const std::string
 }  // namespace
 
 std::string Command::help() const {
+  const std::vector<Entry> all = entries();
   std::string out;
   if (!examples_.empty()) {
     out += "Examples:\n";
@@ -47,12 +49,12 @@ std::string Command::help() const {
   }
   out += fmt::format("{}: {}\n\nUsage: {}", full_name(), summary_, full_name());
   if (!subcommands_.empty()) out += " COMMAND …";
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : all) {
     if (entry.positional) out += fmt::format(" {}{}", entry.names, entry.repeated ? "…" : "");
   }
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : all) {
     if (!entry.positional && entry.required) {
-      out += fmt::format(" {} {}", entry.names.substr(0, entry.names.find(',')), entry.value);
+      out += fmt::format(" {} {}", entry.spellings().front(), entry.value);
     }
   }
   out += subcommands_.empty() ? " [OPTIONS]\n" : "\n";
@@ -62,12 +64,10 @@ std::string Command::help() const {
   }
   const auto section = [&](const char* title, bool positional) {
     bool first = true;
-    for (const Entry& entry : entries_) {
+    for (const Entry& entry : all) {
       if (entry.positional != positional) continue;
       if (std::exchange(first, false)) out += fmt::format("\n{}:\n", title);
-      std::string left = entry.names;
-      if (const auto comma = left.find(','); comma != std::string::npos)
-        left.insert(comma + 1, " ");
+      std::string left = fmt::format("{}", fmt::join(entry.spellings(), ", "));
       if (!entry.value.empty()) left += " " + entry.value;
       append_wrapped(
           out, left,
@@ -76,14 +76,6 @@ std::string Command::help() const {
   };
   section("Arguments", true);
   section("Options", false);
-  if (subcommands_.empty() || parent_ == nullptr) {
-    if (std::none_of(entries_.begin(), entries_.end(),
-                     [](const Entry& e) { return !e.positional; })) {
-      out += "\nOptions:\n";
-    }
-    append_wrapped(out, "-h, --help", "this text");
-    if (parent_ == nullptr) append_wrapped(out, "--version", "the version");
-  }
   if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", name_);
   out +=
       "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "

@@ -49,6 +49,7 @@ function(masque_add_tool name)
   list(TRANSFORM ARG_LAYERS PREPEND masque::)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE masque_options fmt::fmt masque::cli ${ARG_LAYERS})
+  set_property(TARGET masque_cli APPEND PROPERTY MASQUE_TOOLS ${name})
 endfunction()
 
 # masque_add_test(LAYER SOURCES file…): one doctest program that links its layer and no more. CTest

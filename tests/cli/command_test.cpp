@@ -1,0 +1,82 @@
+#include "cli/command.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/completion.hpp"
+#include "cli/man_page.hpp"
+#include "small_tool.hpp"
+#include "support/message.hpp"
+
+namespace masque::test {
+namespace {
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  SmallTool small;
+  return message_of<UsageError>([&] { small.parse(arguments); });
+}
+
+TEST_CASE("options and arguments reach their targets") {
+  SmallTool small;
+  CHECK(small.parse({"paint", "in", "-o", "out", "--shade=dark", "-lk", "7"}) == "paint");
+  CHECK(small.input == "in");
+  CHECK(small.output == "out");
+  CHECK(small.shade == Shade::kDark);
+  CHECK(small.count == 7);
+  CHECK(small.loud);
+  CHECK_FALSE(small.folder);
+}
+
+TEST_CASE("behind -- and = anything is a value") {
+  SmallTool small;
+  CHECK(small.parse({"list", "a", "x\x01", "--", "--help", "-x", "b="}) == "list");
+  CHECK(small.names == std::vector<std::string>{"a", "x\x01", "--help", "-x", "b="});
+  CHECK(small.parse({"paint", "--folder=", "in", "-o", "-l"}) == "paint");
+  CHECK(small.folder == "");
+  CHECK(small.input == "in");
+  CHECK(small.output == "-l");
+  CHECK_FALSE(small.loud);
+}
+
+TEST_CASE("an option without a value refuses one, whatever it is") {
+  CHECK(refusal({"paint", "a", "-o", "b", "--loud=no"}) == "--loud: takes no value, found 'no'");
+  CHECK(refusal({"paint", "a", "-o", "b", "--loud=true"}) ==
+        "--loud: takes no value, found 'true'");
+  CHECK(refusal({"paint", "a", "-o", "b", "--loud="}) == "--loud: takes no value, found ''");
+  CHECK(refusal({"paint", "--help=yes"}) == "--help: takes no value, found 'yes'");
+  CHECK(refusal({"--version=1"}) == "--version: takes no value, found '1'");
+}
+
+TEST_CASE("mistakes are named, and a near word is offered") {
+  CHECK(refusal({"piant"}) == "no command 'piant'; did you mean 'paint'?");
+  CHECK(refusal({"paint", "a", "--lout"}) == "no option '--lout'; did you mean '--loud'?");
+  CHECK(refusal({"paint", "a"}) == "no -o OUT_FILE, expected one (see 'small-tool paint --help')");
+  CHECK(refusal({"paint", "a", "b", "-o", "c"}) == "unexpected argument 'b'");
+  CHECK(refusal({"paint", "a", "-o", "c", "--shade", "drak"}) ==
+        "--shade: found 'drak', expected one of light, dark; did you mean 'dark'?");
+  CHECK(refusal({"--completion", "tcsh"}) ==
+        "--completion: found 'tcsh', expected one of bash, zsh, fish");
+  CHECK(refusal({"paint", "--man"}) == "no option '--man'");
+}
+
+TEST_CASE("what a tool tells about itself") {
+  SmallTool small;
+  CHECK(small.parse({"--help"}) == small.tool.help());
+  CHECK(small.parse({"--man"}) == cli::man_page(small.tool));
+  CHECK(small.parse({"--completion", "fish"}) == cli::fish_completion(small.tool));
+  CHECK(contains(small.parse({"--version"}), "small-tool (masque) "));
+  CHECK(small.parse({"--man", "--help"}) == small.tool.help());
+}
+
+TEST_CASE("--help: examples, usage, options with their defaults") {
+  SmallTool small;
+  const std::string help = small.parse({"paint", "-h"});
+  CHECK(help.starts_with("Examples:\n  small-tool paint x\n      does x\n"));
+  CHECK(contains(help, "\nUsage: small-tool paint INPUT -o OUT_FILE [OPTIONS]\n"));
+  CHECK(contains(help, "\n  -k, --count N             how many [3]\n"));
+  CHECK(contains(help, "\n  --shade light|dark        which [light]\n"));
+  CHECK_FALSE(contains(help, "--man"));
+  CHECK(contains(small.tool.help(), "\n  --completion bash|zsh|fish\n"));
+}
+
+}  // namespace
+}  // namespace masque::test
