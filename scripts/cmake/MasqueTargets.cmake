@@ -26,30 +26,68 @@ function(masque_add_layer name)
   list(TRANSFORM sources PREPEND ${name}/)
   add_library(masque_${name} STATIC ${sources})
   add_library(masque::${name} ALIAS masque_${name})
-  target_include_directories(masque_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib>)
+  target_include_directories(masque_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/masque>)
+  target_compile_features(masque_${name} PUBLIC cxx_std_20)
   file(STRINGS ${PROJECT_SOURCE_DIR}/lib/LAYERS rule REGEX "^${name}:")
   string(REGEX REPLACE "^${name}: *" "" below "${rule}")
   string(REPLACE " " ";" below "${below}")
   list(TRANSFORM below PREPEND masque::)
-  target_link_libraries(masque_${name} PUBLIC ${below} PRIVATE masque_options ${ARG_LIBRARIES})
+  target_link_libraries(masque_${name} PUBLIC ${below}
+    PRIVATE $<BUILD_INTERFACE:masque_options> ${ARG_LIBRARIES})
+  set(installed masque_${name})
   if(registered)
     # An archive drops objects that nobody names; object files are always linked.
     add_library(masque_${name}_registry OBJECT ${registered})
     target_include_directories(masque_${name}_registry PRIVATE ${PROJECT_SOURCE_DIR}/lib)
-    target_link_libraries(masque_${name}_registry PRIVATE masque_options fmt::fmt)
+    target_link_libraries(masque_${name}_registry PRIVATE $<BUILD_INTERFACE:masque_options> fmt::fmt)
+    add_library(masque::${name}_registry ALIAS masque_${name}_registry)
     target_sources(masque_${name} INTERFACE
-      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:masque_${name}_registry>>)
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:masque::${name}_registry>>)
+    set_target_properties(masque_${name}_registry PROPERTIES EXPORT_NAME ${name}_registry)
+    list(APPEND installed masque_${name}_registry)
   endif()
+  set_target_properties(masque_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${installed} EXPORT masqueTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+    OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/masque COMPONENT dev)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.hpp)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/masque/${name} COMPONENT dev)
 endfunction()
 
-# masque_add_tool(NAME SOURCES file… LAYERS layer…)
+# masque_add_tool(NAME SOURCES file… LAYERS layer… [NO_INSTALL])
+# A program, its manual page and its completion scripts, which the program writes. With NO_INSTALL it
+# is a helper of the build: without these, never installed, and unknown to the other tools.
 function(masque_add_tool name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LAYERS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_INSTALL" "" "SOURCES;LAYERS" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${name}/)
   list(TRANSFORM ARG_LAYERS PREPEND masque::)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE masque_options fmt::fmt masque::cli ${ARG_LAYERS})
+  if(ARG_NO_INSTALL)
+    return()
+  endif()
   set_property(TARGET masque_cli APPEND PROPERTY MASQUE_TOOLS ${name})
+  # The folders under build/ are those under a prefix: man finds the pages by PATH.
+  set(share ${PROJECT_BINARY_DIR}/share)
+  set(page ${share}/man/man1/${name}.1)
+  set(bash ${share}/bash-completion/completions/${name})
+  set(zsh ${share}/zsh/site-functions/_${name})
+  set(fish ${share}/fish/vendor_completions.d/${name}.fish)
+  set(script ${PROJECT_SOURCE_DIR}/scripts/cmake/write_output.cmake)
+  add_custom_command(OUTPUT ${page} ${bash} ${zsh} ${fish}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page} -P ${script} -- $<TARGET_FILE:${name}> --man
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${bash} -P ${script} -- $<TARGET_FILE:${name}> --completion bash
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${zsh} -P ${script} -- $<TARGET_FILE:${name}> --completion zsh
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${fish} -P ${script} -- $<TARGET_FILE:${name}> --completion fish
+    DEPENDS ${name} ${script} VERBATIM)
+  add_custom_target(${name}_texts ALL DEPENDS ${page} ${bash} ${zsh} ${fish})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  set(data ${CMAKE_INSTALL_DATADIR})
+  install(FILES ${bash} DESTINATION ${data}/bash-completion/completions COMPONENT tools)
+  install(FILES ${zsh} DESTINATION ${data}/zsh/site-functions COMPONENT tools)
+  install(FILES ${fish} DESTINATION ${data}/fish/vendor_completions.d COMPONENT tools)
 endfunction()
 
 # masque_add_test(LAYER SOURCES file…): one doctest program that links its layer and no more. CTest
