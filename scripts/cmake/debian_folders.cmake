@@ -1,0 +1,12 @@
+# Read by cpack between installing and packing: zsh of Debian has packages' functions in another folder.
+file(GLOB_RECURSE files ${CPACK_TEMPORARY_DIRECTORY}/_*)
+foreach(file IN LISTS files)
+  if(file MATCHES "^(.*/zsh)/site-functions/([^/]*)$")
+    file(MAKE_DIRECTORY ${CMAKE_MATCH_1}/vendor-completions)
+    file(RENAME ${file} ${CMAKE_MATCH_1}/vendor-completions/${CMAKE_MATCH_2})
+    list(APPEND emptied ${CMAKE_MATCH_1}/site-functions)
+  endif()
+endforeach()
+if(emptied)
+  file(REMOVE_RECURSE ${emptied})
+endif()
