@@ -1,15 +1,12 @@
 #include "store/checkpoint_writer.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/os.hpp"
 #include "base/output_file.hpp"
 #include "store/safetensors.hpp"
 
@@ -49,16 +46,6 @@ std::uint64_t append_pieces(const OutputWeights& weights, int descriptor, const 
   return offset;
 }
 
-/// Asks for the space at once, so that a full disk is noticed before the work.
-void reserve(int descriptor, std::uint64_t size, const std::string& path) {
-  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) {
-    throw InputError(path, fmt::format("would have {} bytes, more than a file can", size));
-  }
-  if (size == 0 || os::allocate(descriptor, static_cast<off_t>(size)) == 0) return;
-  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR || errno == EINVAL) return;
-  throw system_error(path, fmt::format("reserving {} bytes", size), errno);
-}
-
 }  // namespace
 
 void write_checkpoint_file(const std::string& path, const OutputWeights& weights,
@@ -66,7 +53,7 @@ void write_checkpoint_file(const std::string& path, const OutputWeights& weights
   OutputFile output(path);
   std::vector<Piece> pieces;
   const std::uint64_t size = append_pieces(weights, output.descriptor(), path, pieces);
-  reserve(output.descriptor(), size, path);
+  reserve_space(output.descriptor(), size, path);
   transfer(pieces, options.threads, options.progress);
   if (options.verify) options.verify(join(folder_of(path), staging_name(base_name(path))));
   output.commit();
@@ -81,7 +68,7 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
     const std::string name = join(path, file.name);
     descriptors.push_back(output.create(file.name, file.mode));
     const std::uint64_t size = append_pieces(file, descriptors.back().get(), name, pieces);
-    reserve(descriptors.back().get(), size, name);
+    reserve_space(descriptors.back().get(), size, name);
   }
   for (const OutputExtra& extra : extras) {
     descriptors.push_back(output.create(extra.name, extra.mode));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -86,6 +87,15 @@ void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_
     }
     throw system_error(path, "writing", errno);
   }
+}
+
+void reserve_space(int descriptor, std::uint64_t size, const std::string& path) {
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) {
+    throw InputError(path, fmt::format("would have {} bytes, more than a file can", size));
+  }
+  if (size == 0 || os::allocate(descriptor, static_cast<off_t>(size)) == 0) return;
+  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR || errno == EINVAL) return;
+  throw system_error(path, fmt::format("reserving {} bytes", size), errno);
 }
 
 void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress) {

@@ -44,6 +44,10 @@ struct Piece {
 /// Told from several threads how many bytes of how many are done.
 using ProgressFunction = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
+/// Asks for all the space of an output at once, so that a full disk is noticed before the work.
+/// Throws InputError.
+void reserve_space(int descriptor, std::uint64_t size, const std::string& path);
+
 /// Writes all pieces. Memory: one chunk per thread. Throws InputError (the first one) and
 /// Interrupted; the outputs are then incomplete.
 void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress);

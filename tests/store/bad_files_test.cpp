@@ -10,6 +10,7 @@
 #include "support/message.hpp"
 #include "support/naive_json.hpp"
 #include "support/naive_safetensors.hpp"
+#include "support/rules.hpp"
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
@@ -127,25 +128,6 @@ TEST_CASE("the length of the header is limited to the last byte") {
         "header-beyond-file");
 }
 
-/// The names that stand in a source where a rule stands: behind "Violation{" or "fail(", or as a
-/// branch of a choice.
-std::set<std::string> rules_in(const std::string& text) {
-  std::set<std::string> rules;
-  for (std::size_t open = text.find('"'); open != std::string::npos;) {
-    const std::size_t close = text.find('"', open + 1);
-    const std::string name = text.substr(open + 1, close - open - 1);
-    const std::string before = text.substr(0, text.find_last_not_of(" \n", open - 1) + 1);
-    const bool place = before.ends_with("Violation{") || before.ends_with("fail(") ||
-                       before.ends_with("?") || before.ends_with(":");
-    const bool word =
-        !name.empty() &&
-        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
-    if (place && word) rules.insert(name);
-    open = text.find('"', close + 1);
-  }
-  return rules;
-}
-
 TEST_CASE("every rule of the sources has a test") {
   std::set<std::string> tested;
   for (const test::Row& row : expected_rows()) tested.insert(row[1]);
@@ -153,7 +135,7 @@ TEST_CASE("every rule of the sources has a test") {
   std::set<std::string> written;
   for (const char* file : {"safetensors.cpp", "shard_index.cpp", "format.cpp", "checkpoint.cpp",
                            "format/safetensors_format.cpp"}) {
-    written.merge(rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
+    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
   }
   CHECK(written.size() >= 30);
   CHECK(written == tested);

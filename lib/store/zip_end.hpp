@@ -1,0 +1,19 @@
+// The end of a zip file, which says where its directory is.
+#pragma once
+
+#include "base/file.hpp"
+#include "store/violation.hpp"
+
+namespace masque::zip {
+
+/// Where the directory is: it ends where the end records begin.
+struct DirectoryRange {
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+  std::uint64_t count = 0;  ///< members
+};
+
+/// Finds and validates the end record, and those of ZIP64 where they are.
+Checked<DirectoryRange> find_directory(const InputFile& file);
+
+}  // namespace masque::zip
