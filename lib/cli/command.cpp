@@ -3,50 +3,22 @@
 #include "cli/command.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/version.hpp"
 #include "cli/completion.hpp"
 #include "cli/man_page.hpp"
+#include "cli/option_values.hpp"
 
 namespace masque::cli {
 
 namespace {
-
-template <class T>
-T parse_number(const std::string& name, const std::string& text, const char* expected) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
-    throw UsageError(fmt::format("{}: found '{}', expected {}", name, escape(text), expected));
-  }
-  return value;
-}
-
-template <class T>
-T parse_in(const std::string& name, const std::string& text, Range range, const char* expected) {
-  const T value = parse_number<T>(name, text, expected);
-  const auto as_double = static_cast<double>(value);
-  if (!(as_double >= range.low && as_double <= range.high)) {
-    const std::string limits = std::isinf(range.high)
-                                   ? fmt::format("at least {}", range.low)
-                                   : fmt::format("{} to {}", range.low, range.high);
-    throw UsageError(fmt::format("{}: found {}, expected {}", name, text, limits));
-  }
-  return value;
-}
-
-/// "-o,--output" → "--output".
-std::string long_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
 // Characters that no user types. The first keeps CLI11 from looking for an option behind "--", and
 // from taking the next argument for the value of "--name="; the second is the value of a flag.
@@ -99,23 +71,6 @@ void refuse_value(const Entry& flag, const std::vector<std::string>& results) {
   }
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const auto near = nearest(word, candidates);
-  return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
-}
-
-/// The index of a word. Throws UsageError if it is none.
-std::size_t find_word(const std::string& name, const std::vector<std::string>& words,
-                      const std::string& text) {
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) {
-    throw UsageError(fmt::format("{}: found '{}', expected one of {}{}", name, escape(text),
-                                 fmt::join(words, ", "),
-                                 did_you_mean(text, {words.begin(), words.end()})));
-  }
-  return static_cast<std::size_t>(found - words.begin());
-}
-
 Entry builtin(std::string names, std::string help, std::vector<std::string> words = {}) {
   return {.names = std::move(names),
           .value = fmt::format("{}", fmt::join(words, "|")),
@@ -153,136 +108,6 @@ Command& Command::example(std::string command_line, std::string what) {
 Command& Command::add(Entry entry) {
   entries_.push_back(std::move(entry));
   return *this;
-}
-
-Command& Command::argument(std::string name, std::string& target, std::string help) {
-  return add({.names = std::move(name),
-              .value = {},
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .positional = true,
-              .required = true,
-              .set = [&target](const std::string& text) { target = text; }});
-}
-
-Command& Command::arguments(std::string name, std::vector<std::string>& target, std::string help) {
-  return add({.names = std::move(name),
-              .value = {},
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .positional = true,
-              .repeated = true,
-              .required = true,
-              .set = [&target](const std::string& text) { target.push_back(text); }});
-}
-
-Command& Command::option(std::string names, std::string value, std::string& target,
-                         std::string help, Need need) {
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = target,
-              .words = {},
-              .required = need == Need::kRequired,
-              .set = [&target](const std::string& text) { target = text; }});
-}
-
-Command& Command::option(std::string names, std::string value, std::optional<std::string>& target,
-                         std::string help) {
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .set = [&target](const std::string& text) { target = text; }});
-}
-
-Command& Command::option(std::string names, std::string value, double& target, Range range,
-                         std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = fmt::format("{}", target),
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<double>(name, text, range, "a number");
-              }});
-}
-
-Command& Command::option(std::string names, std::string value, std::optional<double>& target,
-                         Range range, std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<double>(name, text, range, "a number");
-              }});
-}
-
-Command& Command::option(std::string names, std::string value, int& target, Range range,
-                         std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = target == 0 ? std::string() : fmt::format("{}", target),
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<int>(name, text, range, "a whole number");
-              }});
-}
-
-Command& Command::option(std::string names, std::string value, std::uint64_t& target,
-                         std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = fmt::format("{}", target),
-              .words = {},
-              .set = [&target, name](const std::string& text) {
-                target = parse_number<std::uint64_t>(name, text, "a whole number from 0");
-              }});
-}
-
-Command& Command::option(std::string names, std::string value, std::vector<std::string>& target,
-                         std::string help) {
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .repeated = true,
-              .set = [&target](const std::string& text) { target.push_back(text); }});
-}
-
-Command& Command::choose(const std::string& names, std::vector<std::string> words,
-                         std::string initial, std::function<void(std::size_t)> set,
-                         const std::string& help) {
-  const std::string name = long_name(names);
-  return add({.names = names,
-              .value = fmt::format("{}", fmt::join(words, "|")),
-              .help = help,
-              .initial = std::move(initial),
-              .words = words,
-              .set = [words, set = std::move(set), name](const std::string& text) {
-                set(find_word(name, words, text));
-              }});
-}
-
-Command& Command::flag(std::string names, bool& target, std::string help) {
-  return add({.names = std::move(names),
-              .value = {},
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .set = [&target](const std::string&) { target = true; }});
 }
 
 Command& Command::action(std::function<ExitCode(Session&)> run) {

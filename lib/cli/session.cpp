@@ -1,8 +1,11 @@
 #include "cli/session.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -97,6 +100,32 @@ std::string Session::toned(Tone tone, std::string_view text) const {
   if (!color_ || tone == Tone::kPlain) return std::string(text);
   const char* code = tone == Tone::kGood ? "32" : tone == Tone::kBad ? "31" : "2";
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+int Session::terminal_width() const {
+  int width = 80;
+  if (stdout_is_terminal_) {
+    struct winsize size {};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
+  }
+  if (is_set("COLUMNS")) {
+    const std::string_view text = std::getenv("COLUMNS");
+    int columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc{} && end == text.data() + text.size()) width = columns;
+  }
+  return std::clamp(width, 20, 1000);
+}
+
+bool Session::takes_utf8() const {
+  if (!stdout_is_terminal_) return true;
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!is_set(variable)) continue;
+    const std::string_view value = std::getenv(variable);
+    return value.find("UTF-8") != std::string_view::npos ||
+           value.find("utf8") != std::string_view::npos;
+  }
+  return false;
 }
 
 void Session::note(std::string_view text) {

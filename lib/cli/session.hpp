@@ -51,6 +51,11 @@ class Session {
   /// `text` with the colour of a tone, if stdout shows colours.
   std::string toned(Tone tone, std::string_view text) const;
   bool stdout_is_terminal() const { return stdout_is_terminal_; }
+  /// Columns of the terminal on stdout, or COLUMNS; 80 where there is neither. From 20 to 1000.
+  int terminal_width() const;
+  /// Whether stdout takes UTF-8: yes, unless it is a terminal with another locale.
+  bool takes_utf8() const;
+  bool shows_color() const { return color_; }
 
   /// A word on stderr, unless -q.
   void note(std::string_view text);

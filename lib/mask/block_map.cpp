@@ -3,26 +3,38 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/vectorize.hpp"
+
 namespace masque {
 
 namespace {
 
 constexpr Index kBlock = BlockMap::kBlock;
 
+struct Summary {
+  std::uint64_t any = 0;
+  std::uint64_t every = 0;
+};
+
+MASQUE_VECTORIZE
+Summary summary_of(const std::uint64_t* words, std::size_t n) {
+  std::uint64_t any = 0;
+  std::uint64_t every = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < n; ++i) {
+    any |= words[i];
+    every &= words[i];
+  }
+  return {any, every};
+}
+
 /// The cells of one block; kEmpty and kFull if they all agree.
 Cover read_tile(const Mask& mask, Range q, Range k, Tile& tile) {
-  const int n = static_cast<int>(k.size());
-  const std::uint64_t all = low_bits(n);
-  std::uint64_t any = 0;
-  std::uint64_t every = all;
-  for (Index row = q.begin; row < q.end; ++row) {
-    const std::uint64_t bits = mask.bits(row, k.begin, n);
-    tile[static_cast<std::size_t>(row - q.begin)] = bits;
-    any |= bits;
-    every &= bits;
-  }
+  const std::uint64_t all = low_bits(k.size());
+  mask.tile(q, k, tile);
   std::fill(tile.begin() + q.size(), tile.end(), 0);
-  return any == 0 ? Cover::kEmpty : every == all ? Cover::kFull : Cover::kPartial;
+  const Summary summary = summary_of(tile.data(), static_cast<std::size_t>(q.size()));
+  if (summary.any == 0) return Cover::kEmpty;
+  return (summary.every & all) == all ? Cover::kFull : Cover::kPartial;
 }
 
 class Walker {
@@ -60,6 +72,31 @@ class Walker {
   Tile tile_{};
 };
 
+/// Keeps equal tiles once, as far as a small table remembers: most masks repeat a few of them.
+class TilePool {
+ public:
+  explicit TilePool(std::vector<Tile>& tiles) : tiles_(tiles) { known_.fill(-1); }
+
+  std::int32_t index_of(const Tile& tile) {
+    // A few words tell most tiles apart; the comparison decides.
+    std::uint64_t hash = 0;
+    for (std::size_t i = 0; i < tile.size(); i += 9) {
+      hash = (hash ^ tile[i]) * 0x9E3779B97F4A7C15;
+      hash ^= hash >> 32;
+    }
+    std::int32_t& known = known_[hash % known_.size()];
+    if (known < 0 || tiles_[static_cast<std::size_t>(known)] != tile) {
+      known = static_cast<std::int32_t>(tiles_.size());
+      tiles_.push_back(tile);
+    }
+    return known;
+  }
+
+ private:
+  std::vector<Tile>& tiles_;
+  std::array<std::int32_t, 1024> known_{};
+};
+
 }  // namespace
 
 void visit_tiles(const Mask& mask, const TileVisitor& visit) {
@@ -72,12 +109,13 @@ BlockMap::BlockMap(const Mask& mask) : lengths_(mask.lengths()) {
     BlockEntry entry;
   };
   std::vector<Found> found;
+  TilePool pool(tiles_);
   visit_tiles(mask, [&](Range q, Range k, const Tile* tile) {
-    const auto index = static_cast<std::int32_t>(tiles_.size());
-    if (tile != nullptr) tiles_.push_back(*tile);
+    const std::int32_t index = tile == nullptr ? -1 : pool.index_of(*tile);
+    partial_blocks_ += tile != nullptr;
     for (Index row = q.begin / kBlock; row * kBlock < q.end; ++row) {
       for (Index column = k.begin / kBlock; column * kBlock < k.end; ++column) {
-        found.push_back({row, {static_cast<std::int32_t>(column), tile == nullptr ? -1 : index}});
+        found.push_back({row, {static_cast<std::int32_t>(column), index}});
       }
     }
   });

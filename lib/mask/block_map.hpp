@@ -2,7 +2,6 @@
 // partial, and the bits of the partial ones.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <span>
 #include <vector>
@@ -10,9 +9,6 @@
 #include "mask/mask.hpp"
 
 namespace masque {
-
-/// Cells of a partial block of at most 64 × 64: one word a row, key k0 in bit 0.
-using Tile = std::array<std::uint64_t, 64>;
 
 /// Called for rectangles that tile the mask where it lets something through, row blocks in order:
 /// full ones (any size, tile is nullptr) and partial ones (at most 64 × 64, with their cells).
@@ -30,7 +26,7 @@ struct BlockEntry {
 };
 
 /// A mask in blocks of 64 × 64: for each block row its non-empty key blocks in ascending order.
-/// Memory 8 bytes a non-empty block, 512 a partial one.
+/// Memory 8 bytes a non-empty block and 512 a tile; equal tiles are mostly kept once.
 class BlockMap {
  public:
   static constexpr Index kBlock = 64;
@@ -45,7 +41,9 @@ class BlockMap {
   const Tile& tile(const BlockEntry& entry) const {
     return tiles_[static_cast<std::size_t>(entry.tile)];
   }
+  /// Different tiles; at most as many as partial blocks.
   std::size_t tiles() const { return tiles_.size(); }
+  std::size_t partial_blocks() const { return partial_blocks_; }
   std::size_t entries() const { return entries_.size(); }
   /// n_i: the number of keys that query i may read. Cost O(blocks of its row).
   Index visible(Index i) const;
@@ -58,6 +56,7 @@ class BlockMap {
   std::vector<std::size_t> row_begin_;
   std::vector<BlockEntry> entries_;
   std::vector<Tile> tiles_;
+  std::size_t partial_blocks_ = 0;
 };
 
 }  // namespace masque

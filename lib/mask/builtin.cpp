@@ -18,6 +18,15 @@ Cover cover_of(Index smallest, Index largest, Index lo, Index hi) {
   return smallest >= lo && largest <= hi ? Cover::kFull : Cover::kPartial;
 }
 
+/// `tile` by the `bits` of a known class, which the compiler can look into.
+template <class Node>
+void tile_of_bits(const Node& node, Range q, Range k, Tile& out) {
+  const int n = static_cast<int>(k.size());
+  for (Index row = q.begin; row < q.end; ++row) {
+    out[static_cast<std::size_t>(row - q.begin)] = node.Node::bits(row, k.begin, n);
+  }
+}
+
 class Band final : public MaskNode {
  public:
   Band(Index lo, Index hi, Index offset) : lo_(lo), hi_(hi), offset_(offset) {}
@@ -31,6 +40,7 @@ class Band final : public MaskNode {
   std::uint64_t bits(Index q, Index k0, int n) const override {
     return range_bits(q + offset_ - hi_, q + offset_ - lo_ + 1, k0, n);
   }
+  void tile(Range q, Range k, Tile& out) const override { tile_of_bits(*this, q, k, out); }
 
  private:
   Index lo_;
@@ -45,7 +55,9 @@ Index floor_mod(Index a, Index b) {
 
 class Modular final : public MaskNode {
  public:
-  Modular(Index period, Index offset) : period_(period), offset_(offset) {}
+  Modular(Index period, Index offset) : period_(period), offset_(offset) {
+    for (Index i = 0; i < 64; i += period) every_ |= std::uint64_t{1} << i;
+  }
   bool allows(Index q, Index k) const override { return floor_mod(q + offset_ - k, period_) == 0; }
   Cover cover(Range q, Range k) const override {
     if (period_ == 1) return Cover::kFull;
@@ -56,16 +68,22 @@ class Modular final : public MaskNode {
     return smallest == largest ? Cover::kFull : Cover::kPartial;
   }
   std::uint64_t bits(Index q, Index k0, int n) const override {
-    std::uint64_t found = 0;
-    for (Index i = floor_mod(q + offset_ - k0, period_); i < n; i += period_) {
-      found |= std::uint64_t{1} << i;
+    const Index first = floor_mod(q + offset_ - k0, period_);
+    return first < n ? every_ << first & low_bits(n) : 0;
+  }
+  void tile(Range q, Range k, Tile& out) const override {
+    const std::uint64_t all = low_bits(k.size());
+    Index first = floor_mod(q.begin + offset_ - k.begin, period_);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(q.size()); ++i) {
+      out[i] = first < 64 ? every_ << first & all : 0;
+      if (++first == period_) first = 0;
     }
-    return found;
   }
 
  private:
   Index period_;
   Index offset_;
+  std::uint64_t every_ = 0;  ///< multiples of the period
 };
 
 class ChunkBand final : public MaskNode {
@@ -83,6 +101,7 @@ class ChunkBand final : public MaskNode {
     const Index chunk = (q + offset_) / c_;
     return range_bits((chunk - hi_) * c_, (chunk - lo_ + 1) * c_, k0, n);
   }
+  void tile(Range q, Range k, Tile& out) const override { tile_of_bits(*this, q, k, out); }
 
  private:
   Index c_;
@@ -132,6 +151,10 @@ class Columns final : public MaskNode {
     if (shift > 0) found |= words_[word + 1] << (64 - shift);
     return found & low_bits(n);
   }
+  void tile(Range q, Range k, Tile& out) const override {
+    const std::uint64_t word = bits(0, k.begin, static_cast<int>(k.size()));
+    std::fill(out.begin(), out.begin() + q.size(), word);
+  }
 
  private:
   Flags flags_;
@@ -146,93 +169,10 @@ class Rows final : public MaskNode {
   std::uint64_t bits(Index q, Index, int n) const override {
     return flags_.get(q) ? low_bits(n) : 0;
   }
+  void tile(Range q, Range k, Tile& out) const override { tile_of_bits(*this, q, k, out); }
 
  private:
   Flags flags_;
-};
-
-/// Smallest and largest value of any range, by a tree over the values.
-class Extremes {
- public:
-  explicit Extremes(const std::vector<Index>& values)
-      : n_(values.size()), tree_(2 * values.size()) {
-    for (std::size_t i = 0; i < n_; ++i) tree_[n_ + i] = {values[i], values[i]};
-    for (std::size_t i = n_; i-- > 1;) tree_[i] = both(tree_[2 * i], tree_[2 * i + 1]);
-  }
-  std::pair<Index, Index> of(Range range) const {
-    std::pair<Index, Index> found{kUnbounded, -kUnbounded};
-    auto low = static_cast<std::size_t>(range.begin) + n_;
-    auto high = static_cast<std::size_t>(range.end) + n_;
-    for (; low < high; low /= 2, high /= 2) {
-      if (low % 2 == 1) found = both(found, tree_[low++]);
-      if (high % 2 == 1) found = both(found, tree_[--high]);
-    }
-    return found;
-  }
-
- private:
-  static std::pair<Index, Index> both(std::pair<Index, Index> a, std::pair<Index, Index> b) {
-    return {std::min(a.first, b.first), std::max(a.second, b.second)};
-  }
-  std::size_t n_;
-  std::vector<std::pair<Index, Index>> tree_;
-};
-
-class SameGroup final : public MaskNode {
- public:
-  SameGroup(std::vector<Index> queries, std::vector<Index> keys)
-      : queries_(std::move(queries)),
-        keys_(std::move(keys)),
-        of_queries_(queries_),
-        of_keys_(keys_) {}
-  bool allows(Index q, Index k) const override {
-    return queries_[static_cast<std::size_t>(q)] == keys_[static_cast<std::size_t>(k)];
-  }
-  Cover cover(Range q, Range k) const override {
-    const auto [low_q, high_q] = of_queries_.of(q);
-    const auto [low_k, high_k] = of_keys_.of(k);
-    if (high_q < low_k || high_k < low_q) return Cover::kEmpty;
-    return low_q == high_q && low_k == high_k ? Cover::kFull : Cover::kPartial;
-  }
-
- private:
-  std::vector<Index> queries_;
-  std::vector<Index> keys_;
-  Extremes of_queries_;
-  Extremes of_keys_;
-};
-
-class RankOrder final : public MaskNode {
- public:
-  RankOrder(std::vector<Index> queries, std::vector<Index> keys, Index margin)
-      : queries_(std::move(queries)),
-        keys_(std::move(keys)),
-        margin_(margin),
-        of_queries_(queries_),
-        of_keys_(keys_) {}
-  bool allows(Index q, Index k) const override {
-    return keys_[static_cast<std::size_t>(k)] + margin_ <= queries_[static_cast<std::size_t>(q)];
-  }
-  Cover cover(Range q, Range k) const override {
-    const auto [low_q, high_q] = of_queries_.of(q);
-    const auto [low_k, high_k] = of_keys_.of(k);
-    if (high_k + margin_ <= low_q) return Cover::kFull;
-    return low_k + margin_ > high_q ? Cover::kEmpty : Cover::kPartial;
-  }
-  std::uint64_t bits(Index q, Index k0, int n) const override {
-    const Index limit = queries_[static_cast<std::size_t>(q)] - margin_;
-    const Index* keys = keys_.data() + k0;
-    std::uint64_t found = 0;
-    for (int i = 0; i < n; ++i) found |= std::uint64_t{keys[i] <= limit} << i;
-    return found;
-  }
-
- private:
-  std::vector<Index> queries_;
-  std::vector<Index> keys_;
-  Index margin_;
-  Extremes of_queries_;
-  Extremes of_keys_;
 };
 
 class RandomPairs final : public MaskNode {
@@ -297,19 +237,6 @@ Mask columns(Lengths lengths, const std::vector<bool>& visible) {
 Mask rows(Lengths lengths, const std::vector<bool>& readers) {
   MASQUE_CHECK(static_cast<Index>(readers.size()) == lengths.queries);
   return {std::make_shared<Rows>(readers), lengths};
-}
-
-Mask same_group(std::vector<Index> query_groups, std::vector<Index> key_groups) {
-  const Lengths lengths{static_cast<Index>(query_groups.size()),
-                        static_cast<Index>(key_groups.size())};
-  return {std::make_shared<SameGroup>(std::move(query_groups), std::move(key_groups)), lengths};
-}
-
-Mask rank_order(std::vector<Index> query_ranks, std::vector<Index> key_ranks, Index margin) {
-  const Lengths lengths{static_cast<Index>(query_ranks.size()),
-                        static_cast<Index>(key_ranks.size())};
-  return {std::make_shared<RankOrder>(std::move(query_ranks), std::move(key_ranks), margin),
-          lengths};
 }
 
 Mask random_pairs(Lengths lengths, double p, std::uint64_t seed) {

@@ -26,10 +26,10 @@ Mask columns(Lengths lengths, const std::vector<bool>& visible);
 Mask rows(Lengths lengths, const std::vector<bool>& readers);
 
 /// group_of_query[i] = group_of_key[j].
-Mask same_group(std::vector<Index> query_groups, std::vector<Index> key_groups);
+Mask same_group(const std::vector<Index>& query_groups, const std::vector<Index>& key_groups);
 
 /// key_rank[j] + margin ≤ query_rank[i]: permutations; margin 0 lets a row read itself, 1 not.
-Mask rank_order(std::vector<Index> query_ranks, std::vector<Index> key_ranks, Index margin);
+Mask rank_order(std::vector<Index> query_ranks, const std::vector<Index>& key_ranks, Index margin);
 
 /// Every pair on its own with probability p: bit (i, j) depends on the seed and the pair alone.
 Mask random_pairs(Lengths lengths, double p, std::uint64_t seed);

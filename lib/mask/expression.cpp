@@ -285,6 +285,14 @@ Mask MaskExpression::bind(Lengths lengths) const {
   }
 }
 
+std::optional<Lengths> MaskExpression::own_lengths() const {
+  if (kind() == Kind::kName) return mask_lengths(*this);
+  for (const MaskExpression& operand : operands()) {
+    if (const auto found = operand.own_lengths()) return found;
+  }
+  return std::nullopt;
+}
+
 MaskExpression parse_mask(std::string_view text) { return Parser(text).mask_to_end(); }
 
 std::vector<MaskLayer> parse_mask_layers(std::string_view text) {

@@ -51,6 +51,10 @@ class MaskExpression {
   /// that do not fit, InputError for files that cannot be read.
   Mask bind(Lengths lengths) const;
 
+  /// The lengths that a name in it asks for by itself: document(3,5) asks for 8 × 8, explicit(FILE)
+  /// for those of the file. Nothing if none does.
+  std::optional<Lengths> own_lengths() const;
+
  private:
   struct Node;
   std::shared_ptr<const Node> node_;

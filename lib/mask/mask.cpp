@@ -28,6 +28,13 @@ std::uint64_t MaskNode::bits(Index q, Index k0, int n) const {
   return found;
 }
 
+void MaskNode::tile(Range q, Range k, Tile& out) const {
+  const int n = static_cast<int>(k.size());
+  for (Index row = q.begin; row < q.end; ++row) {
+    out[static_cast<std::size_t>(row - q.begin)] = bits(row, k.begin, n);
+  }
+}
+
 namespace {
 
 using Node = std::shared_ptr<const MaskNode>;
@@ -43,6 +50,14 @@ class And final : public MaskNode {
   std::uint64_t bits(Index q, Index k0, int n) const override {
     const std::uint64_t a = a_->bits(q, k0, n);
     return a == 0 ? 0 : a & b_->bits(q, k0, n);
+  }
+  void tile(Range q, Range k, Tile& out) const override {
+    if (a_->cover(q, k) == Cover::kFull) return b_->tile(q, k, out);
+    a_->tile(q, k, out);
+    if (b_->cover(q, k) == Cover::kFull) return;
+    Tile b;
+    b_->tile(q, k, b);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(q.size()); ++i) out[i] &= b[i];
   }
 
  private:
@@ -61,6 +76,14 @@ class Or final : public MaskNode {
   std::uint64_t bits(Index q, Index k0, int n) const override {
     return a_->bits(q, k0, n) | b_->bits(q, k0, n);
   }
+  void tile(Range q, Range k, Tile& out) const override {
+    if (a_->cover(q, k) == Cover::kEmpty) return b_->tile(q, k, out);
+    a_->tile(q, k, out);
+    if (b_->cover(q, k) == Cover::kEmpty) return;
+    Tile b;
+    b_->tile(q, k, b);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(q.size()); ++i) out[i] |= b[i];
+  }
 
  private:
   Node a_;
@@ -77,6 +100,11 @@ class Not final : public MaskNode {
   }
   std::uint64_t bits(Index q, Index k0, int n) const override {
     return ~a_->bits(q, k0, n) & low_bits(n);
+  }
+  void tile(Range q, Range k, Tile& out) const override {
+    a_->tile(q, k, out);
+    const std::uint64_t all = low_bits(k.size());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(q.size()); ++i) out[i] = ~out[i] & all;
   }
 
  private:

@@ -1,6 +1,7 @@
 // A mask is a predicate on (query, key); everything else is derived from it and tested against it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Lengths {
 /// What a mask lets through in a rectangle.
 enum class Cover : unsigned char { kEmpty, kPartial, kFull };
 
+/// Cells of a block of at most 64 × 64: one word a row, its first key in bit 0.
+using Tile = std::array<std::uint64_t, 64>;
+
 /// The definition of a mask. Immutable, shared by copies, thread-safe. True means may read.
 class MaskNode {
  public:
@@ -41,6 +45,9 @@ class MaskNode {
   /// Keys k0 … k0 + n − 1 of one row, key k0 in bit 0; n from 1 to 64; the other bits are 0. The
   /// default asks `allows`.
   virtual std::uint64_t bits(Index q, Index k0, int n) const;
+  /// The cells of a block of at most 64 × 64; words behind its rows are left as they are. The
+  /// default asks `bits`.
+  virtual void tile(Range q, Range k, Tile& out) const;
 };
 
 /// A mask for given lengths: a small value.
@@ -53,6 +60,7 @@ class Mask {
   bool allows(Index q, Index k) const { return node_->allows(q, k); }
   Cover cover(Range q, Range k) const { return node_->cover(q, k); }
   std::uint64_t bits(Index q, Index k0, int n) const { return node_->bits(q, k0, n); }
+  void tile(Range q, Range k, Tile& out) const { node_->tile(q, k, out); }
   const std::shared_ptr<const MaskNode>& node() const { return node_; }
 
  private:

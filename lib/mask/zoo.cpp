@@ -15,6 +15,7 @@ namespace masque {
 namespace {
 
 constexpr Index kMaxNumber = Index{1} << 32;
+constexpr Index kMaxList = 10'000'000;
 
 std::vector<const MaskKind*>& registry() {
   static std::vector<const MaskKind*> kinds;
@@ -187,7 +188,9 @@ std::vector<Index> MaskValues::numbers() const {
   std::vector<Index> out;
   for (const ListItem& item : list_) {
     const Index last = item.to.value_or(item.a);
-    if (last - item.a > 10'000'000) throw UsageError("a range of more than ten million");
+    if (last - item.a > kMaxList - static_cast<Index>(out.size())) {
+      throw UsageError(fmt::format("a list of more than {} numbers", kMaxList));
+    }
     for (Index i = item.a; i <= last; ++i) out.push_back(i);
   }
   return out;
@@ -228,15 +231,24 @@ MaskValues mask_values(const MaskExpression& named) {
   return ValueReader(*find_mask_kind(named.name()), named.arguments()).read();
 }
 
-Mask build_mask(const MaskExpression& named, Lengths lengths) {
-  return find_mask_kind(named.name())->build(mask_values(named), lengths);
+std::optional<Lengths> mask_lengths(const MaskExpression& named) {
+  const MaskKind& kind = *find_mask_kind(named.name());
+  const MaskValues values = mask_values(named);
+  if (kind.fits == Fits::kParts) {
+    const Index sum = values.count(kind.parameters[0].name) + values.count(kind.parameters[1].name);
+    return Lengths{sum, sum};
+  }
+  if (kind.own == nullptr) return std::nullopt;
+  return kind.own(values);
 }
 
-void need_square(Lengths lengths) {
-  if (lengths.queries != lengths.keys) {
-    throw UsageError(
-        fmt::format("{} queries and {} keys, expected as many", lengths.queries, lengths.keys));
+Mask build_mask(const MaskExpression& named, Lengths lengths) {
+  const MaskKind& kind = *find_mask_kind(named.name());
+  if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) {
+    throw UsageError(fmt::format("{}: {} queries and {} keys, expected as many", kind.name,
+                                 lengths.queries, lengths.keys));
   }
+  return kind.build(mask_values(named), lengths);
 }
 
 }  // namespace masque

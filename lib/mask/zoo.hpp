@@ -63,6 +63,13 @@ class MaskValues {
   std::string file_;
 };
 
+/// Which lengths a mask can have.
+enum class Fits {
+  kAny,
+  kSquare,  ///< as many queries as keys
+  kParts,   ///< square, and its two numbers add up to the length
+};
+
 /// A named mask.
 struct MaskKind {
   std::string_view name;
@@ -75,6 +82,10 @@ struct MaskKind {
   Mask (*build)(const MaskValues& values, Lengths lengths);
   /// The closed form of `pairs`, if there is one; for tests.
   std::uint64_t (*count)(const MaskValues& values, Index n) = nullptr;
+  Fits fits = Fits::kAny;
+  /// The lengths that the values themselves ask for, if they do (documents add up to one); of
+  /// kParts it is the sum of the two numbers.
+  std::optional<Lengths> (*own)(const MaskValues& values) = nullptr;
 };
 
 /// All registered masks, sorted by name.
@@ -97,10 +108,10 @@ std::optional<MaskProblem> check_mask(const MaskExpression& named);
 /// The values of a name's arguments. Must have passed check_mask.
 MaskValues mask_values(const MaskExpression& named);
 
-/// The mask of a name. Throws UsageError with the name in front.
-Mask build_mask(const MaskExpression& named, Lengths lengths);
+/// The lengths that a name asks for by its values. Must have passed check_mask.
+std::optional<Lengths> mask_lengths(const MaskExpression& named);
 
-/// Throws UsageError unless queries and keys are as many.
-void need_square(Lengths lengths);
+/// The mask of a name. Throws UsageError for values and lengths that do not fit.
+Mask build_mask(const MaskExpression& named, Lengths lengths);
 
 }  // namespace masque

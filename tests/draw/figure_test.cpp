@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "draw/bitmap.hpp"
 #include "draw/figures.hpp"
 #include "draw/svg.hpp"
 #include "draw/terminal.hpp"
@@ -71,25 +70,6 @@ TEST_CASE("a description is made from the sizes if there is none") {
   figure.description = "mine";
   CHECK(description_of(figure) == "mine");
   CHECK(description_of(Figure{}) == "An empty picture.");
-}
-
-TEST_CASE("bare bits are exact") {
-  CHECK(ascii(causal(3, 4)) == "#...\n##..\n###.\n");
-  CHECK(ascii(causal(0, 4)).empty());
-  CHECK(ascii(causal(2, 0)) == "\n\n");
-  CHECK(pbm(causal(2, 9)) == std::string("P4\n9 2\n\x80\x00\xC0\x00", 11));
-  const Grid full = class_grid(1, 16, [](Index, Index) { return kVisible; });
-  CHECK(pbm(full) == "P4\n16 1\n\xFF\xFF");
-}
-
-TEST_CASE("bare bits refuse what they cannot show") {
-  const Grid partial = class_grid(1, 2, [](Index, Index) { return kPartial; });
-  CHECK_THROWS_WITH_AS(ascii(partial),
-                       "ascii shows blocked and visible cells only: no zoom, no difference",
-                       UsageError);
-  CHECK_THROWS_AS(pbm(partial), UsageError);
-  CHECK_THROWS_AS(pbm(heat(2, 2).panels[0].grid), UsageError);
-  CHECK_THROWS_WITH_AS(pbm(causal(0, 3)), "pbm has no pictures without cells", UsageError);
 }
 
 }  // namespace

@@ -62,6 +62,12 @@ void check_derived(const Mask& mask) {
         for (Index i = rows.begin; i < rows.end; ++i) {
           for (Index j = columns.begin; j < columns.end; ++j) visible += mask.allows(i, j);
         }
+        Tile tile;
+        mask.tile(rows, columns, tile);
+        for (Index i = rows.begin; i < rows.end; ++i) {
+          REQUIRE(tile[static_cast<std::size_t>(i - rows.begin)] ==
+                  mask.bits(i, columns.begin, static_cast<int>(columns.size())));
+        }
         const Cover cover = mask.cover(rows, columns);
         if (cover == Cover::kEmpty) REQUIRE(visible == 0);
         if (cover == Cover::kFull) REQUIRE(visible == rows.size() * columns.size());

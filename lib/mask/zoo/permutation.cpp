@@ -24,7 +24,6 @@ U u(Index n) { return static_cast<U>(n); }
 /// Ranks from an order in the arguments (the positions in the order in which they are predicted),
 /// or a random one from the seed.
 std::vector<Index> ranks_of(const MaskValues& v, std::string_view name, Lengths lengths) {
-  need_square(lengths);
   const Index n = lengths.queries;
   std::vector<Index> order;
   if (v.list().empty()) {
@@ -35,6 +34,11 @@ std::vector<Index> ranks_of(const MaskValues& v, std::string_view name, Lengths 
     if (v.given("seed")) throw UsageError(fmt::format("{}: an order or a seed, not both", name));
   }
   return ranks_from_order(order, n, name);
+}
+
+std::optional<Lengths> length_of_order(const MaskValues& v) {
+  const auto n = static_cast<Index>(v.numbers().size());
+  return n == 0 ? std::nullopt : std::optional(Lengths{n, n});
 }
 
 const Parameter kOrder{"order", ParameterKind::kList, 0.0};
@@ -51,7 +55,9 @@ const MaskKind kPermContent{"perm_content",
                               const auto ranks = ranks_of(v, "perm_content", l);
                               return rank_order(ranks, ranks, 0);
                             },
-                            [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; }};
+                            [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; },
+                            Fits::kSquare,
+length_of_order};
 const MaskRegistration kPermContentRegistration{kPermContent};
 
 const MaskKind kPermQuery{
@@ -65,7 +71,9 @@ const MaskKind kPermQuery{
       const auto ranks = ranks_of(v, "perm_query", l);
       return rank_order(ranks, ranks, 1);
     },
-    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; }};
+    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; },
+    Fits::kSquare,
+length_of_order};
 const MaskRegistration kPermQueryRegistration{kPermQuery};
 
 const MaskKind kXlnet{"xlnet",
@@ -80,7 +88,6 @@ const MaskKind kXlnet{"xlnet",
                       "",
                       "xlnet(3)",
                       [](const MaskValues& v, Lengths l) {
-                        need_square(l);
                         PermutationRequest request;
                         request.length = l.queries;
                         request.seed = v.seed("seed");
@@ -94,7 +101,9 @@ const MaskKind kXlnet{"xlnet",
                                                        request.selection.predict, l.queries));
                         }
                         return xlnet_permutation(request).mask();
-                      }};
+                      },
+                      nullptr,
+                      Fits::kSquare};
 const MaskRegistration kXlnetRegistration{kXlnet};
 
 const MaskKind kXlnetHf{
@@ -105,13 +114,14 @@ const MaskKind kXlnetHf{
     "",
     "xlnet_hf(3)",
     [](const MaskValues& v, Lengths l) {
-      need_square(l);
       if (l.queries % 2 != 0) {
         throw UsageError(
             fmt::format("xlnet_hf: length {}, expected an even one as in transformers", l.queries));
       }
       return xlnet_hf_permutation(l.queries, v.seed("seed")).mask();
-    }};
+    },
+    nullptr,
+    Fits::kSquare};
 const MaskRegistration kXlnetHfRegistration{kXlnetHf};
 
 const MaskKind kDisco{"disco",
@@ -121,7 +131,6 @@ const MaskKind kDisco{"disco",
                       "",
                       "disco(1)",
                       [](const MaskValues& v, Lengths l) {
-                        need_square(l);
                         const Index n = l.queries;
                         BitMatrix bits(n, n);
                         for (Index i = 0; i < n && n > 1; ++i) {
@@ -133,7 +142,9 @@ const MaskKind kDisco{"disco",
                           }
                         }
                         return from_bits(std::move(bits));
-                      }};
+                      },
+                      nullptr,
+                      Fits::kSquare};
 const MaskRegistration kDiscoRegistration{kDisco};
 
 const MaskKind kRandom{

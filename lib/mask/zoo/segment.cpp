@@ -25,7 +25,6 @@ std::vector<bool> first(Index count, Index n) {
 
 /// Both parts must fill the sequence.
 void need_parts(std::string_view name, Index a, Index b, Lengths lengths) {
-  need_square(lengths);
   if (a + b != lengths.queries) {
     throw UsageError(fmt::format("{}: parts of {} and {} add up to {}, expected the length {}",
                                  name, a, b, a + b, lengths.queries));
@@ -45,6 +44,12 @@ std::vector<Index> groups_of(std::string_view name, const std::vector<Index>& si
     throw UsageError(fmt::format("{}: lengths add up to {}, expected {}", name, groups.size(), n));
   }
   return groups;
+}
+
+std::optional<Lengths> sum_of(const MaskValues& v) {
+  Index sum = 0;
+  for (const Index len : v.numbers()) sum += len;
+  return Lengths{sum, sum};
 }
 
 const MaskKind kPrefix{
@@ -84,7 +89,8 @@ const MaskKind kUnilm{"unilm",
                         const U s = u(v.count("s"));
                         const U t = u(v.count("t"));
                         return s * s + s * t + t * (t + 1) / 2;
-                      }};
+                      },
+                      Fits::kParts};
 const MaskRegistration kUnilmRegistration{kUnilm};
 
 Mask uniae(const MaskValues& v, Lengths l, std::string_view name) {
@@ -106,7 +112,8 @@ const MaskKind kUniae{"uniae",
                         const U s = u(v.count("s"));
                         const U t = u(v.count("t"));
                         return s * s + t * (t + 1) / 2;
-                      }};
+                      },
+                      Fits::kParts};
 const MaskRegistration kUniaeRegistration{kUniae};
 
 const MaskKind kUniaeLatent{"uniae_latent",
@@ -122,7 +129,8 @@ const MaskKind kUniaeLatent{"uniae_latent",
                               const U s = u(v.count("s"));
                               const U t = u(v.count("t"));
                               return s == 0 ? t * (t + 1) / 2 : s * s + t + t * (t + 1) / 2;
-                            }};
+                            },
+                            Fits::kParts};
 const MaskRegistration kUniaeLatentRegistration{kUniaeLatent};
 
 const MaskKind kGlm{
@@ -140,7 +148,8 @@ const MaskKind kGlm{
       const U a = u(v.count("a"));
       const U b = u(v.count("b"));
       return a * a + a * b + b * (b + 1) / 2;
-    }};
+    },
+    Fits::kParts};
 const MaskRegistration kGlmRegistration{kGlm};
 
 const MaskKind kChunk{
@@ -187,7 +196,6 @@ const MaskKind kDocument{"document",
                          "Σ len²",
                          "document(5,3,8)",
                          [](const MaskValues& v, Lengths l) {
-                           need_square(l);
                            const auto groups = groups_of("document", v.numbers(), l.queries);
                            return same_group(groups, groups);
                          },
@@ -195,7 +203,9 @@ const MaskKind kDocument{"document",
                            U sum = 0;
                            for (const Index len : v.numbers()) sum += u(len) * u(len);
                            return sum;
-                         }};
+                         },
+                         Fits::kSquare,
+sum_of};
 const MaskRegistration kDocumentRegistration{kDocument};
 
 const MaskKind kTtaWord{"tta_word",
@@ -205,7 +215,6 @@ const MaskKind kTtaWord{"tta_word",
                         "n² − Σ len²",
                         "tta_word(1,3,2,4,1,5)",
                         [](const MaskValues& v, Lengths l) {
-                          need_square(l);
                           const auto groups = groups_of("tta_word", v.numbers(), l.queries);
                           return ~same_group(groups, groups);
                         },
@@ -213,7 +222,9 @@ const MaskKind kTtaWord{"tta_word",
                           U sum = 0;
                           for (const Index len : v.numbers()) sum += u(len) * u(len);
                           return u(n) * u(n) - sum;
-                        }};
+                        },
+                        Fits::kSquare,
+sum_of};
 const MaskRegistration kTtaWordRegistration{kTtaWord};
 
 const MaskKind kTtaWordL2r{
@@ -224,7 +235,6 @@ const MaskKind kTtaWordL2r{
     "n² − Σ len(len+1)/2",
     "tta_word_l2r(1,3,2,4,1,5)",
     [](const MaskValues& v, Lengths l) {
-      need_square(l);
       const auto groups = groups_of("tta_word_l2r", v.numbers(), l.queries);
       return ~(same_group(groups, groups) & band(l, -kUnbounded, 0));
     },
@@ -232,7 +242,9 @@ const MaskKind kTtaWordL2r{
       U sum = 0;
       for (const Index len : v.numbers()) sum += u(len) * u(len + 1) / 2;
       return u(n) * u(n) - sum;
-    }};
+    },
+    Fits::kSquare,
+sum_of};
 const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
 
 const MaskKind kKeep{

@@ -50,10 +50,11 @@ const MaskKind kLongformer{
     "",
     "longformer(2,0,8)",
     [](const MaskValues& v, Lengths l) {
-      need_square(l);
       const auto global = flags_of("longformer", v.numbers(), l.keys);
       return band(l, -v.count("w"), v.count("w")) | columns(l, global) | rows(l, global);
-    }};
+    },
+    nullptr,
+    Fits::kSquare};
 const MaskRegistration kLongformerRegistration{kLongformer};
 
 // Blocks of b tokens: three of a window, the first one global (row and column), r random others a
@@ -66,7 +67,6 @@ const MaskKind kBigbird{
     "",
     "bigbird(2,1,1)",
     [](const MaskValues& v, Lengths l) {
-      need_square(l);
       const Index size = v.count("b");
       const Index blocks = (l.queries + size - 1) / size;
       const Lengths small{blocks, blocks};
@@ -89,7 +89,9 @@ const MaskKind kBigbird{
       const Mask pattern = band(small, -1, 1) | columns(small, global) | rows(small, global) |
                            from_bits(std::move(random));
       return blown_up(l, pattern, size);
-    }};
+    },
+    nullptr,
+    Fits::kSquare};
 const MaskRegistration kBigbirdRegistration{kBigbird};
 
 const MaskKind kVisible{
@@ -102,7 +104,6 @@ const MaskKind kVisible{
     "",
     "visible(9,4@2,3@6)",
     [](const MaskValues& v, Lengths l) {
-      need_square(l);
       const Index n = l.queries;
       const auto& tree = v.list();
       const Index sentence = tree.front().a;
@@ -133,6 +134,12 @@ const MaskKind kVisible{
         throw UsageError(fmt::format("visible: {} tokens in all, expected {}", next, n));
       }
       return from_bits(std::move(bits));
+    },
+    nullptr,
+    Fits::kSquare, [](const MaskValues& v) -> std::optional<Lengths> {
+      Index sum = 0;
+      for (const ListItem& item : v.list()) sum += item.a;
+      return Lengths{sum, sum};
     }};
 const MaskRegistration kVisibleRegistration{kVisible};
 

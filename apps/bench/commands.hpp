@@ -1,0 +1,12 @@
+// The benchmarks, one file each.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace masque::bench {
+
+void declare_block_map(cli::Command& tool);
+void declare_flow(cli::Command& tool);
+void declare_identify(cli::Command& tool);
+
+}  // namespace masque::bench

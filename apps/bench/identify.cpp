@@ -1,0 +1,58 @@
+// bench identify: the time to name a matrix.
+#include "mask/identify.hpp"
+
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "mask/bit_matrix.hpp"
+#include "timing.hpp"
+
+namespace masque::bench {
+
+namespace {
+
+struct Options {
+  int length = 64;
+  int repeats = 5;
+  std::vector<std::string> masks;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  cli::Table table(session, o.common, {"mask", "found", "exact", "ms", "ms_min", "ms_max"});
+  // The last ones equal nothing, so that all pairs are tried.
+  const std::vector<std::string> usual = {"tta",
+                                          "causal & window(9)",
+                                          "sinks(4,8) | fixed(8,2)",
+                                          "(causal | prefix(7)) & pad(60)",
+                                          "random(0.02,1)",
+                                          "random(0.5,1)",
+                                          "random(0.98,1)",
+                                          "full & ~random(0.001,1)"};
+  for (const std::string& text : o.masks.empty() ? usual : o.masks) {
+    const Mask mask = from_bits(to_bits(parse_mask(text).bind({o.length, o.length})));
+    const Identification found = identify_mask(mask);
+    const Timing timing = time_of(o.repeats, [&] { identify_mask(mask); });
+    table.row(
+        {text, found.expression.text(), found.exact(), timing.median, timing.least, timing.most});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_identify(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("identify", "time to name a matrix");
+  c.example("bench identify", "masks that are found, and some that are not");
+  c.option("-n,--length", "N", o->length, cli::Range{1, 1e5}, "queries and keys");
+  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::bench

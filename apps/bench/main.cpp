@@ -1,0 +1,14 @@
+// Times what the tools are built on. For developers: never installed.
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+
+int main(int argc, char** argv) {
+  return masque::cli::run_tool("bench", "times kernels and whole models", argc, argv,
+                               [](masque::cli::Command& tool) {
+                                 tool.example("bench block-map -n 4096", "every mask with a cover");
+                                 tool.example("bench flow -n 4096 -L 12", "information flow");
+                                 masque::bench::declare_block_map(tool);
+                                 masque::bench::declare_flow(tool);
+                                 masque::bench::declare_identify(tool);
+                               });
+}

@@ -1,0 +1,32 @@
+// Repeated timings.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace masque::bench {
+
+/// Milliseconds of repeated runs.
+struct Timing {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+};
+
+/// Runs `work` once to warm up, then `repeats` times.
+inline Timing time_of(int repeats, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  work();
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    const auto begin = Clock::now();
+    work();
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times.front(), times.back()};
+}
+
+}  // namespace masque::bench

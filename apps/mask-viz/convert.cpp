@@ -1,0 +1,93 @@
+// mask-viz convert: a mask from one program's convention to another's.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "exchange/convention.hpp"
+#include "exchange/matrix.hpp"
+#include "positions.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+struct Options {
+  std::string file;
+  std::string from;
+  std::string to;
+  std::string output;
+  PositionOptions positions;
+  std::optional<Index> item;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+const Convention& convention(const std::string& name) {
+  const Convention* found = find_convention(name);
+  if (found != nullptr) return *found;
+  std::vector<std::string_view> names;
+  for (const Convention* known : conventions()) names.push_back(known->name);
+  const auto near = nearest(name, names);
+  throw UsageError(fmt::format("no convention '{}'{}", escape(name),
+                               near ? fmt::format("; did you mean '{}'?", *near)
+                                    : fmt::format(", expected one of {}", fmt::join(names, " "))));
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Convention& from = convention(o.from);
+  const Convention& to = convention(o.to);
+  DecodeRequest request{.path = o.file == "-" ? "standard input" : o.file, .item = o.item};
+  if (o.positions.length) {
+    const Index keys = o.positions.keys.value_or(*o.positions.length);
+    request.lengths = Lengths{*o.positions.length, keys};
+  } else if (o.positions.keys) {
+    throw UsageError("--keys needs -n");
+  }
+  const Mask mask = from_bits(from.decode(read_matrix(o.file), request));
+  if (request.lengths && *request.lengths != mask.lengths()) {
+    throw InputError(
+        o.file, fmt::format("a mask of {} × {}, expected {} × {}", mask.lengths().queries,
+                            mask.lengths().keys, request.lengths->queries, request.lengths->keys));
+  }
+  check_dense_size(o.output, mask.lengths(), to.cell_bits, o.force || to.cell_bits == 0);
+  write_matrix(o.output, to.encode(mask, o.file), std::string(to.header));
+  return cli::ExitCode::kDone;
+}
+
+std::string convention_help() {
+  std::string out;
+  for (const Convention* known : conventions()) {
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", known->name, known->what);
+  }
+  return out;
+}
+
+}  // namespace
+
+void declare_convert(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("convert", "a mask from one program's convention to another's");
+  c.example("mask-viz convert mask.npy --from forbid --to hf -o mask_hf.npy",
+            "nn.MultiheadAttention's mask for transformers");
+  c.example("mask-viz convert mask.npy --from allow --to cu_seqlens -o ends.tsv",
+            "where packed documents begin and end");
+  c.argument(
+      "FILE", o->file,
+      "npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME; - is standard input");
+  c.option("--from", "CONVENTION", o->from, convention_help(), cli::Need::kRequired);
+  c.option("--to", "CONVENTION", o->to, "one of the same", cli::Need::kRequired);
+  c.option("-o,--output", "FILE", o->output, "a .npy, .npz, .safetensors or .tsv file",
+           cli::Need::kRequired);
+  c.option("--item", "I", o->item, cli::Range{0, 1e12}, "which mask of a batch, from 0");
+  add_lengths(c, o->positions);
+  c.flag("--force", o->force, "write more than 2^31 cells");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::mask_viz

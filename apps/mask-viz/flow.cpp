@@ -1,0 +1,190 @@
+// mask-viz flow: what information a stack of masked layers lets through.
+#include "mask/flow.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "output.hpp"
+#include "positions.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+struct Options {
+  std::string mask;
+  std::optional<std::string> content;
+  PositionOptions positions;
+  std::optional<Index> layers;
+  KeySource keys = KeySource::kLayer;
+  QueryStart query = QueryStart::kToken;
+  Residual residual = Residual::kOn;
+  bool two_streams = false;
+  Objective objective = Objective::kNone;
+  std::vector<std::string> forbidden;
+  std::optional<std::string> output;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+/// "3" or "3-7", both ends in.
+Range parse_range(std::string_view text, std::string_view whole, Index n) {
+  const std::size_t dash = text.find('-');
+  const auto first = parse_unsigned(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_unsigned(text.substr(dash + 1));
+  if (!first || !last || *last < *first) {
+    throw UsageError(
+        fmt::format("--forbid: found '{}', expected SRC:DST as in 0-4:5", escape(whole)));
+  }
+  if (*last >= static_cast<std::uint64_t>(n)) {
+    throw UsageError(
+        fmt::format("--forbid: position {} in '{}', expected below {}", *last, escape(whole), n));
+  }
+  return {static_cast<Index>(*first), static_cast<Index>(*last) + 1};
+}
+
+Forbidden parse_forbidden(const std::string& text, Index n) {
+  const std::size_t colon = text.find(':');
+  const std::string_view view = text;
+  const std::string_view source = view.substr(0, colon);
+  const std::string_view target = colon == std::string::npos ? "" : view.substr(colon + 1);
+  return {parse_range(source, view, n), parse_range(target, view, n)};
+}
+
+/// One mask for every layer; a list of one stands for all of them.
+std::vector<Mask> bind_layers(const std::vector<MaskLayer>& list, std::optional<Index> layers,
+                              Lengths lengths) {
+  Index total = 0;
+  for (const MaskLayer& layer : list) total += layer.count;
+  const bool repeat = list.size() == 1 && total == 1;
+  if (layers && !repeat && *layers != total) {
+    throw UsageError(
+        fmt::format("-L {}, but '{}' has {} layers", *layers, layers_text(list), total));
+  }
+  if (total > 100000) throw UsageError("more than 100000 layers");
+  std::vector<Mask> masks;
+  for (const MaskLayer& layer : list) {
+    const Mask mask = layer.mask.bind(lengths);
+    masks.insert(masks.end(), static_cast<std::size_t>(repeat ? layers.value_or(1) : layer.count),
+                 mask);
+  }
+  return masks;
+}
+
+cli::Cell field_cell(const ReceptiveField& field) {
+  return cli::Cell::raw(fmt::format("min={} mean={:.6g} max={} farthest={}", field.minimum,
+                                    field.mean, field.maximum, field.farthest),
+                        fmt::format("{{\"min\":{},\"mean\":{:.17g},\"max\":{},\"farthest\":{}}}",
+                                    field.minimum, field.mean, field.maximum, field.farthest));
+}
+
+void print_result(const Options& o, const FlowRequest& request, const FlowResult& result,
+                  cli::Session& session) {
+  const bool asked = request.objective != Objective::kNone || !request.forbidden.empty();
+  cli::Report report;
+  report.add("verdict", result.leak ? "leak" : asked ? "clean" : "not asked");
+  report.add("layers", static_cast<std::int64_t>(request.layers.size()));
+  if (result.leak) {
+    report.add("first_layer", result.leak->layer);
+    report.add("witness", path_text(result.leak->path, o.two_streams));
+    report.add("leaking_pairs", result.leak->pairs);
+  }
+  for (const ReceptiveField& field : result.fields) {
+    report.add(fmt::format("reads_{}", field.layer), field_cell(field));
+  }
+  report.print(session, o.common.json);
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  if (o.two_streams != o.content.has_value()) {
+    throw UsageError("--streams two and --content EXPR belong together");
+  }
+  if (o.objective != Objective::kNone && !o.forbidden.empty()) {
+    throw UsageError("--predict or --forbid, not both");
+  }
+  const std::vector<MaskLayer> layers = parse_mask_layers(o.mask);
+  std::vector<MaskExpression> masks;
+  for (const MaskLayer& layer : layers) masks.push_back(layer.mask);
+  const Positions positions = positions_of(o.positions, masks);
+  FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),
+                      .content = {},
+                      .keys = o.keys,
+                      .query = o.query,
+                      .residual = o.residual,
+                      .objective = o.objective,
+                      .forbidden = {},
+                      .threads = o.common.threads};
+  if (o.content) {
+    const auto count = static_cast<Index>(request.layers.size());
+    request.content = bind_layers(parse_mask_layers(*o.content), count, positions.lengths);
+  }
+  for (const std::string& text : o.forbidden) {
+    request.forbidden.push_back(parse_forbidden(text, positions.lengths.queries));
+  }
+  FlowResult result = follow_flow(request);
+  if (o.output) {
+    const draw::MaskFigureRequest picture{
+        .title = fmt::format("What reaches what after {} layers of {}", request.layers.size(),
+                             layers_text(layers)),
+        .labels = positions.labels,
+        .row_name = "output",
+        .column_name = "token",
+        .visible_name = "depends on it",
+        .blocked_name = "does not"};
+    write_mask_or_picture(*o.output, from_bits(std::move(result.reach)), picture, o.force);
+  }
+  print_result(o, request, result, session);
+  return result.leak ? cli::ExitCode::kFound : cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_flow(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "flow", "what reaches what through layers; exit 1 and a path if something leaks");
+  c.example("mask-viz flow causal -n 16 -L 12 --predict next", "clean");
+  c.example("mask-viz flow tta -n 8 -L 3 --kv input --query position --predict self",
+            "T-TA: clean at every depth, because keys and values stay embeddings");
+  c.example(
+      "mask-viz flow 'perm_query(seed=1)' --streams two --content 'perm_content(seed=1)' "
+      "-n 8 -L 4 --query position --predict self",
+      "XLNet's two streams");
+  c.example("mask-viz flow '3*window(128), full' -n 1024 --forbid 0-9:1000-1023",
+            "do the first ten tokens reach the last positions?");
+  c.argument("EXPR", o->mask, "a mask for all layers, or a list: '3*window(128), full'");
+  add_lengths(c, o->positions, true);
+  c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 100000},
+           "layers, if EXPR is one mask [1]");
+  c.choice("--kv", o->keys, {{"layer", KeySource::kLayer}, {"input", KeySource::kInput}},
+           "what later layers read: the layer before, or token embeddings again");
+  c.choice("--query", o->query,
+           {{"token", QueryStart::kToken}, {"position", QueryStart::kPosition}},
+           "what queries start with: their token, or their position only");
+  c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
+           "two: a content stream beside the query stream, as in XLNet");
+  c.option("--content", "EXPR", o->content, "masks of the content stream");
+  c.choice("--residual", o->residual, {{"on", Residual::kOn}, {"off", Residual::kOff}},
+           "off: a row that sees no key loses what it carried");
+  c.choice("--predict", o->objective,
+           {{"none", Objective::kNone}, {"self", Objective::kSelf}, {"next", Objective::kNext}},
+           "which token a position predicts, and must not have read");
+  c.option("--forbid", "SRC:DST", o->forbidden,
+           "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");
+  add_labels(c, o->positions);
+  c.option("-o,--output", "FILE", o->output,
+           "what reaches what: a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv)");
+  c.flag("--force", o->force, "write more than 2^31 cells");
+  add_threads(c, o->common);
+  add_json(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::mask_viz

@@ -1,0 +1,57 @@
+// mask-viz identify: which expression of the zoo a matrix is.
+#include "mask/identify.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "exchange/mask_file.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+struct Options {
+  std::string file;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Mask mask = from_bits(read_mask(o.file));
+  const Identification found = identify_mask(mask);
+  const MaskDifference& difference = found.difference;
+  cli::Report report;
+  report.add("mask", found.expression.text());
+  report.add("exact", found.exact());
+  report.add("queries", mask.lengths().queries);
+  report.add("keys", mask.lengths().keys);
+  report.add("visible_pairs", difference.both + difference.only_a);
+  if (difference.first) {
+    report.add("only_in_file", difference.only_a);
+    report.add("only_in_mask", difference.only_b);
+    report.add("first_query", difference.first->query);
+    report.add("first_key", difference.first->key);
+  }
+  report.print(session, o.common.json);
+  return found.exact() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
+}
+
+}  // namespace
+
+void declare_identify(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "identify", "which mask by name a matrix is, or the nearest; exit 1 if none equals it");
+  c.example("mask-viz identify mask.npy", "causal & document(3,5), say");
+  c.example("mask-viz show 'causal & tta' -n 9 --ascii | mask-viz identify -", "strict_causal");
+  c.argument(
+      "FILE", o->file,
+      "npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME; - is standard input");
+  add_json(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::mask_viz

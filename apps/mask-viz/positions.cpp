@@ -1,0 +1,77 @@
+#include "positions.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+constexpr double kMostPositions = 4e9;
+constexpr std::uint64_t kMostLabelBytes = 64 << 20;
+
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = text.find_first_not_of(separators, at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    out.emplace_back(text.substr(begin, end - begin));
+    at = end;
+  }
+  return out;
+}
+
+/// One a line; an empty line is an empty token.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    out.emplace_back(line);
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_lengths(cli::Command& command, PositionOptions& options, bool square) {
+  command.option("-n,--length", "N", options.length, cli::Range{0, kMostPositions},
+                 square ? "positions" : "queries, and keys unless --keys");
+  if (square) return;
+  command.option("--keys", "N", options.keys, cli::Range{0, kMostPositions},
+                 "keys, if not as many as queries");
+}
+
+void add_labels(cli::Command& command, PositionOptions& options) {
+  command.option("--tokens", "FILE", options.tokens, "names of the positions, one a line");
+  command.option("--text", "TEXT", options.text, "names of the positions, between white space");
+}
+
+Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks) {
+  Positions positions;
+  if (options.tokens && options.text) throw UsageError("--tokens or --text, not both");
+  if (options.text) positions.labels = split(*options.text, " \t\r\n\f\v");
+  if (options.tokens) positions.labels = lines_of(read_text(*options.tokens, kMostLabelBytes));
+  const bool labelled = options.tokens || options.text;
+  const auto count = static_cast<Index>(positions.labels.size());
+  if (labelled && options.length && *options.length != count) {
+    throw UsageError(fmt::format("-n {}, but {} tokens are given", *options.length, count));
+  }
+  std::optional<Lengths> lengths;
+  if (options.length) lengths = Lengths{*options.length, *options.length};
+  if (!lengths && labelled) lengths = Lengths{count, count};
+  for (const MaskExpression& mask : masks) {
+    if (!lengths) lengths = mask.own_lengths();
+  }
+  if (!lengths) throw UsageError("-n N is needed: how many positions");
+  if (options.keys) lengths->keys = *options.keys;
+  positions.lengths = *lengths;
+  return positions;
+}
+
+}  // namespace masque::mask_viz

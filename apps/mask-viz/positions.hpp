@@ -1,0 +1,34 @@
+// The lengths of a mask and the names of its positions, as commands take them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "mask/expression.hpp"
+
+namespace masque::mask_viz {
+
+struct PositionOptions {
+  std::optional<Index> length;
+  std::optional<Index> keys;
+  std::optional<std::string> tokens;
+  std::optional<std::string> text;
+};
+
+/// -n and, for masks that need not be square, --keys.
+void add_lengths(cli::Command& command, PositionOptions& options, bool square = false);
+/// --tokens and --text.
+void add_labels(cli::Command& command, PositionOptions& options);
+
+struct Positions {
+  Lengths lengths;
+  std::vector<std::string> labels;  ///< none, or one for each position
+};
+
+/// What the options say; without -n the number of labels, or what an expression asks for by itself.
+/// Throws UsageError if nothing says it, or two things differ.
+Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks);
+
+}  // namespace masque::mask_viz

@@ -1,0 +1,63 @@
+// mask-viz show: a mask in the terminal or in a file.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "exchange/mask_file.hpp"
+#include "output.hpp"
+#include "positions.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+struct Options {
+  std::string mask;
+  PositionOptions positions;
+  std::optional<std::string> output;
+  bool ascii = false;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const MaskExpression expression = parse_mask(o.mask);
+  const Positions positions = positions_of(o.positions, {expression});
+  const Mask mask = expression.bind(positions.lengths);
+  draw::MaskFigureRequest picture{.title = expression.text(), .labels = positions.labels};
+  if (o.output) {
+    write_mask_or_picture(*o.output, mask, picture, o.force);
+  } else if (o.ascii) {
+    check_dense_size("standard output", mask.lengths(), 8, o.force);
+    print_mask_text(mask, [&](std::string_view rows) { session.print(rows); });
+  } else {
+    print_figure(session, 1, [&](Index max_cells) {
+      picture.max_cells = max_cells;
+      return mask_figure(mask, picture);
+    });
+  }
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_show(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("show", "draws a mask in the terminal or into a file");
+  c.example("mask-viz show 'causal & window(3)' --text 'the cat sat on the mat'",
+            "rows are queries, columns are keys, both named by the words");
+  c.example("mask-viz show 'causal & window(256)' -n 1000000 -o window.svg",
+            "zoomed out: a diagonal is never lost");
+  c.example("mask-viz show 'unilm(6,10)' --ascii", "# and . only, for other programs");
+  c.argument("EXPR", o->mask, "a mask: 'causal | prefix(5)'; names: mask-viz list");
+  add_lengths(c, o->positions);
+  add_labels(c, o->positions);
+  c.option("-o,--output", "FILE", o->output, kOutputHelp);
+  c.flag("--ascii", o->ascii, "print # and . only, one row a line");
+  c.flag("--force", o->force, "write more than 2^31 cells");
+  add_color(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::mask_viz

@@ -1,0 +1,201 @@
+// Conventions that hold runs or bits instead of cells.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "exchange/convention.hpp"
+#include "mask/candidates.hpp"
+#include "mask/compare.hpp"
+#include "mask/zoo.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque {
+
+namespace {
+
+/// An array that exists already.
+template <class T>
+MatrixSource source_of(DType dtype, Shape shape, std::vector<T> values) {
+  const auto shared = std::make_shared<const std::vector<T>>(std::move(values));
+  return {dtype, std::move(shape), [shared](std::uint64_t offset, MutableBytes out) {
+            std::memcpy(out.data(), reinterpret_cast<const std::byte*>(shared->data()) + offset,
+                        out.size());
+          }};
+}
+
+/// All elements as whole numbers from 0 to 2^40.
+std::vector<Index> whole_numbers(const Array& array, const std::string& path) {
+  if (is_packed(array.dtype) || components(array.dtype) != 1) {
+    throw InputError(
+        path, fmt::format("an array of {}, expected whole numbers", dtype_name(array.dtype)));
+  }
+  std::vector<double> values(array.data.size() / (dtype_bits(array.dtype) / 8));
+  to_double(array.dtype, array.data, values);
+  std::vector<Index> numbers;
+  numbers.reserve(values.size());
+  for (const double value : values) {
+    if (!(value >= 0 && value <= 0x1p40) ||
+        value != static_cast<double>(static_cast<Index>(value))) {
+      throw InputError(path, fmt::format("found {}, expected whole numbers from 0", value));
+    }
+    numbers.push_back(static_cast<Index>(value));
+  }
+  return numbers;
+}
+
+BitMatrix decode_cu_seqlens(const Array& array, const DecodeRequest& request) {
+  const std::vector<Index> ends = whole_numbers(array, request.path);
+  const auto lengths = array.shape.size() - static_cast<std::size_t>(std::count(
+                                                array.shape.begin(), array.shape.end(), 1U));
+  if (ends.empty() || ends.front() != 0 || !std::is_sorted(ends.begin(), ends.end()) ||
+      lengths > 1) {
+    throw InputError(request.path,
+                     fmt::format("shape {}, expected a list that begins with 0 and rises",
+                                 shape_text(array.shape)));
+  }
+  const Index n = ends.back();
+  BitMatrix bits(n, n);
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    for (Index q = ends[i]; q < ends[i + 1]; ++q) {
+      for (Index k = ends[i]; k < ends[i + 1]; ++k) bits.set(q, k);
+    }
+  }
+  return bits;
+}
+
+MatrixSource encode_cu_seqlens(const Mask& mask, const std::string& path) {
+  const Lengths lengths = mask.lengths();
+  if (lengths.queries != lengths.keys) {
+    throw InputError(path, fmt::format("cu_seqlens of {} queries and {} keys, expected as many",
+                                       lengths.queries, lengths.keys));
+  }
+  const auto documents = enclosing_documents(mask);
+  const MaskExpression expression = documents ? *documents : parse_mask("full");
+  const MaskDifference difference = compare_masks(expression.bind(lengths), mask);
+  if (difference.first) {
+    throw InputError(path,
+                     fmt::format("cu_seqlens holds documents that see all of themselves only; "
+                                 "query {} does not read key {} of its own",
+                                 difference.first->query, difference.first->key));
+  }
+  std::vector<std::int32_t> ends = {0};
+  const std::vector<Index> sizes =
+      documents ? mask_values(*documents).numbers() : std::vector<Index>{lengths.queries};
+  for (const Index size : sizes) {
+    ends.push_back(static_cast<std::int32_t>(ends.back() + size));
+  }
+  const Shape shape = {ends.size()};
+  return source_of(DType::kI32, shape, std::move(ends));
+}
+
+const Convention kCuSeqlens{
+    "cu_seqlens",
+    "[documents + 1], where documents begin and end: FlashAttention's varlen",
+    "",
+    decode_cu_seqlens,
+    encode_cu_seqlens,
+    0};
+const ConventionRegistration kCuSeqlensRegistration{kCuSeqlens};
+
+BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
+  if (array.shape.size() != 2 || (array.shape[1] != 3 && array.shape[0] != 0)) {
+    throw InputError(request.path, fmt::format("shape {}, expected rows of query, begin, end",
+                                               shape_text(array.shape)));
+  }
+  const std::vector<Index> numbers = whole_numbers(array, request.path);
+  Index longest = 0;
+  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
+    longest = std::max({longest, numbers[i] + 1, numbers[i + 2]});
+  }
+  const Lengths lengths = request.lengths.value_or(Lengths{longest, longest});
+  BitMatrix bits(lengths.queries, lengths.keys);
+  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
+    const Index query = numbers[i];
+    if (query >= lengths.queries || numbers[i + 2] > lengths.keys ||
+        numbers[i + 1] > numbers[i + 2]) {
+      throw InputError(request.path,
+                       fmt::format("query {} keys {} to {}, expected a run within {} × {}", query,
+                                   numbers[i + 1], numbers[i + 2], lengths.queries, lengths.keys));
+    }
+    for (Index key = numbers[i + 1]; key < numbers[i + 2]; ++key) bits.set(query, key);
+  }
+  return bits;
+}
+
+MatrixSource encode_intervals(const Mask& mask, const std::string&) {
+  std::vector<Index> rows;
+  for (Index q = 0; q < mask.lengths().queries; ++q) {
+    for_each_run(mask, q, [&](Index begin, Index end) {
+      rows.insert(rows.end(), {q, begin, end});
+    });
+  }
+  const Shape shape = {rows.size() / 3, 3};
+  return source_of(DType::kI64, shape, std::move(rows));
+}
+
+const Convention kIntervals{
+    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end not in",
+    "query\tbegin\tend", decode_intervals,
+    encode_intervals,    0};
+const ConventionRegistration kIntervalsRegistration{kIntervals};
+
+BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
+  if (array.shape.size() != 2) {
+    throw InputError(request.path,
+                     fmt::format("shape {}, expected rows of bytes", shape_text(array.shape)));
+  }
+  const std::vector<Index> bytes = whole_numbers(array, request.path);
+  const auto rows = static_cast<Index>(array.shape[0]);
+  const auto width = static_cast<Index>(array.shape[1]);
+  const Index keys = request.lengths           ? request.lengths->keys
+                     : (rows + 7) / 8 == width ? rows
+                                               : width * 8;
+  if ((keys + 7) / 8 != width) {
+    throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,
+                                               (keys + 7) / 8, keys));
+  }
+  BitMatrix bits(rows, keys);
+  for (Index q = 0; q < rows; ++q) {
+    for (Index k = 0; k < width * 8; ++k) {
+      const Index byte = bytes[static_cast<std::size_t>(q * width + k / 8)];
+      if (byte > 255) {
+        throw InputError(request.path, fmt::format("found {}, expected bytes", byte));
+      }
+      if ((byte >> (k % 8) & 1) == 0) continue;
+      if (k >= keys) {
+        throw InputError(request.path, fmt::format("query {}: a bit behind its {} keys", q, keys));
+      }
+      bits.set(q, k);
+    }
+  }
+  return bits;
+}
+
+MatrixSource encode_packed(const Mask& mask, const std::string&) {
+  const Lengths lengths = mask.lengths();
+  const auto width = static_cast<std::uint64_t>((lengths.keys + 7) / 8);
+  const auto fill = [mask, width](std::uint64_t offset, MutableBytes out) {
+    for (std::byte& byte : out) {
+      const auto key = static_cast<Index>(offset % width * 8);
+      const int n = static_cast<int>(std::min<Index>(8, mask.lengths().keys - key));
+      byte = static_cast<std::byte>(mask.bits(static_cast<Index>(offset / width), key, n));
+      ++offset;
+    }
+  };
+  return {DType::kU8, {static_cast<std::uint64_t>(lengths.queries), width}, fill};
+}
+
+const Convention kPacked{
+    "packed",
+    "[queries, keys / 8], a bit for each key, the first in the lowest bit of a byte",
+    "",
+    decode_packed,
+    encode_packed,
+    1};
+const ConventionRegistration kPackedRegistration{kPacked};
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,224 @@
+#include "exchange/mask_text.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/interrupt.hpp"
+#include "base/json.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::size_t kPiece = 1 << 18;
+
+/// Collects output and hands it on in pieces.
+class Buffer {
+ public:
+  explicit Buffer(const TextSink& sink) : sink_(sink) {}
+  std::string text;
+  void end_row() {
+    if (text.size() >= kPiece) flush();
+  }
+  void flush() {
+    throw_if_interrupted();
+    sink_(text);
+    text.clear();
+  }
+
+ private:
+  const TextSink& sink_;
+};
+
+/// Bits in reverse order within a byte: PBM has the first cell in the highest bit.
+std::uint8_t reversed(std::uint8_t byte) {
+  std::uint8_t out = 0;
+  for (int i = 0; i < 8; ++i) out = static_cast<std::uint8_t>(out | ((byte >> i & 1) << (7 - i)));
+  return out;
+}
+
+/// The header of a PBM: numbers between white space and comments.
+class PbmReader {
+ public:
+  PbmReader(std::string_view bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+
+  [[noreturn]] void fail(const std::string& message) const { throw InputError(path_, message); }
+
+  void skip_space() {
+    while (at_ < bytes_.size()) {
+      if (bytes_[at_] == '#') {
+        at_ = std::min(bytes_.find('\n', at_), bytes_.size());
+      } else if (std::isspace(static_cast<unsigned char>(bytes_[at_])) != 0) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  Index number(const char* what) {
+    skip_space();
+    const std::size_t begin = at_;
+    while (at_ < bytes_.size() && std::isdigit(static_cast<unsigned char>(bytes_[at_])) != 0) ++at_;
+    const auto value = parse_unsigned(bytes_.substr(begin, at_ - begin));
+    if (!value || *value > (std::uint64_t{1} << 32)) {
+      fail(fmt::format("PBM: no {} at byte {}, expected a number up to 2^32", what, begin));
+    }
+    return static_cast<Index>(*value);
+  }
+
+  BitMatrix read() {
+    const bool packed = bytes_[1] == '4';
+    at_ = 2;
+    const Index columns = number("width");
+    const Index rows = number("height");
+    if (packed) ++at_;  // one white space, then bits
+    // At least a bit (a character) for every cell must be there before memory is asked for.
+    const auto row_size = static_cast<std::uint64_t>(packed ? (columns + 7) / 8 : columns);
+    const auto needed = checked_multiply(row_size, static_cast<std::uint64_t>(rows));
+    const std::uint64_t rest = at_ > bytes_.size() ? 0 : bytes_.size() - at_;
+    if (!needed || *needed > rest) {
+      fail(fmt::format("PBM of {} × {}: {} bytes of cells, expected {}", columns, rows, rest,
+                       needed ? std::to_string(*needed) : "more than 2^64"));
+    }
+    BitMatrix bits(rows, columns);
+    for (Index row = 0; row < rows; ++row) {
+      for (Index column = 0; column < columns; ++column) {
+        if (packed ? packed_cell(row, column, row_size) : plain_cell()) bits.set(row, column);
+      }
+    }
+    return bits;
+  }
+
+ private:
+  bool packed_cell(Index row, Index column, std::uint64_t row_size) const {
+    const std::size_t at =
+        at_ + static_cast<std::size_t>(row) * row_size + static_cast<std::size_t>(column / 8);
+    return (static_cast<unsigned char>(bytes_[at]) >> (7 - column % 8) & 1) != 0;
+  }
+
+  bool plain_cell() {
+    skip_space();
+    if (at_ >= bytes_.size() || (bytes_[at_] != '0' && bytes_[at_] != '1')) {
+      fail(fmt::format("PBM: no cell at byte {}, expected 0 or 1", at_));
+    }
+    return bytes_[at_++] == '1';
+  }
+
+  std::string_view bytes_;
+  const std::string& path_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void print_mask_text(const Mask& mask, const TextSink& sink) {
+  const auto [queries, keys] = mask.lengths();
+  Buffer out(sink);
+  for (Index q = 0; q < queries; ++q) {
+    for (Index k = 0; k < keys; k += 64) {
+      const int n = static_cast<int>(std::min<Index>(64, keys - k));
+      const std::uint64_t word = mask.bits(q, k, n);
+      for (int i = 0; i < n; ++i) out.text += (word >> i & 1) != 0 ? '#' : '.';
+      out.end_row();
+    }
+    out.text += '\n';
+  }
+  out.flush();
+}
+
+BitMatrix parse_mask_text(std::string_view text, const std::string& path) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  const std::size_t columns = lines.empty() ? 0 : lines.front().size();
+  BitMatrix bits(static_cast<Index>(lines.size()), static_cast<Index>(columns));
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    if (lines[row].size() != columns) {
+      throw InputError(path, fmt::format("line {}: {} cells, expected {} as in the first", row + 1,
+                                         lines[row].size(), columns));
+    }
+    for (std::size_t column = 0; column < columns; ++column) {
+      const char cell = lines[row][column];
+      if (cell != '#' && cell != '.') {
+        throw InputError(path, fmt::format("line {}: found '{}', expected # or .", row + 1,
+                                           escape(std::string_view(&cell, 1))));
+      }
+      if (cell == '#') bits.set(static_cast<Index>(row), static_cast<Index>(column));
+    }
+  }
+  return bits;
+}
+
+void print_mask_pbm(const Mask& mask, const TextSink& sink) {
+  const auto [queries, keys] = mask.lengths();
+  Buffer out(sink);
+  out.text = fmt::format("P4\n{} {}\n", keys, queries);
+  for (Index q = 0; q < queries; ++q) {
+    for (Index k = 0; k < keys; k += 8) {
+      const int n = static_cast<int>(std::min<Index>(8, keys - k));
+      out.text += static_cast<char>(reversed(static_cast<std::uint8_t>(mask.bits(q, k, n))));
+    }
+    out.end_row();
+  }
+  out.flush();
+}
+
+BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path) {
+  if (!bytes.starts_with("P4") && !bytes.starts_with("P1")) {
+    throw InputError(path, "no PBM, expected P1 or P4 at its beginning");
+  }
+  return PbmReader(bytes, path).read();
+}
+
+void for_each_run(const Mask& mask, Index query, const std::function<void(Index, Index)>& use) {
+  const Index keys = mask.lengths().keys;
+  Index begin = -1;
+  for (Index k = 0; k < keys; k += 64) {
+    const int n = static_cast<int>(std::min<Index>(64, keys - k));
+    const std::uint64_t word = mask.bits(query, k, n);
+    if (begin >= 0 && word == low_bits(n)) continue;
+    if (begin < 0 && word == 0) continue;
+    for (int i = 0; i < n; ++i) {
+      const bool visible = (word >> i & 1) != 0;
+      if (visible && begin < 0) begin = k + i;
+      if (visible || begin < 0) continue;
+      use(begin, k + i);
+      begin = -1;
+    }
+  }
+  if (begin >= 0) use(begin, keys);
+}
+
+void print_mask_json(const Mask& mask, const std::string& expression, const TextSink& sink) {
+  const auto [queries, keys] = mask.lengths();
+  Buffer out(sink);
+  out.text = "{";
+  if (!expression.empty()) out.text += fmt::format("\"mask\":{},", quote_json(expression));
+  out.text += fmt::format("\"queries\":{},\"keys\":{},\"rows\":[", queries, keys);
+  for (Index q = 0; q < queries; ++q) {
+    out.text += q == 0 ? "[" : ",[";
+    bool first = true;
+    for_each_run(mask, q, [&](Index begin, Index end) {
+      out.text += fmt::format("{}[{},{}]", first ? "" : ",", begin, end);
+      first = false;
+    });
+    out.text += "]";
+    out.end_row();
+  }
+  out.text += "]}\n";
+  out.flush();
+}
+
+}  // namespace masque

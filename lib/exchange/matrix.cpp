@@ -1,0 +1,158 @@
+#include "exchange/matrix.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "exchange/mask_text.hpp"
+#include "store/checkpoint.hpp"
+
+namespace masque {
+
+namespace {
+
+Array array_of(const BitMatrix& bits) {
+  Array array;
+  array.dtype = DType::kBool;
+  array.shape = {static_cast<std::uint64_t>(bits.rows()),
+                 static_cast<std::uint64_t>(bits.columns())};
+  array.data.resize(static_cast<std::size_t>(bits.rows() * bits.columns()));
+  std::size_t at = 0;
+  for (Index row = 0; row < bits.rows(); ++row) {
+    for (Index column = 0; column < bits.columns(); ++column) {
+      array.data[at++] = std::byte{bits.get(row, column)};
+    }
+  }
+  return array;
+}
+
+/// Numbers between tabs or spaces, as many in every line.
+class NumberReader {
+ public:
+  NumberReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  Array read() {
+    std::optional<std::size_t> columns;
+    std::uint64_t rows = 0;
+    for (std::size_t line = 1; !text_.empty(); ++line) {
+      const std::size_t end = std::min(text_.find('\n'), text_.size());
+      const std::string_view row = text_.substr(0, end);
+      text_.remove_prefix(std::min(text_.size(), end + 1));
+      if (line == 1 && is_header(row)) continue;
+      const std::size_t before = values_.size();
+      read_row(row, line);
+      const std::size_t count = values_.size() - before;
+      if (count == 0 && text_.empty()) break;  // an empty last line
+      if (columns && *columns != count) {
+        throw InputError(path_, fmt::format("line {}: {} numbers, expected {} as before", line,
+                                            count, *columns));
+      }
+      columns = count;
+      ++rows;
+    }
+    Array array;
+    array.dtype = DType::kF64;
+    array.shape = {rows, columns.value_or(0)};
+    array.data.resize(values_.size() * sizeof(double));
+    std::memcpy(array.data.data(), values_.data(), array.data.size());
+    return array;
+  }
+
+ private:
+  static constexpr std::string_view kSpace = " \t\r";
+
+  static bool is_header(std::string_view row) {
+    const std::size_t first = row.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return false;
+    double value = 0;
+    return std::from_chars(row.data() + first, row.data() + row.size(), value).ec != std::errc{};
+  }
+
+  void read_row(std::string_view row, std::size_t line) {
+    for (;;) {
+      const std::size_t begin = row.find_first_not_of(kSpace);
+      if (begin == std::string_view::npos) return;
+      row.remove_prefix(begin);
+      const std::size_t size = std::min(row.find_first_of(kSpace), row.size());
+      double value = 0;
+      const auto [end, error] = std::from_chars(row.data(), row.data() + size, value);
+      if (error != std::errc{} || end != row.data() + size) {
+        throw InputError(path_,
+                         fmt::format("line {}: found '{}', expected a number", line,
+                                     escape(row.substr(0, std::min<std::size_t>(size, 40)))));
+      }
+      values_.push_back(value);
+      row.remove_prefix(size);
+    }
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  std::vector<double> values_;
+};
+
+Array parse_text(std::string_view text, const std::string& path) {
+  if (text.starts_with("P1") || text.starts_with("P4")) return array_of(parse_mask_pbm(text, path));
+  if (text.starts_with('#') || text.starts_with('.')) return array_of(parse_mask_text(text, path));
+  return NumberReader(text, path).read();
+}
+
+Array read_tensor(const std::string& path, const std::string& name) {
+  const Checkpoint checkpoint = open_checkpoint(path);
+  if (name.empty() && checkpoint.tensors().size() != 1) {
+    throw InputError(
+        path, fmt::format("{} tensors, expected one, or FILE:NAME", checkpoint.tensors().size()));
+  }
+  const TensorInfo& tensor = name.empty() ? checkpoint.tensors().front() : checkpoint.get(name);
+  if (tensor.bytes() > kMaxMatrixBytes) {
+    throw InputError(path, fmt::format("tensor of {} bytes, expected at most {}", tensor.bytes(),
+                                       kMaxMatrixBytes));
+  }
+  Array array;
+  array.name = tensor.name;
+  array.dtype = tensor.dtype;
+  array.shape = tensor.shape;
+  array.data.resize(tensor.bytes());
+  checkpoint.read(tensor, 0, array.data);
+  return array;
+}
+
+bool is_weights(const InputFile& file, Bytes first) {
+  for (const FileFormat* format : file_formats()) {
+    if (format->recognise(first, file.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Array read_matrix(const std::string& path) {
+  if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), "standard input");
+  std::string file_path = path;
+  std::string name;
+  const std::size_t colon = path.rfind(':');
+  if (colon != std::string::npos && !exists(path)) {
+    file_path = path.substr(0, colon);
+    name = path.substr(colon + 1);
+  }
+  const InputFile file = InputFile::open(file_path);
+  std::array<std::byte, 32> bytes{};
+  const MutableBytes first = MutableBytes(bytes).first(std::min<std::uint64_t>(32, file.size()));
+  file.read(0, first);
+  const std::string_view head(reinterpret_cast<const char*>(first.data()), first.size());
+  if (head.starts_with("\x93NUMPY") || head.starts_with("PK\x03\x04")) {
+    return read_array(file_path, name, kMaxMatrixBytes);
+  }
+  if (is_weights(file, first)) return read_tensor(file_path, name);
+  if (!name.empty())
+    throw InputError(file_path, "has no named arrays, expected npz or safetensors");
+  return parse_text(file.read_all(kMaxMatrixBytes), file_path);
+}
+
+}  // namespace masque

@@ -1,0 +1,23 @@
+// Which expression of the zoo a matrix is.
+#pragma once
+
+#include "mask/compare.hpp"
+#include "mask/expression.hpp"
+
+namespace masque {
+
+struct Identification {
+  MaskExpression expression;
+  MaskDifference difference;  ///< a: the given mask, b: the expression
+  bool exact() const { return difference.equal(); }
+};
+
+/// The simplest expression that equals the mask, or the nearest one found. Tried are every name
+/// that takes neither seed nor file, its complement, every `&` and `|` of two names with at most
+/// two numbers each, and any of these `&` the documents or the kept keys that the mask shows. With
+/// more than 64 queries or keys, only numbers that show in the mask (lengths of runs and places
+/// where they begin) are tried. Cost at 64 × 64: below a second; beyond, dominated by looking at
+/// the mask as visit_tiles does.
+Identification identify_mask(const Mask& mask);
+
+}  // namespace masque

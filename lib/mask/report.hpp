@@ -1,0 +1,50 @@
+// What can be said about a mask in numbers, found without looking at every cell.
+#pragma once
+
+#include <vector>
+
+#include "mask/mask.hpp"
+
+namespace masque {
+
+/// Blocks of `size` × `size` cells (smaller at the ends).
+struct BlockReport {
+  Index size = 0;
+  std::uint64_t empty = 0;
+  std::uint64_t partial = 0;
+  std::uint64_t full = 0;
+  std::uint64_t kept_cells = 0;  ///< cells of the blocks that are not empty
+};
+
+struct MaskReport {
+  Lengths lengths;
+  std::uint64_t visible_pairs = 0;
+  std::uint64_t empty_rows = 0;    ///< queries that read nothing
+  std::uint64_t unread_keys = 0;   ///< keys that nobody reads
+  std::uint64_t self_visible = 0;  ///< queries that read the key of their own position
+  bool symmetric = false;          ///< false for masks that are not square
+  bool causal = true;              ///< no key behind its query's position: j ≤ i
+  bool strictly_causal = true;     ///< j < i
+  Index farthest_back = 0;         ///< largest i − j of a visible pair; 0 if there is none
+  Index farthest_ahead = 0;        ///< largest j − i
+  Index n_min = 0;                 ///< n_i: keys that query i reads
+  double n_mean = 0;
+  Index n_max = 0;
+  BlockReport blocks;
+  std::uint64_t block_map_bytes = 0;  ///< of a BlockMap, whose blocks have 64 × 64 cells
+
+  std::uint64_t cells() const {
+    return static_cast<std::uint64_t>(lengths.queries) * static_cast<std::uint64_t>(lengths.keys);
+  }
+  /// Visible pairs among all; 0 for a mask without cells.
+  double density() const;
+};
+
+/// Looks at a mask. Cost as visit_tiles, and O(queries + keys) memory. Throws UsageError for a
+/// block size below 1.
+MaskReport report_mask(const Mask& mask, Index block = 128);
+
+/// n_i of every query. Cost as visit_tiles.
+std::vector<Index> visible_keys(const Mask& mask);
+
+}  // namespace masque
