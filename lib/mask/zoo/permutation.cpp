@@ -57,7 +57,7 @@ const MaskKind kPermContent{"perm_content",
                             },
                             [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; },
                             Fits::kSquare,
-length_of_order};
+                            length_of_order};
 const MaskRegistration kPermContentRegistration{kPermContent};
 
 const MaskKind kPermQuery{
@@ -73,7 +73,7 @@ const MaskKind kPermQuery{
     },
     [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; },
     Fits::kSquare,
-length_of_order};
+    length_of_order};
 const MaskRegistration kPermQueryRegistration{kPermQuery};
 
 const MaskKind kXlnet{"xlnet",

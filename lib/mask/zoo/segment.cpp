@@ -205,7 +205,7 @@ const MaskKind kDocument{"document",
                            return sum;
                          },
                          Fits::kSquare,
-sum_of};
+                         sum_of};
 const MaskRegistration kDocumentRegistration{kDocument};
 
 const MaskKind kTtaWord{"tta_word",
@@ -224,7 +224,7 @@ const MaskKind kTtaWord{"tta_word",
                           return u(n) * u(n) - sum;
                         },
                         Fits::kSquare,
-sum_of};
+                        sum_of};
 const MaskRegistration kTtaWordRegistration{kTtaWord};
 
 const MaskKind kTtaWordL2r{
@@ -244,7 +244,7 @@ const MaskKind kTtaWordL2r{
       return u(n) * u(n) - sum;
     },
     Fits::kSquare,
-sum_of};
+    sum_of};
 const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
 
 const MaskKind kKeep{

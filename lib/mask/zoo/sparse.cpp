@@ -136,7 +136,8 @@ const MaskKind kVisible{
       return from_bits(std::move(bits));
     },
     nullptr,
-    Fits::kSquare, [](const MaskValues& v) -> std::optional<Lengths> {
+    Fits::kSquare,
+    [](const MaskValues& v) -> std::optional<Lengths> {
       Index sum = 0;
       for (const ListItem& item : v.list()) sum += item.a;
       return Lengths{sum, sum};
