@@ -41,7 +41,7 @@ struct NpyHeader {
 /// broken is returned. Bytes behind the data are noted, as NumPy lets them pass. Cost O(header).
 Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLimits& limits = {});
 
-/// Everything in front of row-major data: the bytes that numpy.save of NumPy 1.24 to 2.4 writes.
+/// Everything in front of row-major data: the bytes that numpy.save of NumPy 2.4 writes.
 /// The type must have a spelling (npy_descr), the shape at most 64 dimensions.
 std::string write_npy_header(DType dtype, const Shape& shape);
 
