@@ -111,6 +111,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   const std::vector<MaskLayer> layers = parse_mask_layers(o.mask);
   std::vector<MaskExpression> masks;
+  masks.reserve(layers.size());
   for (const MaskLayer& layer : layers) masks.push_back(layer.mask);
   const Positions positions = positions_of(o.positions, masks);
   FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),

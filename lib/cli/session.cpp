@@ -51,15 +51,13 @@ void add_color(Command& command, CommonOptions& options) {
 
 namespace {
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
+/// Empty if it is not set.
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
 }
 
-bool dumb_terminal() {
-  const char* value = std::getenv("TERM");
-  return value != nullptr && std::string_view(value) == "dumb";
-}
+bool dumb_terminal() { return variable("TERM") == "dumb"; }
 
 }  // namespace
 
@@ -74,7 +72,7 @@ void Session::configure(const CommonOptions& options) {
   verbose_ = options.verbose;
   color_ =
       options.color == Color::kAlways || (options.color == Color::kAuto && stdout_is_terminal_ &&
-                                          !is_set("NO_COLOR") && !dumb_terminal());
+                                          variable("NO_COLOR").empty() && !dumb_terminal());
 }
 
 void Session::print(std::string_view text) {
@@ -108,8 +106,7 @@ int Session::terminal_width() const {
     struct winsize size {};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
   }
-  if (is_set("COLUMNS")) {
-    const std::string_view text = std::getenv("COLUMNS");
+  if (const std::string_view text = variable("COLUMNS"); !text.empty()) {
     int columns = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
     if (error == std::errc{} && end == text.data() + text.size()) width = columns;
@@ -119,9 +116,9 @@ int Session::terminal_width() const {
 
 bool Session::takes_utf8() const {
   if (!stdout_is_terminal_) return true;
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    if (!is_set(variable)) continue;
-    const std::string_view value = std::getenv(variable);
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string_view value = variable(name);
+    if (value.empty()) continue;
     return value.find("UTF-8") != std::string_view::npos ||
            value.find("utf8") != std::string_view::npos;
   }

@@ -1,6 +1,5 @@
 // Masks that compare a number of the query with one of the key.
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -52,7 +51,8 @@ class Extremes {
     const std::size_t first = (begin + kRun - 1) / kRun;
     const std::size_t last = end / kRun;
     if (first >= last) return look(begin, end);
-    const auto level = static_cast<std::size_t>(std::bit_width(last - first)) - 1;
+    std::size_t level = 0;
+    while (std::size_t{2} << level <= last - first) ++level;
     const std::size_t width = std::size_t{1} << level;
     Pair found = both(levels_[level][first], levels_[level][last - width]);
     if (begin < first * kRun) found = both(found, look(begin, first * kRun));

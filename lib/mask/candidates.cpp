@@ -33,6 +33,7 @@ int unfamiliarity(std::string_view name) {
 
 MaskExpression named(std::string_view name, const std::vector<std::string>& values) {
   std::vector<MaskArgument> arguments;
+  arguments.reserve(values.size());
   for (const std::string& value : values) arguments.push_back({.name = {}, .value = value});
   return {std::string(name), std::move(arguments)};
 }
@@ -162,6 +163,7 @@ std::vector<Index> candidate_numbers(const Mask& mask) {
     if (key < keys) look(key, queries, [&](Index q) { return mask.allows(q, key); });
   }
   std::vector<std::pair<int, Index>> order;
+  order.reserve(seen.size());
   for (const auto& [value, count] : seen) order.emplace_back(-count, value);
   std::sort(order.begin(), order.end());
   if (order.size() > 64) order.resize(64);

@@ -17,12 +17,14 @@ constexpr std::size_t kMaxList = 4096;
 
 MaskExpression listed(std::string_view name, const std::vector<std::string>& items) {
   std::vector<MaskArgument> arguments;
+  arguments.reserve(items.size());
   for (const std::string& item : items) arguments.push_back({.name = {}, .value = item});
   return {std::string(name), std::move(arguments)};
 }
 
 std::vector<std::string> texts(const std::vector<Index>& numbers) {
   std::vector<std::string> out;
+  out.reserve(numbers.size());
   for (const Index number : numbers) out.push_back(std::to_string(number));
   return out;
 }
