@@ -46,4 +46,13 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& wo
   if (first) std::rethrow_exception(first);
 }
 
+std::exception_ptr caught(const std::function<void()>& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (...) {  // rethrown by the caller
+    return std::current_exception();
+  }
+}
+
 }  // namespace masque

@@ -1,6 +1,7 @@
 // Independent pieces of work over a few threads.
 #pragma once
 
+#include <exception>
 #include <functional>
 
 #include "base/types.hpp"
@@ -17,5 +18,9 @@ int default_threads();
 /// Results must not depend on which thread runs a piece: sums go into one slot per piece and are
 /// added in order afterwards.
 void parallel_for(Index count, int threads, const std::function<void(Index)>& work);
+
+/// Calls work(), and returns what it throws instead of throwing it; nullptr if nothing. To be
+/// rethrown: for results that must be handed on in order before the error.
+std::exception_ptr caught(const std::function<void()>& work);
 
 }  // namespace masque

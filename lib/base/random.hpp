@@ -24,6 +24,16 @@ class RandomStream {
   /// The i-th block of four words.
   PhiloxBlock block(std::uint64_t i) const;
 
+  /// The stream of the same seed and purpose for another item.
+  RandomStream for_item(std::uint64_t item) const {
+    RandomStream other = *this;
+    other.item_ = item;
+    return other;
+  }
+
+  /// Fills out[0 … n) with words: word i is word i mod 4 of block ⌊i/4⌋, from block 0.
+  void words(std::size_t n, std::uint32_t* out) const;
+
   /// Fills out[0 … n) with the standard normal values number `first` … `first + n − 1`.
   ///
   /// Box–Muller on 32-bit uniforms with our own logarithm and sine, which use only + − × ÷ and √:

@@ -15,6 +15,7 @@ class Draw {
  public:
   Draw(std::uint64_t seed, std::string_view purpose, std::uint64_t item = 0)
       : stream_(seed, purpose, item) {}
+  explicit Draw(const RandomStream& stream) : stream_(stream) {}
   /// Uniform in 0 … n − 1, without bias; n from 1.
   Index below(Index n);
   /// Uniform in [0, 1), 32 bits.

@@ -121,5 +121,16 @@ TEST_CASE("the bits of the normals never change") {
   CHECK(hasher->digest() == "6eadadbd085ccceaa8e4369b649b5fb5");
 }
 
+TEST_CASE("many words at once are the blocks, in order") {
+  const RandomStream stream(7, "test", 3);
+  CHECK(stream.for_item(9).block(2) == RandomStream(7, "test", 9).block(2));
+  for (const std::size_t n : {0UL, 1UL, 3UL, 63UL, 64UL, 65UL, 1000UL}) {
+    std::vector<std::uint32_t> words(n + 1, 42);
+    stream.words(n, words.data());
+    CHECK(words[n] == 42);
+    for (std::size_t i = 0; i < n; ++i) REQUIRE(words[i] == stream.block(i / 4)[i % 4]);
+  }
+}
+
 }  // namespace
 }  // namespace masque

@@ -1,0 +1,46 @@
+// A filter's loop: lines from a stream, work on them by several threads, output in order, memory
+// for a few pieces only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace masque {
+
+/// Whole lines of the input. Every line ends with a line feed, but perhaps the very last. At least
+/// kLinePadding readable bytes stand behind `text`.
+struct LinePiece {
+  std::string_view text;
+  std::uint64_t first_line = 0;  ///< number of its first line in the stream, from 0
+};
+inline constexpr std::size_t kLinePadding = 64;
+
+struct LineFilter {
+  int threads = 0;
+  std::uint64_t max_line = 64 << 20;  ///< longer lines are an error
+  std::uint64_t first_line = 0;       ///< number of the stream's first line
+  /// Makes the output of a piece. Called from several threads, at most once a piece.
+  std::function<void(const LinePiece& piece, std::string& out)> work;
+  /// Takes the outputs in the order of the input, on the caller's thread.
+  std::function<void(std::string_view out)> sink;
+};
+
+/// Runs a filter over a file, or standard input for "-" (UsageError if that is a terminal). What
+/// the pieces are depends on neither the number of threads nor how the bytes arrive. Returns the
+/// number of lines. Throws InputError "path: line N: …" for a line beyond `max_line`, and what
+/// `work` throws, after the output of earlier pieces has been handed on.
+std::uint64_t filter_lines(const std::string& path, const LineFilter& filter);
+
+/// Calls use(line) for every line of a piece, without its line feed.
+template <class Use>
+void for_each_line(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    use(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+}  // namespace masque

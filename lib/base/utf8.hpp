@@ -1,0 +1,21 @@
+// UTF-8 as it comes: what is valid, and a stand-in for what is not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace masque {
+
+/// Length of the longest valid prefix. Cost O(n), several bytes at a time where all are ASCII.
+std::size_t valid_utf8_prefix(std::string_view text);
+
+/// Appends `text` with U+FFFD for every maximal subpart of an ill-formed sequence (Unicode 15,
+/// 3.9; as Rust and Python's errors="replace"). Returns how many there were.
+std::uint64_t append_replacing_invalid(std::string_view text, std::string& out);
+
+/// Number of code points of valid UTF-8.
+std::size_t count_code_points(std::string_view text);
+
+}  // namespace masque
