@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
+#include "output.hpp"
 #include "positions.hpp"
 
 namespace masque::mask_viz {
@@ -27,21 +26,10 @@ struct Options {
   cli::CommonOptions common;
 };
 
-const Convention& convention(const std::string& name) {
-  const Convention* found = find_convention(name);
-  if (found != nullptr) return *found;
-  std::vector<std::string_view> names;
-  for (const Convention* known : conventions()) names.push_back(known->name);
-  const auto near = nearest(name, names);
-  throw UsageError(fmt::format("no convention '{}'{}", escape(name),
-                               near ? fmt::format("; did you mean '{}'?", *near)
-                                    : fmt::format(", expected one of {}", fmt::join(names, " "))));
-}
-
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Convention& from = convention(o.from);
-  const Convention& to = convention(o.to);
+  const Convention& from = convention_of(o.from);
+  const Convention& to = convention_of(o.to);
   DecodeRequest request{.path = o.file == "-" ? "standard input" : o.file, .item = o.item};
   if (o.positions.length) {
     const Index keys = o.positions.keys.value_or(*o.positions.length);
@@ -55,8 +43,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
         o.file, fmt::format("a mask of {} × {}, expected {} × {}", mask.lengths().queries,
                             mask.lengths().keys, request.lengths->queries, request.lengths->keys));
   }
-  check_dense_size(o.output, mask.lengths(), to.cell_bits, o.force || to.cell_bits == 0);
-  write_matrix(o.output, to.encode(mask, o.file), std::string(to.header));
+  write_convention(o.output, mask, to, request.path, o.force, session);
   return cli::ExitCode::kDone;
 }
 
@@ -85,7 +72,10 @@ void declare_convert(cli::Command& tool) {
   c.option("-o,--output", "FILE", o->output, "a .npy, .npz, .safetensors or .tsv file",
            cli::Need::kRequired);
   c.option("--item", "I", o->item, cli::Range{0, 1e12}, "which mask of a batch, from 0");
-  add_lengths(c, o->positions);
+  c.option("-n,--length", "N", o->positions.length, cli::Range{0, 1e9},
+           "queries, where the convention does not say: packed, intervals");
+  c.option("--keys", "N", o->positions.keys, cli::Range{0, 1e9}, "keys, if not as many");
+  add_quiet(c, o->common);
   c.flag("--force", o->force, "write more than 2^31 cells");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

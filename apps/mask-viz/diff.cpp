@@ -42,8 +42,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const MaskExpression a = parse_mask(o.a);
   const MaskExpression b = parse_mask(o.b);
   const Positions positions = positions_of(o.positions, {a, b});
-  const Mask mask_a = a.bind(positions.lengths);
-  const Mask mask_b = b.bind(positions.lengths);
+  const Mask mask_a = positions.bind(a);
+  const Mask mask_b = positions.bind(b);
   const MaskDifference difference = compare_masks(mask_a, mask_b);
   draw::MaskFigureRequest picture{.title = fmt::format("{} and {}", a.text(), b.text()),
                                   .labels = positions.labels};

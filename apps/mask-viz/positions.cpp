@@ -9,7 +9,7 @@ namespace masque::mask_viz {
 
 namespace {
 
-constexpr double kMostPositions = 4e9;
+constexpr double kMostPositions = 1e9;
 constexpr std::uint64_t kMostLabelBytes = 64 << 20;
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
@@ -45,6 +45,8 @@ void add_lengths(cli::Command& command, PositionOptions& options, bool square) {
   if (square) return;
   command.option("--keys", "N", options.keys, cli::Range{0, kMostPositions},
                  "keys, if not as many as queries");
+  command.option("--offset", "Q", options.offset, cli::Range{0, kMostPositions},
+                 "queries Q, Q+1 … of a longer mask: one step of decoding is -n 1 --offset 129");
 }
 
 void add_labels(cli::Command& command, PositionOptions& options) {
@@ -69,9 +71,18 @@ Positions positions_of(const PositionOptions& options, const std::vector<MaskExp
     if (!lengths) lengths = mask.own_lengths();
   }
   if (!lengths) throw UsageError("-n N is needed: how many positions");
+  if (options.offset) {
+    positions.offset = *options.offset;
+    lengths->keys = lengths->queries + *options.offset;
+  }
   if (options.keys) lengths->keys = *options.keys;
   positions.lengths = *lengths;
   return positions;
+}
+
+Mask Positions::bind(const MaskExpression& mask) const {
+  if (offset == 0) return mask.bind(lengths);
+  return query_range(mask.bind({lengths.queries + offset, lengths.keys}), offset, lengths.queries);
 }
 
 }  // namespace masque::mask_viz

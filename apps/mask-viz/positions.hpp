@@ -13,18 +13,23 @@ namespace masque::mask_viz {
 struct PositionOptions {
   std::optional<Index> length;
   std::optional<Index> keys;
+  std::optional<Index> offset;
   std::optional<std::string> tokens;
   std::optional<std::string> text;
 };
 
-/// -n and, for masks that need not be square, --keys.
+/// -n and, for masks that need not be square, --keys and --offset.
 void add_lengths(cli::Command& command, PositionOptions& options, bool square = false);
 /// --tokens and --text.
 void add_labels(cli::Command& command, PositionOptions& options);
 
 struct Positions {
   Lengths lengths;
+  Index offset = 0;                 ///< position of the first query
   std::vector<std::string> labels;  ///< none, or one for each position
+
+  /// The mask of these queries and keys.
+  Mask bind(const MaskExpression& mask) const;
 };
 
 /// What the options say; without -n the number of labels, or what an expression asks for by itself.

@@ -26,7 +26,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const MaskExpression expression = parse_mask(o.mask);
   const Positions positions = positions_of(o.positions, {expression});
-  const MaskReport r = report_mask(expression.bind(positions.lengths), o.block);
+  const MaskReport r = report_mask(positions.bind(expression), o.block);
   cli::Report report;
   report.add("mask", expression.text());
   report.add("queries", r.lengths.queries);

@@ -1,6 +1,7 @@
 // mask-viz show: a mask in the terminal or in a file.
 #include <memory>
 
+#include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "exchange/mask_file.hpp"
@@ -15,6 +16,7 @@ struct Options {
   std::string mask;
   PositionOptions positions;
   std::optional<std::string> output;
+  std::optional<std::string> convention;
   bool ascii = false;
   bool force = false;
   cli::CommonOptions common;
@@ -24,9 +26,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const MaskExpression expression = parse_mask(o.mask);
   const Positions positions = positions_of(o.positions, {expression});
-  const Mask mask = expression.bind(positions.lengths);
+  const Mask mask = positions.bind(expression);
   draw::MaskFigureRequest picture{.title = expression.text(), .labels = positions.labels};
-  if (o.output) {
+  if (o.convention) {
+    if (!o.output) throw UsageError("--as needs -o FILE");
+    write_convention(*o.output, mask, convention_of(*o.convention), expression.text(), o.force,
+                     session);
+  } else if (o.output) {
     write_mask_or_picture(*o.output, mask, picture, o.force);
   } else if (o.ascii) {
     check_dense_size("standard output", mask.lengths(), 8, o.force);
@@ -49,11 +55,15 @@ void declare_show(cli::Command& tool) {
             "rows are queries, columns are keys, both named by the words");
   c.example("mask-viz show 'causal & window(256)' -n 1000000 -o window.svg",
             "zoomed out: a diagonal is never lost");
+  c.example("mask-viz show 'document(300,212)' -o ends.npy --as cu_seqlens",
+            "what a kernel for packed documents takes");
   c.example("mask-viz show 'unilm(6,10)' --ascii", "# and . only, for other programs");
   c.argument("EXPR", o->mask, "a mask: 'causal | prefix(5)'; names: mask-viz list");
   add_lengths(c, o->positions);
   add_labels(c, o->positions);
   c.option("-o,--output", "FILE", o->output, kOutputHelp);
+  c.option("--as", "CONVENTION", o->convention,
+           "write -o in another program's convention: see mask-viz convert");
   c.flag("--ascii", o->ascii, "print # and . only, one row a line");
   c.flag("--force", o->force, "write more than 2^31 cells");
   add_color(c, o->common);

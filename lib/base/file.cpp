@@ -194,6 +194,12 @@ bool is_folder(const std::string& path) {
   return look_at(path, 0, info) && S_ISDIR(info.st_mode);
 }
 
+bool is_stream(const std::string& path) {
+  struct stat info = {};
+  return look_at(path, 0, info) &&
+         (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
 bool exists(const std::string& path) {
   struct stat info = {};
   return look_at(path, AT_SYMLINK_NOFOLLOW, info);

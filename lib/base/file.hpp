@@ -81,6 +81,8 @@ std::string join(std::string_view folder, std::string_view name);
 /// Whether the path leads to a folder. Throws InputError if that cannot be told (anything but "not
 /// there").
 bool is_folder(const std::string& path);
+/// Whether the path leads to a pipe, a socket or a character device: something to be read once.
+bool is_stream(const std::string& path);
 /// Whether there is an entry of this name, a dangling link included. Throws as is_folder.
 bool exists(const std::string& path);
 

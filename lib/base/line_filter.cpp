@@ -1,6 +1,7 @@
 #include "base/line_filter.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,24 +44,93 @@ class Input {
 
   /// Up to `size` bytes; 0 at the end.
   std::size_t read(char* out, std::size_t size) {
-    while (true) {
-      const ssize_t count = os::read(opened_ ? opened_.get() : STDIN_FILENO, out, size);
-      if (count >= 0) return static_cast<std::size_t>(count);
+    if (left_ && *left_ < size) size = *left_;
+    while (size > 0) {
+      const ssize_t count = os::read(descriptor(), out, size);
+      if (count >= 0) {
+        if (left_) *left_ -= static_cast<std::size_t>(count);
+        return static_cast<std::size_t>(count);
+      }
       if (errno != EINTR) throw system_error(name_, "reading", errno);
       throw_if_interrupted();
     }
+    return 0;
+  }
+
+  /// Limits reading to a shard, and returns how many lines stand before it.
+  std::uint64_t cut(const Shard& shard) {
+    struct stat status {};
+    if (os::stat_fd(descriptor(), status) != 0) throw system_error(name_, "looking at", errno);
+    if (!S_ISREG(status.st_mode)) {
+      throw UsageError(name_ +
+                       ": only a file can be cut into shards; for parts of a stream, give "
+                       "the number of the first record");
+    }
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    const std::uint64_t begin = line_start(size / shard.count * (shard.index - 1) +
+                                           size % shard.count * (shard.index - 1) / shard.count);
+    const std::uint64_t end = shard.index == shard.count
+                                  ? size
+                                  : line_start(size / shard.count * shard.index +
+                                               size % shard.count * shard.index / shard.count);
+    const std::uint64_t lines = count_lines(begin);
+    if (::lseek(descriptor(), static_cast<off_t>(begin), SEEK_SET) < 0) {
+      throw system_error(name_, "seeking", errno);
+    }
+    left_ = std::max(begin, end) - begin;
+    return lines;
   }
 
  private:
+  int descriptor() const { return opened_ ? opened_.get() : STDIN_FILENO; }
+
+  std::size_t read_at(std::uint64_t offset, std::string& out) {
+    out.resize(kPiece);
+    const ssize_t count =
+        os::pread(descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0) throw system_error(name_, "reading", errno);
+    out.resize(static_cast<std::size_t>(count));
+    return out.size();
+  }
+
+  /// The first line that begins at `offset` or behind it.
+  std::uint64_t line_start(std::uint64_t offset) {
+    if (offset == 0) return 0;
+    std::string bytes;
+    std::uint64_t at = offset - 1;
+    while (read_at(at, bytes) > 0) {
+      const std::size_t found = bytes.find('\n');
+      if (found != std::string::npos) return at + found + 1;
+      at += bytes.size();
+    }
+    return at;
+  }
+
+  std::uint64_t count_lines(std::uint64_t end) {
+    std::uint64_t lines = 0;
+    std::string bytes;
+    for (std::uint64_t at = 0; at < end; at += bytes.size()) {
+      throw_if_interrupted();
+      if (read_at(at, bytes) == 0) break;
+      if (bytes.size() > end - at) bytes.resize(end - at);
+      lines += static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
+    }
+    return lines;
+  }
+
   std::string name_;
   Descriptor opened_;
+  std::optional<std::uint64_t> left_;
 };
 
 /// Collects bytes, and gives them away in pieces of whole lines.
 class Pieces {
  public:
   Pieces(Input& input, const LineFilter& filter)
-      : input_(input), filter_(filter), line_(filter.first_line) {}
+      : input_(input),
+        filter_(filter),
+        line_(filter.first_line + (filter.shard ? input.cut(*filter.shard) : 0)),
+        first_(line_) {}
 
   /// The next pieces, at most `count`; none at the end. Valid until the next call.
   std::vector<LinePiece> next(std::size_t count) {
@@ -88,7 +158,7 @@ class Pieces {
     return pieces;
   }
 
-  std::uint64_t lines() const { return line_; }
+  std::uint64_t lines() const { return line_ - first_; }
 
   /// To be called at the end.
   void check_length() const {
@@ -139,6 +209,7 @@ class Pieces {
   std::size_t used_ = 0;
   std::vector<std::size_t> sizes_;
   std::uint64_t line_;
+  std::uint64_t first_;
   bool ended_ = false;
   bool too_long_ = false;
 };
@@ -153,10 +224,11 @@ std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
   const std::size_t batch = threads == 1 ? 1 : static_cast<std::size_t>(threads) * 8;
   std::vector<std::string> outputs(batch);
   std::vector<std::exception_ptr> errors(batch);
-  while (true) {
+  for (bool first = true;; first = false) {
     throw_if_interrupted();
     const std::vector<LinePiece> pieces = source.next(batch);
     if (pieces.empty()) break;
+    if (first && filter.start) filter.start(pieces.front());
     for (std::size_t i = 0; i < pieces.size(); ++i) outputs[i].clear();
     parallel_for(static_cast<Index>(pieces.size()), threads, [&](Index i) {
       const auto at = static_cast<std::size_t>(i);
@@ -168,7 +240,7 @@ std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
     }
   }
   source.check_length();
-  return source.lines() - filter.first_line;
+  return source.lines();
 }
 
 }  // namespace masque

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,21 @@ struct LinePiece {
 };
 inline constexpr std::size_t kLinePadding = 64;
 
+/// The `index`-th of `count` contiguous runs of a file's lines, from 1.
+struct Shard {
+  std::uint64_t index = 1;
+  std::uint64_t count = 1;
+};
+
 struct LineFilter {
   int threads = 0;
   std::uint64_t max_line = 64 << 20;  ///< longer lines are an error
   std::uint64_t first_line = 0;       ///< number of the stream's first line
+  /// Only this part of a regular file; line numbers are those of the whole file. UsageError for
+  /// what cannot be cut, a pipe say.
+  std::optional<Shard> shard = {};
+  /// Sees the first piece before any work begins, on the caller's thread.
+  std::function<void(const LinePiece& first)> start = {};
   /// Makes the output of a piece. Called from several threads, at most once a piece.
   std::function<void(const LinePiece& piece, std::string& out)> work;
   /// Takes the outputs in the order of the input, on the caller's thread.

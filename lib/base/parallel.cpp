@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/interrupt.hpp"
 
 namespace masque {
@@ -52,6 +53,15 @@ std::exception_ptr caught(const std::function<void()>& work) {
     return nullptr;
   } catch (...) {  // rethrown by the caller
     return std::current_exception();
+  }
+}
+
+std::optional<std::string> problem_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const InputError& error) {  // one record's, which the caller counts
+    return error.what();
   }
 }
 

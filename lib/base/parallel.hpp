@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "base/types.hpp"
 
@@ -22,5 +24,8 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& wo
 /// Calls work(), and returns what it throws instead of throwing it; nullptr if nothing. To be
 /// rethrown: for results that must be handed on in order before the error.
 std::exception_ptr caught(const std::function<void()>& work);
+
+/// Calls work(), and returns the message of an InputError that it throws; other errors pass.
+std::optional<std::string> problem_of(const std::function<void()>& work);
 
 }  // namespace masque

@@ -99,7 +99,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     ::raise(interrupted.signal());
   } catch (const std::bad_alloc&) {
     session.clear_progress();
-    say(name, "out of memory; fewer threads (-j) need less");
+    say(name, "out of memory");
     result = code(ExitCode::kInput);
   } catch (const std::system_error& error) {
     say(name, error.what());

@@ -30,6 +30,8 @@ struct Convention {
   /// mask.
   MatrixSource (*encode)(const Mask& mask, const std::string& path);
   unsigned cell_bits;  ///< bits for every cell; 0: grows with the runs only
+  /// Whether programs of this convention may take a row without keys for one that reads all.
+  bool empty_row_warning = false;
 };
 
 /// All conventions, sorted by name.

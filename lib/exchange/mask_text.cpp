@@ -221,4 +221,34 @@ void print_mask_json(const Mask& mask, const std::string& expression, const Text
   out.flush();
 }
 
+BitMatrix parse_mask_json(std::string_view text, const std::string& path) {
+  const JsonValue root = parse_json_file(text, path);
+  const auto count = [&](const char* name) {
+    const JsonValue* value = root.find(name);
+    const auto number = value == nullptr ? std::nullopt : value->integer();
+    if (!number || *number > (std::uint64_t{1} << 32)) {
+      throw InputError(path, fmt::format("no number '{}', expected queries, keys and rows", name));
+    }
+    return static_cast<Index>(*number);
+  };
+  const Index queries = count("queries");
+  const Index keys = count("keys");
+  const JsonValue* rows = root.find("rows");
+  if (rows == nullptr || static_cast<Index>(rows->items.size()) != queries) {
+    throw InputError(path, fmt::format("rows: expected a list of {} rows", queries));
+  }
+  BitMatrix bits(queries, keys);
+  for (Index q = 0; q < queries; ++q) {
+    for (const JsonValue& run : rows->items[static_cast<std::size_t>(q)].items) {
+      const auto begin = run.items.size() == 2 ? run.items[0].integer() : std::nullopt;
+      const auto end = run.items.size() == 2 ? run.items[1].integer() : std::nullopt;
+      if (!begin || !end || *begin > *end || *end > static_cast<std::uint64_t>(keys)) {
+        throw InputError(path, fmt::format("row {}: expected runs [begin,end] up to {}", q, keys));
+      }
+      for (std::uint64_t k = *begin; k < *end; ++k) bits.set(q, static_cast<Index>(k));
+    }
+  }
+  return bits;
+}
+
 }  // namespace masque

@@ -27,6 +27,9 @@ BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 /// not included.
 void print_mask_json(const Mask& mask, const std::string& expression, const TextSink& sink);
 
+/// The mask of such an object. Throws InputError.
+BitMatrix parse_mask_json(std::string_view text, const std::string& path);
+
 /// Calls use(begin, end) for every run of visible keys of a query.
 void for_each_run(const Mask& mask, Index query, const std::function<void(Index, Index)>& use);
 

@@ -1,5 +1,7 @@
 #include "exchange/matrix.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -44,7 +46,8 @@ class NumberReader {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
       const std::string_view row = text_.substr(0, end);
       text_.remove_prefix(std::min(text_.size(), end + 1));
-      if (line == 1 && is_header(row)) continue;
+      intervals_ = intervals_ || (line == 1 && row == "query\tbegin\tend");
+      if (line == 1 && is_header(row) && (!text_.empty() || intervals_)) continue;
       const std::size_t before = values_.size();
       read_row(row, line);
       const std::size_t count = values_.size() - before;
@@ -56,6 +59,9 @@ class NumberReader {
       columns = count;
       ++rows;
     }
+    // An empty mask as intervals is its header alone.
+    if (rows == 0 && intervals_) columns = 3;
+    if (rows == 0 && !intervals_) throw InputError(path_, "holds no numbers, expected a matrix");
     Array array;
     array.dtype = DType::kF64;
     array.shape = {rows, columns.value_or(0)};
@@ -67,11 +73,27 @@ class NumberReader {
  private:
   static constexpr std::string_view kSpace = " \t\r";
 
+  /// Names in every column, as in "query begin end".
   static bool is_header(std::string_view row) {
-    const std::size_t first = row.find_first_not_of(kSpace);
-    if (first == std::string_view::npos) return false;
-    double value = 0;
-    return std::from_chars(row.data() + first, row.data() + row.size(), value).ec != std::errc{};
+    bool named = false;
+    while (true) {
+      const std::size_t begin = row.find_first_not_of(kSpace);
+      if (begin == std::string_view::npos) return named;
+      row.remove_prefix(begin);
+      const std::size_t size = std::min(row.find_first_of(kSpace), row.size());
+      const std::string_view word = row.substr(0, size);
+      double value = 0;
+      const bool number =
+          std::from_chars(word.data(), word.data() + size, value).ptr == word.data() + size;
+      const bool name = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_';
+      });
+      if (number || !name || std::isalpha(static_cast<unsigned char>(word.front())) == 0) {
+        return false;
+      }
+      named = true;
+      row.remove_prefix(size);
+    }
   }
 
   void read_row(std::string_view row, std::size_t line) {
@@ -95,9 +117,12 @@ class NumberReader {
   std::string_view text_;
   const std::string& path_;
   std::vector<double> values_;
+  bool intervals_ = false;
 };
 
 Array parse_text(std::string_view text, const std::string& path) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.starts_with('{')) return array_of(parse_mask_json(text, path));
   if (text.starts_with("P1") || text.starts_with("P4")) return array_of(parse_mask_pbm(text, path));
   if (text.starts_with('#') || text.starts_with('.')) return array_of(parse_mask_text(text, path));
   return NumberReader(text, path).read();
@@ -140,6 +165,9 @@ Array read_matrix(const std::string& path) {
   if (colon != std::string::npos && !exists(path)) {
     file_path = path.substr(0, colon);
     name = path.substr(colon + 1);
+  }
+  if (name.empty() && is_stream(file_path)) {
+    return parse_text(read_text(file_path, kMaxMatrixBytes), file_path);
   }
   const InputFile file = InputFile::open(file_path);
   std::array<std::byte, 32> bytes{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/interrupt.hpp"
 #include "base/vectorize.hpp"
 
 namespace masque {
@@ -48,6 +49,7 @@ class Walker {
     if (cover == Cover::kEmpty) return;
     if (cover == Cover::kFull) return visit_(q, k, nullptr);
     if (q.size() <= kBlock && k.size() <= kBlock) {
+      throw_if_interrupted();
       const Cover exact = read_tile(mask_, q, k, tile_);
       if (exact != Cover::kEmpty) visit_(q, k, exact == Cover::kFull ? nullptr : &tile_);
       return;

@@ -46,30 +46,35 @@ class Enumerator {
 
   static bool fits(const MaskKind& kind, Lengths lengths) {
     if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) return false;
-    return kind.parameters.size() <= 2 &&
-           std::all_of(kind.parameters.begin(), kind.parameters.end(),
-                       [](const Parameter& p) { return p.kind == ParameterKind::kCount; });
+    if (kind.parameters.size() > 2 || kind.name == "visible")
+      return false;  // len@head is no number
+    return std::all_of(kind.parameters.begin(), kind.parameters.end(), [](const Parameter& p) {
+      return p.kind == ParameterKind::kCount || p.kind == ParameterKind::kList;
+    });
   }
 
   template <class Use>
   void each(const Use& use) const {
     if (kind_.parameters.empty()) return use(named(kind_.name, {}));
-    if (kind_.fits == Fits::kParts) {
+    // Parts that make up the length: two numbers, or a list of two.
+    if (kind_.fits == Fits::kParts || kind_.own != nullptr) {
+      const Index least = kind_.own != nullptr ? 1 : 0;
       for (const Index first : numbers_) {
-        if (first <= lengths_.queries) {
+        if (first >= least && first <= lengths_.queries - least) {
           use(named(kind_.name, texts({first, lengths_.queries - first})));
         }
       }
       return;
     }
     for (const Index first : numbers_) {
-      if (first < kind_.parameters[0].least) continue;
+      if (first < kind_.parameters[0].least || !is_position(0, first)) continue;
       if (kind_.parameters.size() == 1) {
         use(named(kind_.name, texts({first})));
         continue;
       }
       for (const Index second : numbers_) {
-        if (second >= kind_.parameters[1].least) use(named(kind_.name, texts({first, second})));
+        if (second >= kind_.parameters[1].least && is_position(1, second))
+          use(named(kind_.name, texts({first, second})));
       }
     }
   }
@@ -79,13 +84,19 @@ class Enumerator {
   /// are not square, which must be given.
   std::vector<std::string> texts(const std::vector<Index>& values) const {
     std::size_t count = values.size();
-    while (count > 0 && lengths_.queries == lengths_.keys && kind_.parameters[count - 1].fallback &&
+    while (count > 0 && count <= kind_.parameters.size() && lengths_.queries == lengths_.keys &&
+           kind_.parameters[count - 1].fallback &&
            *kind_.parameters[count - 1].fallback == static_cast<double>(values[count - 1])) {
       --count;
     }
     std::vector<std::string> out;
     for (std::size_t i = 0; i < count; ++i) out.push_back(std::to_string(values[i]));
     return out;
+  }
+
+  /// Lists hold positions.
+  bool is_position(std::size_t parameter, Index value) const {
+    return kind_.parameters[parameter].kind != ParameterKind::kList || value < lengths_.keys;
   }
 
   const MaskKind& kind_;

@@ -113,7 +113,12 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw UsageError(fmt::format("'{}': column {}: {}", escape(text_), at_ + 1, message));
+    // Of a long text, what stands around the place.
+    constexpr std::size_t kAround = 60;
+    const std::size_t begin = text_.size() > 3 * kAround && at_ > kAround ? at_ - kAround : 0;
+    const std::string_view shown = text_.substr(begin, 3 * kAround);
+    throw UsageError(fmt::format("'{}{}{}': column {}: {}", begin > 0 ? "…" : "", escape(shown),
+                                 begin + shown.size() < text_.size() ? "…" : "", at_ + 1, message));
   }
 
   std::string found() {
@@ -184,6 +189,9 @@ class Parser {
       ++at_;
     }
     const std::string name(text_.substr(column, at_ - column));
+    if (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80) {
+      fail(found() + ", expected a mask");
+    }
     if (++names_ > kMaxNames) fail(fmt::format("more than {} names", kMaxNames));
     if (name.empty()) fail(found() + ", expected a mask");
     std::vector<MaskArgument> arguments;

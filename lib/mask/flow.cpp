@@ -59,6 +59,9 @@ class Follower {
       throw UsageError(fmt::format("{} layers and {} of content, expected as many",
                                    request.layers.size(), request.content.size()));
     }
+    if (two_streams_ && request.keys == KeySource::kInput) {
+      throw UsageError("two streams read the content stream: keys cannot be the input again");
+    }
     for (const Forbidden& rule : request.forbidden) {
       if (rule.tokens.end > n_ || rule.positions.end > n_) {
         throw UsageError(fmt::format("a forbidden range goes beyond {} positions", n_));
@@ -83,7 +86,8 @@ class Follower {
       }
       query = std::move(next);
       result.fields.push_back(field_of(query, static_cast<Index>(l) + 1));
-      if (first_leak == 0 && count_leaks(query) > 0) {
+      note_leaks(query);
+      if (first_leak == 0 && leaked_.count() > 0) {
         first_leak = static_cast<Index>(l) + 1;
         first_token = first_leaking_token(query);
       }
@@ -91,7 +95,7 @@ class Follower {
     if (first_leak > 0) {
       Leak leak;
       leak.layer = first_leak;
-      leak.pairs = count_leaks(query);
+      leak.pairs = leaked_.count();
       leak.path = trace(first_token, first_leak);
       result.leak = std::move(leak);
     }
@@ -122,6 +126,7 @@ class Follower {
     has_rule_ = request_.objective != Objective::kNone || !request_.forbidden.empty();
     if (!has_rule_) return;
     forbidden_ = BitMatrix(n_, n_);
+    leaked_ = BitMatrix(n_, n_);
     const Index shift = request_.objective == Objective::kNext ? 1 : 0;
     if (request_.objective != Objective::kNone) {
       for (Index i = 0; i + shift < n_; ++i) forbidden_.set(i, i + shift);
@@ -133,16 +138,13 @@ class Follower {
     }
   }
 
-  std::uint64_t count_leaks(const BitMatrix& reach) const {
-    if (!has_rule_) return 0;
-    std::uint64_t count = 0;
+  void note_leaks(const BitMatrix& reach) {
+    if (!has_rule_) return;
     for (Index i = 0; i < n_; ++i) {
       for (Index w = 0; w < reach.words(); ++w) {
-        count += static_cast<std::uint64_t>(
-            std::popcount(reach.row_words(i)[w] & forbidden_.row_words(i)[w]));
+        leaked_.row_words(i)[w] |= reach.row_words(i)[w] & forbidden_.row_words(i)[w];
       }
     }
-    return count;
   }
 
   ReceptiveField field_of(const BitMatrix& reach, Index layer) const {
@@ -298,6 +300,7 @@ class Follower {
   bool two_streams_ = false;
   bool has_rule_ = false;
   BitMatrix forbidden_;
+  BitMatrix leaked_;  ///< pairs that leaked at some layer
 };
 
 }  // namespace

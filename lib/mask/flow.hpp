@@ -52,7 +52,7 @@ struct FlowStep {
 
 struct Leak {
   Index layer = 0;          ///< the first at which one shows
-  std::uint64_t pairs = 0;  ///< token and position pairs that leak at the last layer
+  std::uint64_t pairs = 0;  ///< token and position pairs that leak at some layer
   /// From a token to the position that must not have read it: of the shortest paths the one with
   /// the smallest numbers.
   std::vector<FlowStep> path;
@@ -74,7 +74,7 @@ struct FlowResult {
 };
 
 /// Follows the tokens through the layers. Cost O(layers · n · Σ n_i / 64) word operations, so n³
-/// for dense masks; memory 4 n² bits, and n² bits a layer when a leak is traced. Throws UsageError
+/// for dense masks; memory 6 n² bits. Throws UsageError
 /// if a mask is not square or the lists do not fit.
 FlowResult follow_flow(const FlowRequest& request);
 

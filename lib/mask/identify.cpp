@@ -40,45 +40,64 @@ class Search {
     return best;
   }
 
-  /// The candidate or pair of near candidates with the fewest differences.
+  /// The candidate or pair of candidates with the fewest differences, as far as they were tried.
   MaskExpression nearest() const {
-    std::vector<std::pair<std::uint64_t, const Candidate*>> order;
-    for (const Candidate& candidate : candidates_) {
-      order.emplace_back(distance(candidate.sketch), &candidate);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (order.size() > 200) order.resize(200);
-    struct Pair {
-      std::uint64_t distance;
-      int cost;
-      MaskExpression expression;
-    };
-    std::optional<Pair> best;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) {
-        const Candidate& a = *order[j].second;
-        const Candidate& b = *order[i].second;
-        for (const auto kind : {MaskExpression::Kind::kAnd, MaskExpression::Kind::kOr}) {
-          Sketch both{};
-          for (std::size_t row = 0; row < sampling_.rows(); ++row) {
-            both[row] = kind == MaskExpression::Kind::kAnd ? a.sketch[row] & b.sketch[row]
-                                                           : a.sketch[row] | b.sketch[row];
-          }
-          const std::uint64_t found = distance(both);
-          const int cost = a.cost + b.cost;
-          if (best && std::tie(best->distance, best->cost) <= std::tie(found, cost)) continue;
-          best = Pair{found, cost, join(kind, a, b)};
-        }
-      }
-    }
+    const auto single = std::min_element(candidates_.begin(), candidates_.end(),
+                                         [&](const Candidate& a, const Candidate& b) {
+                                           return distance(a.sketch) < distance(b.sketch);
+                                         });
+    const std::uint64_t least = distance(single->sketch);
     // A second term must earn its place.
-    const auto& [least, single] = order.front();
-    if (best && best->distance + best->distance / 4 < least) return best->expression;
-    return single->expression;
+    Near best{least - least / 5, 0, std::nullopt};
+    near_pairs(MaskExpression::Kind::kAnd, best);
+    near_pairs(MaskExpression::Kind::kOr, best);
+    return best.expression ? *best.expression : single->expression;
   }
 
  private:
+  struct Near {
+    std::uint64_t distance;
+    int cost;
+    std::optional<MaskExpression> expression;
+  };
+
+  /// Pairs of the candidates that hide (for `|`: show) the fewest cells that the mask shows
+  /// (hides): the other differences can be mended by the other term, these cannot.
+  void near_pairs(MaskExpression::Kind kind, Near& best) const {
+    constexpr std::size_t kMost = 2000;
+    const bool both = kind == MaskExpression::Kind::kAnd;
+    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Candidate*>> order;
+    order.reserve(candidates_.size());
+    for (const Candidate& candidate : candidates_) {
+      std::uint64_t lasting = 0;
+      for (std::size_t row = 0; row < sampling_.rows(); ++row) {
+        const std::uint64_t a = candidate.sketch[row];
+        const std::uint64_t m = sketch_[row];
+        lasting += static_cast<std::uint64_t>(std::popcount(both ? m & ~a : a & ~m));
+      }
+      order.emplace_back(lasting, distance(candidate.sketch), &candidate);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+    });
+    if (order.size() > kMost) order.resize(kMost);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Candidate& a = *std::get<2>(order[j]);
+        const Candidate& b = *std::get<2>(order[i]);
+        std::uint64_t found = 0;
+        for (std::size_t row = 0; row < sampling_.rows() && found <= best.distance; ++row) {
+          const std::uint64_t joined =
+              both ? a.sketch[row] & b.sketch[row] : a.sketch[row] | b.sketch[row];
+          found += static_cast<std::uint64_t>(std::popcount(joined ^ sketch_[row]));
+        }
+        const int cost = a.cost + b.cost;
+        if (std::tie(best.distance, best.cost) <= std::tie(found, cost)) continue;
+        best = {found, cost, join(kind, a, b)};
+      }
+    }
+  }
+
   std::uint64_t distance(const Sketch& sketch) const {
     std::uint64_t sum = 0;
     for (std::size_t row = 0; row < sampling_.rows(); ++row) {

@@ -172,6 +172,24 @@ std::vector<Index> keys_where(const Mask& mask, bool by_all) {
   return keys;
 }
 
+/// XLNet's partial prediction: hidden keys by the number of rows that read them, most first.
+std::vector<std::string> hidden_order(const Mask& mask) {
+  const Index n = mask.lengths().queries;
+  std::vector<std::pair<Index, Index>> order;
+  for (Index k = 0; k < n; ++k) {
+    Index readers = 0;
+    for (Index q = 0; q < n; ++q) readers += mask.allows(q, k) && q != k ? 1 : 0;
+    if (readers < n - 1 || !mask.allows(k, k)) order.emplace_back(-readers, k);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> items;
+  items.reserve(order.size());
+  for (const auto& [readers, k] : order) {
+    items.push_back(fmt::format("{}{}", k, mask.allows(k, k) ? "@1" : ""));
+  }
+  return items;
+}
+
 }  // namespace
 
 std::optional<MaskExpression> enclosing_documents(const Mask& mask) {
@@ -213,6 +231,7 @@ std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampl
   }
   add("perm_content", texts(order_of(mask, 1)));
   add("perm_query", texts(order_of(mask, 0)));
+  add("xlnet_order", hidden_order(mask));
   add("visible", branches_of(mask));
   add("longformer", window_and_globals(mask));
   return found;

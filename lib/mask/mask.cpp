@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 
 namespace masque {
 
@@ -11,6 +12,7 @@ Cover MaskNode::cover(Range q, Range k) const {
   bool some = false;
   bool all = true;
   for (Index row = q.begin; row < q.end; ++row) {
+    throw_if_interrupted();
     for (Index k0 = k.begin; k0 < k.end; k0 += 64) {
       const int n = static_cast<int>(std::min<Index>(64, k.end - k0));
       const std::uint64_t found = bits(row, k0, n);
@@ -111,7 +113,28 @@ class Not final : public MaskNode {
   Node a_;
 };
 
+class QueryRange final : public MaskNode {
+ public:
+  QueryRange(Node whole, Index first) : whole_(std::move(whole)), first_(first) {}
+  bool allows(Index q, Index k) const override { return whole_->allows(q + first_, k); }
+  Cover cover(Range q, Range k) const override { return whole_->cover(moved(q), k); }
+  std::uint64_t bits(Index q, Index k0, int n) const override {
+    return whole_->bits(q + first_, k0, n);
+  }
+  void tile(Range q, Range k, Tile& out) const override { whole_->tile(moved(q), k, out); }
+
+ private:
+  Range moved(Range q) const { return {q.begin + first_, q.end + first_}; }
+  Node whole_;
+  Index first_;
+};
+
 }  // namespace
+
+Mask query_range(const Mask& mask, Index first, Index count) {
+  MASQUE_CHECK(first >= 0 && count >= 0 && first + count <= mask.lengths().queries);
+  return {std::make_shared<QueryRange>(mask.node(), first), {count, mask.lengths().keys}};
+}
 
 Mask operator&(const Mask& a, const Mask& b) {
   MASQUE_CHECK(a.lengths() == b.lengths());

@@ -73,6 +73,9 @@ Mask operator&(const Mask& a, const Mask& b);
 Mask operator|(const Mask& a, const Mask& b);
 Mask operator~(const Mask& a);
 
+/// Queries first … first + count − 1 of a mask, now numbered from 0: a step of decoding, say.
+Mask query_range(const Mask& mask, Index first, Index count);
+
 /// The low n bits set, 0 ≤ n ≤ 64.
 inline std::uint64_t low_bits(Index n) {
   return n >= 64 ? ~std::uint64_t{0} : n <= 0 ? 0 : (std::uint64_t{1} << n) - 1;

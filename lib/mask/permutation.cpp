@@ -75,7 +75,7 @@ PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
   for (Index i = 0; i < length; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const bool ordinary = !out.selected[at] && !special[at];
-    out.rank[at] = ordinary ? -1 : order[static_cast<std::size_t>(i % half)];
+    out.rank[at] = ordinary ? -1 : i / half * half + order[static_cast<std::size_t>(i % half)];
   }
   out.self_rank = out.rank;
   out.hidden = out.selected;

@@ -39,8 +39,8 @@ struct PermutationRequest {
 /// reads these, and selected or functional ones of smaller rank, not itself. arXiv:1906.08237.
 PermutationDraw xlnet_permutation(const PermutationRequest& request);
 
-/// transformers' collator: one order of half the length for both halves; ordinary unselected ones
-/// rank −1; functional tokens are never hidden as keys. `length` even.
+/// transformers' collator: the second half is ordered like the first and ranks behind it; ordinary
+/// unselected ones rank −1; functional tokens are never hidden as keys. `length` even.
 PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
                                      const std::vector<bool>& functional = {});
 

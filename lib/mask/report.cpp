@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "mask/block_map.hpp"
 
 namespace masque {
@@ -159,6 +162,7 @@ class BlockCounter {
 
   void walk(Range q, Range k) {
     if (q.size() <= 0 || k.size() <= 0) return;
+    throw_if_interrupted();
     const Range rows = cells(q, mask_.lengths().queries);
     const Range columns = cells(k, mask_.lengths().keys);
     Cover cover = mask_.cover(rows, columns);
@@ -195,6 +199,11 @@ double MaskReport::density() const {
 
 MaskReport report_mask(const Mask& mask, Index block) {
   if (block < 1) throw UsageError("a block size from 1 was expected");
+  constexpr Index kMost = Index{1} << 28;
+  if (mask.lengths().queries > kMost || mask.lengths().keys > kMost) {
+    throw InputError(fmt::format("{} queries and {} keys, expected at most {} each for a report",
+                                 mask.lengths().queries, mask.lengths().keys, kMost));
+  }
   MaskReport report = Reporter(mask).take();
   report.blocks = BlockCounter(mask, block).report();
   return report;

@@ -18,6 +18,8 @@ class Draw {
   explicit Draw(const RandomStream& stream) : stream_(stream) {}
   /// Uniform in 0 … n − 1, without bias; n from 1.
   Index below(Index n);
+  /// Uniform among all 32-bit words.
+  std::uint32_t word() { return next(); }
   /// Uniform in [0, 1), 32 bits.
   double uniform() { return next() * 0x1p-32; }
 

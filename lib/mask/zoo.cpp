@@ -159,7 +159,7 @@ class ValueReader {
     }
     const auto number = parse_index(argument.value);
     if (!number || *number < parameter->least) {
-      return expected(fmt::format("a whole number from {}", parameter->least));
+      return expected(fmt::format("a whole number from {} to {}", parameter->least, kMaxNumber));
     }
     value.number = static_cast<double>(*number);
   }

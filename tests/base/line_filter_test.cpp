@@ -91,5 +91,32 @@ TEST_CASE("a line that is too long is named, after the output of those before") 
   CHECK_THROWS_AS(filter_lines(folder.path(), filter), InputError);
 }
 
+TEST_CASE("shards together are the whole, with its line numbers") {
+  const TempFolder folder;
+  for (const std::size_t bytes : {0UL, 5UL, 1000UL, 900'000UL}) {
+    const std::string text = bytes == 0 ? "" : sample(bytes);
+    write_file(folder / "in", text);
+    const auto run = [&](std::optional<Shard> shard) {
+      std::string out;
+      filter_lines(folder / "in", {.shard = shard,
+                                   .work =
+                                       [](const LinePiece& piece, std::string& made) {
+                                         std::uint64_t number = piece.first_line;
+                                         for_each_line(piece.text, [&](std::string_view line) {
+                                           made += std::to_string(number++) + std::string(line);
+                                         });
+                                       },
+                                   .sink = [&](std::string_view piece) { out += piece; }});
+      return out;
+    };
+    const std::string whole = run(std::nullopt);
+    for (const std::uint64_t count : {1UL, 2UL, 3UL, 7UL}) {
+      std::string joined;
+      for (std::uint64_t i = 1; i <= count; ++i) joined += run(Shard{i, count});
+      CHECK(joined == whole);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace masque::test

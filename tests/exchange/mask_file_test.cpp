@@ -117,15 +117,19 @@ TEST_CASE("biases of other programs count as blocked, scores do not") {
 
 TEST_CASE("what is no mask is refused by its first wrong cell") {
   const DecodeRequest request{.path = "f"};
-  const auto message = [&](const char* convention, const Array& array) {
-    return message_of<InputError>([&] { named(convention).decode(array, request); });
+  const auto message = [&](const char* convention, const Array& array,
+                           std::optional<Lengths> lengths = std::nullopt) {
+    return message_of<InputError>(
+        [&] { named(convention).decode(array, {.path = "f", .lengths = lengths}); });
   };
+  CHECK_THROWS_AS(named("packed").decode(array_of({1, 1}, {1}), request), UsageError);
+  CHECK_THROWS_AS(named("intervals").decode(array_of({1, 3}, {0, 0, 1}), request), UsageError);
   CHECK(message("allow", array_of({2, 2}, {0, 1, 1, 2})) ==
         "f: query 1 key 1: found 2, expected 0 or 1");
   CHECK(message("allow", array_of({4}, {0, 1, 1, 0})) ==
         "f: an array of shape [4], expected queries × keys");
   CHECK(message("allow", array_of({2, 1, 2}, {0, 1, 1, 0})) ==
-        "f: 2 masks in shape [2,1,2], expected one, or --item");
+        "f: 2 masks in shape [2,1,2], expected one, or an item of convert");
   CHECK(
       named("allow").decode(array_of({2, 1, 2}, {0, 0, 1, 0}), {.path = "f", .item = 1}).get(0, 0));
   CHECK(message_of<InputError>([&] {
@@ -137,11 +141,13 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
         "f: found 2.5, expected whole numbers from 0");
   CHECK(message("intervals", array_of({1, 2}, {0, 2})) ==
         "f: shape [1,2], expected rows of query, begin, end");
-  CHECK(message("intervals", array_of({1, 3}, {0, 3, 2})) ==
+  CHECK(message("intervals", array_of({1, 3}, {0, 3, 2}), Lengths{2, 2}) ==
         "f: query 0 keys 3 to 2, expected a run within 2 × 2");
   CHECK(message("packed", array_of({3}, {0, 3, 2})) == "f: shape [3], expected rows of bytes");
-  CHECK(message("packed", array_of({1, 1}, {256})) == "f: found 256, expected bytes");
-  CHECK(message("packed", array_of({1, 1}, {2})) == "f: query 0: a bit behind its 1 keys");
+  CHECK(message("packed", array_of({1, 1}, {256}), Lengths{1, 1}) ==
+        "f: found 256, expected bytes");
+  CHECK(message("packed", array_of({1, 1}, {2}), Lengths{1, 1}) ==
+        "f: query 0: a bit behind its 1 keys");
   CHECK(message_of<InputError>([&] {
           named("cu_seqlens").encode(bound("causal", {4, 4}), "f");
         }) ==
@@ -186,6 +192,30 @@ TEST_CASE("numbers in text may have a header and must be as many in every line")
   CHECK(message_of<InputError>([&] {
           read("1 0\n1 x\n");
         }).ends_with("n.tsv: line 2: found 'x', expected a number"));
+}
+
+TEST_CASE("text that is no matrix is never taken for an empty one") {
+  const TempFolder folder;
+  const auto refused = [&](std::string_view text) {
+    write_file(folder / "n.tsv", text);
+    return message_of<InputError>([&] { read_mask(folder / "n.tsv"); });
+  };
+  for (const char* text : {"", "\n", "hello world\n", "hello world", "+1 0\n0 1\n", "[[1, 0]]\n",
+                           "True\tFalse\n", "{\"a\":1}\n", "\xff\xff\xff", "1,0\n0,1\n"}) {
+    CAPTURE(text);
+    CHECK(refused(text).find("n.tsv: ") != std::string::npos);
+  }
+  write_file(folder / "n.tsv", "\xEF\xBB\xBF" "1 0\n1 1\n");
+  CHECK(read_mask(folder / "n.tsv").count() == 3);
+  write_mask(folder / "m.json", bound("causal", {3, 3}), {});
+  CHECK(read_mask(folder / "m.json").count() == 6);
+  CHECK(message_of<InputError>([&] {
+          Array flags;
+          flags.dtype = DType::kBool;
+          flags.shape = {1, 1};
+          flags.data = {std::byte{0}};
+          named("hf").decode(flags, {.path = "f"});
+        }).starts_with("f: true and false"));
 }
 
 TEST_CASE("arrays of files with several are named") {

@@ -71,7 +71,7 @@ TEST_CASE("what is wrong is said with its column") {
   CHECK(message("causal)") == "'causal)': column 7: found ')', expected &, | or the end");
   CHECK(message("window") == "'window': column 1: window(w) needs w");
   CHECK(message("window(x)") ==
-        "'window(x)': column 8: w: found 'x', expected a whole number from 0");
+        "'window(x)': column 8: w: found 'x', expected a whole number from 0 to 4294967296");
   CHECK(message("window(1,2)") ==
         "'window(1,2)': column 10: too many arguments, expected window(w)");
   CHECK(message("mae(2)") == "'mae(2)': column 5: ratio: found '2', expected a number from 0 to 1");

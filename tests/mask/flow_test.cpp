@@ -251,5 +251,19 @@ TEST_CASE("lists that do not fit are refused") {
   CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "beyond 4 positions"));
 }
 
+TEST_CASE("a leak that a later layer forgets is still counted, and two streams keep their keys") {
+  const auto mask = [](const char* text) { return parse_mask(text).bind({4, 4}); };
+  FlowRequest request{.layers = {mask("full"), mask("full & pad(0)")},
+                      .residual = Residual::kOff,
+                      .objective = Objective::kSelf};
+  const FlowResult result = follow_flow(request);
+  REQUIRE(result.leak);
+  CHECK(result.leak->layer == 1);
+  CHECK(result.leak->pairs == 4);
+  request.content = request.layers;
+  request.keys = KeySource::kInput;
+  CHECK_THROWS_AS(follow_flow(request), UsageError);
+}
+
 }  // namespace
 }  // namespace masque::test

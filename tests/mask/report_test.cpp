@@ -198,5 +198,19 @@ TEST_CASE("square masks refuse other lengths, and only they do") {
   }
 }
 
+TEST_CASE("a range of queries is that part of the whole mask") {
+  for (const MaskKind* kind : mask_kinds()) {
+    CAPTURE(kind->name);
+    const Mask whole = parse_mask(kind->example).bind({16, 16});
+    const Mask part = query_range(whole, 9, 5);
+    REQUIRE(part.lengths() == Lengths{5, 16});
+    const BitMatrix bits = to_bits(part);
+    for (Index q = 0; q < 5; ++q) {
+      for (Index k = 0; k < 16; ++k) REQUIRE(bits.get(q, k) == whole.allows(q + 9, k));
+    }
+    CHECK(visible_keys(part).front() == visible_keys(whole)[9]);
+  }
+}
+
 }  // namespace
 }  // namespace masque::test

@@ -81,6 +81,7 @@ MatrixSource encode_cu_seqlens(const Mask& mask, const std::string& path) {
                                  difference.first->query, difference.first->key));
   }
   std::vector<std::int32_t> ends = {0};
+  if (lengths.queries == 0) return source_of(DType::kI32, {1}, std::move(ends));
   const std::vector<Index> sizes =
       documents ? mask_values(*documents).numbers() : std::vector<Index>{lengths.queries};
   for (const Index size : sizes) {
@@ -105,11 +106,8 @@ BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
                                                shape_text(array.shape)));
   }
   const std::vector<Index> numbers = whole_numbers(array, request.path);
-  Index longest = 0;
-  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
-    longest = std::max({longest, numbers[i] + 1, numbers[i + 2]});
-  }
-  const Lengths lengths = request.lengths.value_or(Lengths{longest, longest});
+  if (!request.lengths) throw UsageError("intervals do not say how long the mask is: -n is needed");
+  const Lengths lengths = *request.lengths;
   BitMatrix bits(lengths.queries, lengths.keys);
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
     const Index query = numbers[i];
@@ -149,9 +147,9 @@ BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
   const std::vector<Index> bytes = whole_numbers(array, request.path);
   const auto rows = static_cast<Index>(array.shape[0]);
   const auto width = static_cast<Index>(array.shape[1]);
-  const Index keys = request.lengths           ? request.lengths->keys
-                     : (rows + 7) / 8 == width ? rows
-                                               : width * 8;
+  if (!request.lengths)
+    throw UsageError("packed bits do not say how many keys there are: -n is needed");
+  const Index keys = request.lengths->keys;
   if ((keys + 7) / 8 != width) {
     throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,
                                                (keys + 7) / 8, keys));

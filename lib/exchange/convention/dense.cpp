@@ -73,8 +73,9 @@ BitMatrix decode(const Array& array, const DecodeRequest& request, Meaning meani
   std::uint64_t masks = 1;
   for (std::size_t i = 0; i + 2 < shape.size(); ++i) masks *= shape[i];
   if (masks != 1 && !request.item) {
-    throw InputError(request.path, fmt::format("{} masks in shape {}, expected one, or --item",
-                                               masks, shape_text(shape)));
+    throw InputError(request.path,
+                     fmt::format("{} masks in shape {}, expected one, or an item of convert", masks,
+                                 shape_text(shape)));
   }
   const auto item = static_cast<std::uint64_t>(request.item.value_or(0));
   if (item >= masks) {
@@ -84,6 +85,11 @@ BitMatrix decode(const Array& array, const DecodeRequest& request, Meaning meani
   if (is_packed(array.dtype) || components(array.dtype) != 1) {
     throw InputError(request.path,
                      fmt::format("an array of {}, expected numbers", dtype_name(array.dtype)));
+  }
+  if (meaning == bias && array.dtype == DType::kBool) {
+    throw InputError(request.path,
+                     "true and false, expected numbers that are added to scores; "
+                     "for booleans see the conventions allow and forbid");
   }
   const std::uint64_t queries = shape[shape.size() - 2];
   const std::uint64_t keys = shape.back();
@@ -120,7 +126,8 @@ const Convention kAllow{
     [](const Mask& m, const std::string&) {
       return encode(m, {DType::kBool, {kOne}, {kZero}, 0});
     },
-    8};
+    8,
+    true};
 const ConventionRegistration kAllowRegistration{kAllow};
 
 const Convention kForbid{"forbid",
@@ -132,7 +139,8 @@ const Convention kForbid{"forbid",
                          [](const Mask& m, const std::string&) {
                            return encode(m, {DType::kBool, {kZero}, {kOne}, 0});
                          },
-                         8};
+                         8,
+                         true};
 const ConventionRegistration kForbidRegistration{kForbid};
 
 const Convention kAdditive{
@@ -144,7 +152,8 @@ const Convention kAdditive{
       const float infinity = std::numeric_limits<float>::infinity();
       return encode(m, {DType::kF32, bytes_of(0), bytes_of(-infinity), 0});
     },
-    32};
+    32,
+    true};
 const ConventionRegistration kAdditiveRegistration{kAdditive};
 
 const Convention kHf{
@@ -156,7 +165,8 @@ const Convention kHf{
       const float least = std::numeric_limits<float>::lowest();
       return encode(m, {DType::kF32, bytes_of(0), bytes_of(least), 2});
     },
-    32};
+    32,
+    true};
 const ConventionRegistration kHfRegistration{kHf};
 
 const Convention kPermMask{"perm_mask",
@@ -168,7 +178,8 @@ const Convention kPermMask{"perm_mask",
                            [](const Mask& m, const std::string&) {
                              return encode(m, {DType::kF32, bytes_of(0), bytes_of(1), 1});
                            },
-                           32};
+                           32,
+                           true};
 const ConventionRegistration kPermMaskRegistration{kPermMask};
 
 }  // namespace

@@ -9,6 +9,13 @@ namespace masque {
 
 namespace {
 
+/// Standard input can be read once only, but is asked for its lengths first.
+BitMatrix read_once(const std::string& path) {
+  if (path != "-") return read_mask(path);
+  static const BitMatrix bits = read_mask("-");
+  return bits;
+}
+
 const MaskKind kExplicit{
     "explicit",
     {{"file", ParameterKind::kFile}},
@@ -17,7 +24,7 @@ const MaskKind kExplicit{
     "",
     "",
     [](const MaskValues& v, Lengths l) {
-      BitMatrix bits = read_mask(v.file());
+      BitMatrix bits = read_once(v.file());
       if (bits.rows() != l.queries || bits.columns() != l.keys) {
         throw InputError(v.file(), fmt::format("a mask of {} × {}, expected {} × {}", bits.rows(),
                                                bits.columns(), l.queries, l.keys));
@@ -27,7 +34,7 @@ const MaskKind kExplicit{
     nullptr,
     Fits::kAny,
     [](const MaskValues& v) -> std::optional<Lengths> {
-      const BitMatrix bits = read_mask(v.file());
+      const BitMatrix bits = read_once(v.file());
       return Lengths{bits.rows(), bits.columns()};
     }};
 const MaskRegistration kExplicitRegistration{kExplicit};

@@ -48,7 +48,7 @@ const MaskRegistration kFullRegistration{kFull};
 
 const MaskKind kCausal{"causal",
                        {kOffset},
-                       "j ≤ i",
+                       "j ≤ i + offset",
                        "Vaswani et al. 2017, arXiv:1706.03762",
                        "n(n+1)/2",
                        "causal",
@@ -60,7 +60,7 @@ const MaskRegistration kCausalRegistration{kCausal};
 
 const MaskKind kReverse{"reverse",
                         {kOffset},
-                        "j ≥ i",
+                        "j ≥ i + offset",
                         "right-to-left language models; UniLM, arXiv:1905.03197",
                         "n(n+1)/2",
                         "reverse",
@@ -73,7 +73,7 @@ const MaskRegistration kReverseRegistration{kReverse};
 const MaskKind kStrictCausal{
     "strict_causal",
     {kOffset},
-    "j < i",
+    "j < i + offset",
     "two-tower cloze, Baevski et al. 2019, arXiv:1903.07785",
     "n(n−1)/2",
     "strict_causal",
@@ -128,7 +128,7 @@ const MaskRegistration kWindowRegistration{kWindow};
 const MaskKind kCausalWindow{
     "causal_window",
     {{"w", ParameterKind::kCount, {}, 1}, kOffset},
-    "0 ≤ i − j < w",
+    "0 ≤ i + offset − j < w",
     "sliding windows of decoders; Mistral, arXiv:2310.06825",
     "Σ min(i+1, w)",
     "causal_window(5)",

@@ -84,7 +84,7 @@ const MaskKind kXlnet{"xlnet",
                        {"beta", ParameterKind::kCount, 1.0, 1}},
                       "not (self_rank(i) ≤ rank(j) and j selected); unselected ones rank −1",
                       "XLNet's _local_perm with partial prediction, arXiv:1906.08237; predict: "
-                      "selected positions [n/6]",
+                      "selected positions [n/6, rounded]",
                       "",
                       "xlnet(3)",
                       [](const MaskValues& v, Lengths l) {
@@ -110,7 +110,7 @@ const MaskKind kXlnetHf{
     "xlnet_hf",
     {kSeed},
     "not (perm(i) ≤ perm(j) and j selected); unselected ones −1",
-    "transformers' DataCollatorForPermutationLanguageModeling; one order for both halves",
+    "transformers' DataCollatorForPermutationLanguageModeling; both halves in one order",
     "",
     "xlnet_hf(3)",
     [](const MaskValues& v, Lengths l) {
@@ -123,6 +123,41 @@ const MaskKind kXlnetHf{
     nullptr,
     Fits::kSquare};
 const MaskRegistration kXlnetHfRegistration{kXlnetHf};
+
+const MaskKind kXlnetOrder{
+    "xlnet_order",
+    {{"order", ParameterKind::kList}},
+    "j is not listed, or listed before i",
+    "partial prediction with its order spelled out: targets by rank; i@1 reads itself too ([SEP]), "
+    "i@2 is hidden from nobody",
+    "",
+    "xlnet_order(5,0@1,9,2)",
+    [](const MaskValues& v, Lengths l) {
+      const auto n = static_cast<std::size_t>(l.queries);
+      PermutationDraw draw;
+      draw.rank.assign(n, -1);
+      draw.self_rank.assign(n, 0);
+      draw.hidden.assign(n, false);
+      Index rank = 0;
+      for (const ListItem& item : v.list()) {
+        const auto at = static_cast<std::size_t>(item.a);
+        if (item.to || item.at.value_or(1) < 1 || item.at.value_or(1) > 2 || at >= n ||
+            draw.rank[at] >= 0) {
+          throw UsageError(
+              fmt::format("xlnet_order: position {}, expected each once, below {}, "
+                          "with @1 or @2 at most",
+                          item.a, n));
+        }
+        draw.rank[at] = rank;
+        draw.self_rank[at] = item.at == 1 ? rank + 1 : rank;
+        draw.hidden[at] = item.at != 2;
+        ++rank;
+      }
+      return draw.mask();
+    },
+    nullptr,
+    Fits::kSquare};
+const MaskRegistration kXlnetOrderRegistration{kXlnetOrder};
 
 const MaskKind kDisco{"disco",
                       {kSeed},

@@ -1,0 +1,63 @@
+#include "selection_options.hpp"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::droptoken {
+
+using records::Choice;
+using records::Unit;
+
+void add_selection(cli::Command& command, SelectionChoice& options) {
+  command.option("--rate", "P", options.rate,
+                 "share of the ordinary tokens that is selected; LOW:HIGH draws one for each "
+                 "record");
+  command.choice("--unit", options.selection.unit,
+                 {{"token", Unit::kToken}, {"word", Unit::kWord}, {"words", Unit::kWords}},
+                 "word: whole words by the tokenizer's marks; words: by the field 'words'");
+  command.choice("--choice", options.selection.choice,
+                 {{"bernoulli", Choice::kBernoulli},
+                  {"exact", Choice::kExact},
+                  {"span", Choice::kSpan},
+                  {"ngram", Choice::kNgram}},
+                 "each by itself; an exact count; geometric spans; runs of 1 to 4 units");
+  command.option("--span-p", "P", options.selection.span_p, cli::Range{0, 1},
+                 "of the geometric span lengths");
+  command.option("--span-longest", "N", options.selection.span_longest, "longest span");
+}
+
+std::vector<double> parse_shares(const std::string& option, const std::string& text,
+                                 std::size_t least, std::size_t most) {
+  std::vector<double> shares;
+  for (std::string_view rest = text; !rest.empty() || shares.empty();) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + colon, value);
+    if (error != std::errc{} || end != rest.data() + colon || !(value >= 0)) {
+      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", option,
+                                   escape(text)));
+    }
+    shares.push_back(value);
+    rest.remove_prefix(std::min(rest.size(), colon + 1));
+  }
+  if (shares.size() < least || shares.size() > most) {
+    throw UsageError(fmt::format("{}: found {} numbers, expected {} to {}", option, shares.size(),
+                                 least, most));
+  }
+  return shares;
+}
+
+records::SelectionOptions selection_of(const SelectionChoice& options, std::uint64_t seed) {
+  records::SelectionOptions selection = options.selection;
+  selection.seed = seed;
+  const std::vector<double> rates = parse_shares("--rate", options.rate, 1, 2);
+  selection.rate = rates.front();
+  if (rates.size() == 2) selection.rate_high = rates.back();
+  return selection;
+}
+
+}  // namespace masque::droptoken

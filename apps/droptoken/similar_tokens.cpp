@@ -1,0 +1,94 @@
+#include "similar_tokens.hpp"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "base/line_filter.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::droptoken {
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos) return fields;
+    line.remove_prefix(begin);
+    const std::size_t size = std::min(line.find_first_of(" \t\r"), line.size());
+    fields.push_back(line.substr(0, size));
+    line.remove_prefix(size);
+  }
+}
+
+class TokenFinder {
+ public:
+  TokenFinder(const std::string& path, const Tokens& tokens) : path_(path), tokens_(tokens) {}
+
+  TokenId find(std::string_view word, std::uint64_t line) const {
+    if (tokens_.tokenizer()) {
+      if (const auto id = tokens_.tokenizer()->find(word)) return *id;
+    }
+    const auto id = parse_unsigned(word);
+    const TokenId size = tokens_.table().size > 0 ? tokens_.table().size : INT32_MAX;
+    if (id && *id < static_cast<std::uint64_t>(size)) return static_cast<TokenId>(*id);
+    throw InputError(path_, fmt::format("line {}: '{}' is no token", line, escape(word)));
+  }
+
+ private:
+  const std::string& path_;
+  const Tokens& tokens_;
+};
+
+}  // namespace
+
+records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens) {
+  const TokenFinder finder(path, tokens);
+  records::SimilarTokens similar;
+  std::uint64_t number = 0;
+  const std::string text = read_text(path, kMostBytes);
+  for_each_line(text, [&](std::string_view line) {
+    ++number;
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.empty()) return;
+    const auto id = static_cast<std::size_t>(finder.find(fields.front(), number));
+    if (id >= similar.size()) similar.resize(id + 1);
+    for (std::size_t i = 1; i < fields.size(); ++i) {
+      similar[id].push_back(finder.find(fields[i], number));
+    }
+  });
+  if (similar.empty()) throw InputError(path, "is empty, expected a token in each line");
+  return similar;
+}
+
+std::vector<double> read_weights(const std::string& path, const Tokens& tokens) {
+  const TokenFinder finder(path, tokens);
+  std::vector<double> weights(static_cast<std::size_t>(std::max<TokenId>(0, tokens.table().size)));
+  std::uint64_t number = 0;
+  const std::string text = read_text(path, kMostBytes);
+  for_each_line(text, [&](std::string_view line) {
+    ++number;
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.empty()) return;
+    double weight = 0;
+    const std::string_view last = fields.back();
+    const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), weight);
+    if (fields.size() != 2 || error != std::errc{} || end != last.data() + last.size()) {
+      throw InputError(path, fmt::format("line {}: expected a token and a number", number));
+    }
+    const auto id = static_cast<std::size_t>(finder.find(fields.front(), number));
+    if (id >= weights.size()) weights.resize(id + 1);
+    weights[id] = weight;
+  });
+  return weights;
+}
+
+}  // namespace masque::droptoken

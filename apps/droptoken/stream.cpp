@@ -1,0 +1,229 @@
+#include "stream.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/output_file.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::droptoken {
+
+using records::LineFormat;
+
+void add_reading(cli::Command& command, StreamOptions& options) {
+  command.option("--input", "FILE", options.input, "records; - is standard input");
+  command.choice("--format", options.format,
+                 {{"auto", LineFormat::kAuto},
+                  {"text", LineFormat::kText},
+                  {"ids", LineFormat::kIds},
+                  {"jsonl", LineFormat::kJson}},
+                 "of the lines; auto: by the first one");
+  command.option("--tokenizer", "DIR", options.tokens.tokenizer,
+                 "encodes text, and says which tokens are special");
+  command.flag("--special", options.special, "encode text with the tokenizer's special tokens");
+  command.option("--mask-token", "ID", options.tokens.mask_token, cli::Range{0, 2147483647},
+                 "id of the mask token [the tokenizer's]");
+  command.option("--vocab-size", "N", options.tokens.vocab_size, cli::Range{1, 2147483647},
+                 "number of ids [the tokenizer's]");
+  command.option("--special-token", "ID", options.tokens.special_tokens,
+                 "another id that is left alone; may be repeated");
+  command.option("--first-record", "N", options.first_record,
+                 "number of the first line, for parts of a stream");
+  command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
+  command.option("--max-line", "BYTES", options.max_line, cli::Range{1, 1e12},
+                 "longest line [67108864]");
+  command.flag("--strict", options.strict, "the first bad record ends the run");
+  add_threads(command, options.common);
+  add_quiet(command, options.common);
+}
+
+void add_randomness(cli::Command& command, StreamOptions& options) {
+  add_seed(command, options.common);
+  command.option("--epochs", "K", options.epochs,
+                 "versions of each record, one after the other");
+  command.option("--dup", "K", options.copies, "write each version K times");
+  command.option("--stats", "FILE", options.stats, "totals as JSON");
+}
+
+void add_binary(cli::Command& command, StreamOptions& options) {
+  command.choice("--binary", options.binary_bits, {{"no", 0}, {"u16", 16}, {"u32", 32}},
+                 "plain ids in binary files, with sidecars for labels and positions");
+  command.choice("--layout", options.layout,
+                 {{"nanogpt", records::BinaryLayout::kNanogpt},
+                  {"llmc", records::BinaryLayout::kLlmc}},
+                 "of binary files");
+  command.option("--length", "N", options.length, cli::Range{1, 1e9}, "ids of a binary record");
+  command.option("-o,--output", "FILE", options.output, "binary output");
+}
+
+namespace {
+
+std::int64_t parse_id(const std::string& text) {
+  const auto id = parse_unsigned(text);
+  if (!id || *id > INT32_MAX) {
+    throw UsageError(fmt::format("--special-token: found '{}', expected an id", escape(text)));
+  }
+  return static_cast<std::int64_t>(*id);
+}
+
+Shard parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto index = parse_unsigned(std::string_view(text).substr(0, slash));
+  const auto count = slash == std::string::npos
+                         ? std::nullopt
+                         : parse_unsigned(std::string_view(text).substr(slash + 1));
+  if (!index || !count || *index < 1 || *index > *count || *count > 1'000'000'000) {
+    throw UsageError(fmt::format("--shard: found '{}', expected I/N as in 2/8", escape(text)));
+  }
+  return {*index, *count};
+}
+
+void mark(std::vector<std::uint8_t>& flags, std::int64_t id) {
+  const auto at = static_cast<std::size_t>(id);
+  if (at >= flags.size()) flags.resize(at + 1, 0);
+  flags[at] = 1;
+}
+
+std::string tally_json(const records::Tally& t, std::uint64_t bad) {
+  const auto share = [](std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return fmt::format(
+      "{{\"records\":{},\"bad_records\":{},\"tokens_in\":{},\"tokens_out\":{},\"ordinary\":{},"
+      "\"selected\":{},\"masked\":{},\"kept\":{},\"random\":{},\"dropped\":{},"
+      "\"selected_rate\":{},\"masked_rate\":{},\"kept_rate\":{},\"random_rate\":{},"
+      "\"dropped_rate\":{}}}\n",
+      t.records, bad, t.tokens_in, t.tokens_out, t.ordinary, t.selected, t.masked, t.kept,
+      t.random, t.dropped, share(t.selected, t.ordinary), share(t.masked, t.selected),
+      share(t.kept, t.selected), share(t.random, t.selected), share(t.dropped, t.ordinary));
+}
+
+std::string tally_text(const records::Tally& t) {
+  std::string out = fmt::format("{} records, {} tokens in, {} out", t.records, t.tokens_in,
+                                t.tokens_out);
+  const auto percent = [](std::uint64_t part, std::uint64_t whole) {
+    return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  if (t.selected > 0 && t.ordinary > 0) {
+    out += fmt::format("; {:.2f} % selected", percent(t.selected, t.ordinary));
+  }
+  if (t.masked + t.kept + t.random > 0 && t.selected > 0) {
+    out += fmt::format(" (masked {:.2f} %, kept {:.2f} %, random {:.2f} %)",
+                       percent(t.masked, t.selected), percent(t.kept, t.selected),
+                       percent(t.random, t.selected));
+  }
+  if (t.dropped > 0 && t.ordinary > 0) {
+    out += fmt::format("; {:.2f} % dropped", percent(t.dropped, t.ordinary));
+  }
+  return out;
+}
+
+void write_stats(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  write_all(file.descriptor(), as_bytes(text), path);
+  file.commit();
+}
+
+}  // namespace
+
+Tokens::Tokens(const StreamOptions& options) {
+  const TokenOptions& o = options.tokens;
+  if (o.tokenizer) {
+    tokenizer_ = std::make_shared<const text::Tokenizer>(text::Tokenizer::open(*o.tokenizer));
+    table_.size = static_cast<TokenId>(tokenizer_->size());
+    table_.mask = tokenizer_->roles().mask.value_or(-1);
+    table_.special.assign(tokenizer_->size(), 0);
+    table_.begins_word.assign(tokenizer_->size(), 0);
+    for (std::size_t i = 0; i < tokenizer_->size(); ++i) {
+      const auto id = static_cast<TokenId>(i);
+      table_.special[i] = tokenizer_->is_special(id) ? 1 : 0;
+      table_.begins_word[i] = tokenizer_->begins_word(id) ? 1 : 0;
+    }
+  }
+  if (o.mask_token) {
+    table_.mask = static_cast<TokenId>(*o.mask_token);
+    mark(table_.special, *o.mask_token);
+  }
+  if (o.vocab_size) table_.size = static_cast<TokenId>(*o.vocab_size);
+  for (const std::string& id : o.special_tokens) mark(table_.special, parse_id(id));
+  if (table_.size > 0 && table_.mask >= table_.size) {
+    throw UsageError(fmt::format("--mask-token {}, expected below the vocabulary's size {}",
+                                 table_.mask, table_.size));
+  }
+}
+
+records::RecordFilter filter_of(const StreamOptions& options, const Tokens& tokens,
+                                cli::Session& session) {
+  records::RecordFilter filter;
+  filter.input = options.input;
+  filter.format = options.format;
+  if (tokens.tokenizer()) {
+    const auto tokenizer = tokens.tokenizer();
+    const text::EncodeOptions encode{.special = options.special};
+    filter.make_encoder = [tokenizer, encode] {
+      const auto encoder = std::make_shared<text::IdEncoder>(tokenizer->id_encoder(encode));
+      return [tokenizer, encoder](std::string_view line, std::vector<TokenId>& ids) {
+        encoder->encode(line, ids);
+      };
+    };
+  }
+  filter.threads = options.common.threads;
+  filter.first_record = options.first_record;
+  if (options.shard) filter.shard = parse_shard(*options.shard);
+  if (options.max_line) filter.max_line = static_cast<std::uint64_t>(*options.max_line);
+  if (options.epochs < 1 || options.copies < 1) {
+    throw UsageError("--epochs and --dup: expected numbers from 1");
+  }
+  filter.epochs = options.epochs;
+  filter.copies = options.copies;
+  filter.strict = options.strict;
+  filter.tokens = tokens.table();
+  filter.sink = [&session](std::string_view out) { session.print(out); };
+  return filter;
+}
+
+cli::ExitCode report_bad(const StreamOptions& options, const records::FilterResult& result,
+                         cli::Session& session) {
+  if (result.bad == 0) return cli::ExitCode::kDone;
+  session.flush();
+  const std::string name = options.input == "-" ? "standard input" : options.input;
+  for (const records::BadRecord& bad : result.first_bad) {
+    session.note(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
+  }
+  session.note(fmt::format("{} bad records were left out", result.bad));
+  return cli::ExitCode::kInput;
+}
+
+cli::ExitCode run_stream(const StreamOptions& options, const Tokens& tokens,
+                         const records::Corruption* corruption, cli::Session& session) {
+  if (options.binary_bits != 0) {
+    if (!options.output) throw UsageError("--binary needs -o FILE");
+    if (options.epochs != 1 || options.copies != 1 || options.shard) {
+      throw UsageError("--binary takes neither --epochs nor --dup nor --shard");
+    }
+    records::BinaryFilter filter{.input = options.input,
+                                 .output = *options.output,
+                                 .bytes = options.binary_bits / 8,
+                                 .layout = options.layout,
+                                 .length = static_cast<std::size_t>(options.length),
+                                 .threads = options.common.threads,
+                                 .first_record = options.first_record,
+                                 .tokens = tokens.table()};
+    const records::Tally tally = filter_binary(filter, *corruption);
+    session.note(tally_text(tally));
+    if (options.stats) write_stats(*options.stats, tally_json(tally, 0));
+    return cli::ExitCode::kDone;
+  }
+  if (options.output) throw UsageError("-o is for --binary; records go to standard output");
+  const records::FilterResult result =
+      filter_records(filter_of(options, tokens, session), corruption);
+  if (options.stats) write_stats(*options.stats, tally_json(result.tally, result.bad));
+  const cli::ExitCode code = report_bad(options, result, session);
+  session.flush();
+  session.note(tally_text(result.tally));
+  return code;
+}
+
+}  // namespace masque::droptoken

@@ -1,0 +1,78 @@
+// What all modes share: where records come from, which tokens they have, how they are written.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.hpp"
+#include "records/binary_filter.hpp"
+#include "records/record_filter.hpp"
+
+namespace masque::text {
+class Tokenizer;
+}
+
+namespace masque::droptoken {
+
+/// Which tokens there are: by a tokenizer, or by numbers.
+struct TokenOptions {
+  std::optional<std::string> tokenizer;
+  std::optional<std::int64_t> mask_token;
+  std::optional<std::int64_t> vocab_size;
+  std::vector<std::string> special_tokens;
+};
+
+struct StreamOptions {
+  std::string input = "-";
+  records::LineFormat format = records::LineFormat::kAuto;
+  bool special = false;
+  TokenOptions tokens;
+  std::uint64_t epochs = 1;
+  std::uint64_t copies = 1;
+  std::uint64_t first_record = 0;
+  std::optional<std::string> shard;
+  bool strict = false;
+  std::optional<std::string> stats;
+  std::optional<std::int64_t> max_line;
+  int binary_bits = 0;  ///< 16 or 32: ids in binary
+  records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
+  std::int64_t length = 512;
+  std::optional<std::string> output;
+  cli::CommonOptions common;
+};
+
+/// Options of reading: FILE, --input, --tokenizer, --strict …
+void add_reading(cli::Command& command, StreamOptions& options);
+/// Options of a random corruption: --seed, --epochs, --dup.
+void add_randomness(cli::Command& command, StreamOptions& options);
+/// --binary, --layout, --length, -o.
+void add_binary(cli::Command& command, StreamOptions& options);
+
+/// The tokens that the options describe.
+class Tokens {
+ public:
+  explicit Tokens(const StreamOptions& options);
+  const records::TokenTable& table() const { return table_; }
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+
+ private:
+  records::TokenTable table_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+};
+
+/// Runs a corruption over the stream, prints what was left out and the totals.
+cli::ExitCode run_stream(const StreamOptions& options, const Tokens& tokens,
+                         const records::Corruption* corruption, cli::Session& session);
+
+/// The filter of the options, whose output goes to the session.
+records::RecordFilter filter_of(const StreamOptions& options, const Tokens& tokens,
+                                cli::Session& session);
+
+/// Says which records were left out; kInput if there were any.
+cli::ExitCode report_bad(const StreamOptions& options, const records::FilterResult& result,
+                         cli::Session& session);
+
+}  // namespace masque::droptoken

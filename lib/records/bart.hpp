@@ -1,0 +1,28 @@
+// The noise of denoising sequence-to-sequence models. BART, Lewis et al. 2019, arXiv:1910.13461.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+enum class BartNoise {
+  kMask,     ///< tokens become the mask token
+  kDelete,   ///< tokens are deleted, positions counted anew
+  kInfill,   ///< spans of Poisson length (0 too) become one mask token
+  kPermute,  ///< sentences (`doc`, else split at a token) in random order
+  kRotate,   ///< the sequence begins at a random token
+};
+
+struct BartOptions {
+  BartNoise noise = BartNoise::kInfill;
+  double rate = 0.3;          ///< share of ordinary tokens; for kMask, kDelete, kInfill
+  double lambda = 3;          ///< mean span length
+  TokenId sentence_end = -1;  ///< for kPermute: the token that ends a sentence
+  std::uint64_t seed = 0;
+};
+
+/// Changes ids, and keeps what they were in `original`, the target of the decoder. A special token
+/// at the start and one at the end stay where they are.
+std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tokens);
+
+}  // namespace masque::records

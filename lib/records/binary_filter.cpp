@@ -1,0 +1,291 @@
+#include "records/binary_filter.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/os.hpp"
+#include "base/output_file.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::records {
+
+namespace {
+
+constexpr std::size_t kHeaderBytes = 1024;
+
+/// Magic number and version of llm.c's files of 16-bit (GPT-2) and 32-bit ids (Llama 3).
+std::pair<std::int32_t, std::int32_t> llmc_magic(int bytes) {
+  return bytes == 2 ? std::pair{20240520, 1} : std::pair{20240801, 7};
+}
+
+constexpr std::size_t kPieceIds = 1 << 17;
+
+/// Reads as many bytes as there are, up to `size`.
+class Source {
+ public:
+  explicit Source(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+    if (path == "-") {
+      if (::isatty(STDIN_FILENO) == 1) {
+        throw UsageError("standard input is a terminal, expected a file or a pipe");
+      }
+      return;
+    }
+    opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!opened_) throw system_error(name_, "opening", errno);
+  }
+
+  std::size_t read(char* out, std::size_t size) {
+    std::size_t done = 0;
+    while (done < size) {
+      const ssize_t count =
+          os::read(opened_ ? opened_.get() : STDIN_FILENO, out + done, size - done);
+      if (count == 0) break;
+      if (count < 0 && errno == EINTR) {
+        throw_if_interrupted();
+        continue;
+      }
+      if (count < 0) throw system_error(name_, "reading", errno);
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  Descriptor opened_;
+};
+
+/// What one piece of the input becomes, for each file.
+struct Made {
+  std::string ids;
+  std::string labels;
+  std::string pos;
+  std::string original;
+  std::string lengths;
+  std::string dropped;
+  bool has_labels = false;
+  bool has_pos = false;
+  bool has_original = false;
+  bool has_dropped = false;
+
+  void clear() {
+    for (std::string* bytes : {&ids, &labels, &pos, &original, &lengths, &dropped}) bytes->clear();
+  }
+};
+
+template <class T>
+void append_raw(const T* values, std::size_t n, std::string& out) {
+  out.append(reinterpret_cast<const char*>(values), n * sizeof(T));
+}
+
+class Converter {
+ public:
+  Converter(const BinaryFilter& filter, const Corruption& corruption, const std::string& name)
+      : filter_(filter), corruption_(corruption), name_(name) {}
+
+  /// All records of `bytes`, the first of which has number `number`.
+  void convert(std::string_view bytes, std::uint64_t number, Made& made, Tally& tally) const {
+    Record record;
+    Scratch scratch;
+    const auto size = static_cast<std::size_t>(filter_.bytes);
+    const std::size_t total = bytes.size() / size;
+    for (std::size_t begin = 0; begin < total; begin += filter_.length) {
+      record.clear();
+      record.number = number++;
+      const std::size_t n = std::min(filter_.length, total - begin);
+      read_ids(bytes.data() + begin * size, n, record);
+      ++tally.records;
+      tally.tokens_in += n;
+      corruption_.apply(record, scratch, tally);
+      tally.tokens_out += record.size();
+      write(record, made);
+    }
+  }
+
+ private:
+  void read_ids(const char* bytes, std::size_t n, Record& record) const {
+    record.ids.resize(n);
+    std::int64_t highest = 0;
+    if (filter_.bytes == 2) {
+      for (std::size_t i = 0; i < n; ++i) {
+        std::uint16_t id = 0;
+        std::memcpy(&id, bytes + 2 * i, 2);
+        record.ids[i] = id;
+        highest = std::max<std::int64_t>(highest, id);
+      }
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        std::uint32_t id = 0;
+        std::memcpy(&id, bytes + 4 * i, 4);
+        record.ids[i] = static_cast<TokenId>(id & INT32_MAX);
+        highest = std::max<std::int64_t>(highest, id);
+      }
+    }
+    const std::int64_t size = filter_.tokens.size > 0 ? filter_.tokens.size : INT32_MAX;
+    if (highest < size) return;
+    throw InputError(
+        name_, fmt::format("record {}: id {}, expected 0 to {}", record.number, highest, size - 1));
+  }
+
+  void write(const Record& record, Made& made) const {
+    const std::size_t n = record.size();
+    if (filter_.bytes == 2) {
+      const std::size_t begin = made.ids.size();
+      made.ids.resize(begin + 2 * n);
+      char* out = made.ids.data() + begin;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto id = static_cast<std::uint16_t>(record.ids[i]);
+        std::memcpy(out + 2 * i, &id, 2);
+      }
+    } else {
+      append_raw(record.ids.data(), n, made.ids);
+    }
+    const auto list = [&](const Numbers& numbers, bool& has, std::string& out) {
+      has = numbers.present;
+      if (has) append_raw(numbers.values.data(), numbers.values.size(), out);
+    };
+    list(record.labels, made.has_labels, made.labels);
+    list(record.pos, made.has_pos, made.pos);
+    list(record.original, made.has_original, made.original);
+    made.has_dropped = record.has_dropped;
+    for (const DroppedToken& token : record.dropped) {
+      append_raw(&token.pos, 1, made.dropped);
+      append_raw(&token.id, 1, made.dropped);
+    }
+    const auto length = static_cast<std::uint32_t>(n);
+    append_raw(&length, 1, made.lengths);
+  }
+
+  const BinaryFilter& filter_;
+  const Corruption& corruption_;
+  const std::string& name_;
+};
+
+/// The files, each opened when something goes into it.
+class Outputs {
+ public:
+  explicit Outputs(const BinaryFilter& filter) : filter_(filter), ids_(filter.output) {
+    if (filter.layout == BinaryLayout::kLlmc) put(ids_, std::string(kHeaderBytes, '\0'));
+  }
+
+  void write(const Made& made) {
+    put(ids_, made.ids);
+    written_ += made.ids.size() / static_cast<std::size_t>(filter_.bytes);
+    if (made.has_labels) put(open(labels_, ".labels"), made.labels);
+    if (made.has_pos) put(open(pos_, ".pos"), made.pos);
+    if (made.has_original) put(open(original_, ".original"), made.original);
+    if (made.has_dropped) {
+      put(open(dropped_, ".dropped"), made.dropped);
+      put(open(lengths_, ".lengths"), made.lengths);
+    }
+  }
+
+  void commit() {
+    if (filter_.layout == BinaryLayout::kLlmc) write_header();
+    for (std::optional<OutputFile>* file : {&labels_, &pos_, &original_, &dropped_, &lengths_}) {
+      if (*file) (*file)->commit();
+    }
+    ids_.commit();
+  }
+
+ private:
+  OutputFile& open(std::optional<OutputFile>& file, const char* suffix) const {
+    if (!file) file.emplace(filter_.output + suffix);
+    return *file;
+  }
+
+  static void put(const OutputFile& file, const std::string& bytes) {
+    write_all(file.descriptor(), as_bytes(bytes), file.path());
+  }
+
+  void write_header() {
+    std::array<std::int32_t, 256> header{};
+    std::tie(header[0], header[1]) = llmc_magic(filter_.bytes);
+    if (written_ > INT32_MAX) {
+      throw InputError(filter_.output, "more ids than the layout llmc can count");
+    }
+    header[2] = static_cast<std::int32_t>(written_);
+    write_at(ids_.descriptor(), 0, std::as_bytes(std::span(header)), filter_.output);
+  }
+
+  const BinaryFilter& filter_;
+  OutputFile ids_;
+  std::optional<OutputFile> labels_;
+  std::optional<OutputFile> pos_;
+  std::optional<OutputFile> original_;
+  std::optional<OutputFile> dropped_;
+  std::optional<OutputFile> lengths_;
+  std::uint64_t written_ = 0;
+};
+
+void read_header(Source& source, const BinaryFilter& filter) {
+  if (filter.layout != BinaryLayout::kLlmc) return;
+  std::array<std::int32_t, 256> header{};
+  const std::size_t count = source.read(reinterpret_cast<char*>(header.data()), kHeaderBytes);
+  const auto [magic, version] = llmc_magic(filter.bytes);
+  if (count != kHeaderBytes || header[0] != magic || header[1] != version) {
+    throw InputError(source.name(), fmt::format("no header of llm.c for ids of {} bytes, expected "
+                                                "{} and version {}",
+                                                filter.bytes, magic, version));
+  }
+}
+
+}  // namespace
+
+Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
+  if (filter.length < 1) throw UsageError("length: expected a number from 1");
+  if (filter.bytes == 2 && filter.tokens.size > 65536) {
+    throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
+  }
+  Source source(filter.input);
+  read_header(source, filter);
+  Outputs outputs(filter);
+  const Converter converter(filter, corruption, source.name());
+  const int threads = filter.threads > 0 ? filter.threads : default_threads();
+  const auto size = static_cast<std::size_t>(filter.bytes);
+  const std::size_t piece_records = std::max<std::size_t>(1, kPieceIds / filter.length);
+  const std::size_t piece_bytes = piece_records * filter.length * size;
+  const std::size_t pieces = threads == 1 ? 1 : static_cast<std::size_t>(threads) * 4;
+  std::string buffer(pieces * piece_bytes, '\0');
+  std::vector<Made> made(pieces);
+  std::vector<Tally> tallies(pieces);
+  Tally tally;
+  for (std::uint64_t first = filter.first_record;;) {
+    throw_if_interrupted();
+    const std::size_t count = source.read(buffer.data(), buffer.size());
+    if (count % size != 0) throw InputError(source.name(), "ends in the middle of an id");
+    if (count == 0) break;
+    const auto used = static_cast<Index>((count + piece_bytes - 1) / piece_bytes);
+    parallel_for(used, threads, [&](Index i) {
+      const auto at = static_cast<std::size_t>(i);
+      made[at].clear();
+      tallies[at] = Tally{};
+      const std::string_view bytes =
+          std::string_view(buffer).substr(0, count).substr(at * piece_bytes, piece_bytes);
+      converter.convert(bytes, first + at * piece_records, made[at], tallies[at]);
+    });
+    for (std::size_t i = 0; i < static_cast<std::size_t>(used); ++i) {
+      outputs.write(made[i]);
+      tally.add(tallies[i]);
+    }
+    first += pieces * piece_records;
+  }
+  outputs.commit();
+  return tally;
+}
+
+}  // namespace masque::records

@@ -1,0 +1,34 @@
+// Corruption of plain ids in binary files: uint16 or uint32, as llm.c and nanoGPT keep them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+enum class BinaryLayout {
+  kNanogpt,  ///< ids from the first byte on
+  kLlmc,     ///< a header of 256 int32: 20240520, 1 (uint16) or 20240801, 7 (uint32), count
+};
+
+struct BinaryFilter {
+  std::string input = "-";
+  std::string output;  ///< ids; sidecars stand beside it
+  int bytes = 2;       ///< of an id: 2 or 4
+  BinaryLayout layout = BinaryLayout::kNanogpt;
+  std::size_t length = 512;  ///< ids of a record; the last one may be shorter
+  int threads = 0;
+  std::uint64_t first_record = 0;
+  TokenTable tokens = {};
+};
+
+/// Applies a corruption to records of `length` ids. Written are OUTPUT (ids, in the same layout)
+/// and what the corruption made of: OUTPUT.labels, OUTPUT.pos, OUTPUT.original (int32, one for each
+/// id), OUTPUT.lengths (uint32, one for each record, if lengths changed), OUTPUT.dropped (int32
+/// pairs of position and id). Files are complete or not there. The same bytes for any number of
+/// threads. Throws InputError for ids that do not fit the vocabulary or the layout.
+Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption);
+
+}  // namespace masque::records

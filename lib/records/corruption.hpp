@@ -1,0 +1,81 @@
+// What every corruption of records has in common.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "mask/sampler.hpp"
+#include "records/record.hpp"
+
+namespace masque::records {
+
+/// What a corruption must know of a tokenizer.
+struct TokenTable {
+  TokenId size = 0;                   ///< ids are 0 … size − 1; 0: not known
+  TokenId mask = -1;                  ///< -1: there is none
+  std::vector<std::uint8_t> special;  ///< 1 for tokens that stay as they are; by id, may be short
+  std::vector<std::uint8_t> begins_word;  ///< 1 for tokens that begin a word; by id, may be empty
+
+  bool is_special(TokenId id) const {
+    return static_cast<std::size_t>(id) < special.size() &&
+           special[static_cast<std::size_t>(id)] != 0;
+  }
+};
+
+/// Counts over many records. Sums of parts are the whole's.
+struct Tally {
+  std::uint64_t records = 0;
+  std::uint64_t tokens_in = 0;
+  std::uint64_t tokens_out = 0;
+  std::uint64_t ordinary = 0;  ///< tokens that could be corrupted: not special
+  std::uint64_t selected = 0;
+  std::uint64_t masked = 0;  ///< of the selected: replaced by the mask token
+  std::uint64_t kept = 0;    ///< of the selected: left as they were
+  std::uint64_t random = 0;  ///< of the selected: replaced by another token
+  std::uint64_t dropped = 0;
+
+  void add(const Tally& other);
+};
+
+/// The numbers of one purpose: for each record and epoch a stream of its own.
+class RandomSource {
+ public:
+  RandomSource(std::uint64_t seed, std::string_view purpose);
+  RandomStream stream(std::uint64_t epoch, std::uint64_t record) const;
+
+ private:
+  std::uint64_t seed_;
+  std::string purpose_;
+  std::vector<RandomStream> first_;  ///< of the first epochs
+};
+
+/// Memory that records pass through one after the other.
+struct Scratch {
+  std::vector<std::uint32_t> words;
+  std::vector<std::uint8_t> flags;
+  std::vector<std::int32_t> numbers;
+};
+
+/// Changes records. Immutable, thread-safe: the result depends on the record, its number and epoch
+/// alone.
+class Corruption {
+ public:
+  Corruption() = default;
+  Corruption(const Corruption&) = delete;
+  Corruption& operator=(const Corruption&) = delete;
+  virtual ~Corruption() = default;
+
+  /// Throws InputError (message only) if the record does not fit.
+  virtual void apply(Record& record, Scratch& scratch, Tally& tally) const = 0;
+};
+
+/// A share as a threshold for 32-bit words: u < share_threshold(p) with probability p, within
+/// 2^-32.
+std::uint64_t share_threshold(double share);
+
+}  // namespace masque::records

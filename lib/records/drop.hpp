@@ -1,0 +1,27 @@
+// DropToken: ordinary tokens leave, the rest keep their positions. kexue.fm/archives/8770.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+struct DropOptions {
+  double rate = 0.15;
+  std::uint64_t min_keep = 1;  ///< tokens that stay at least, the first ones if need be
+  bool renumber = false;       ///< positions are counted anew: the ablation
+  std::uint64_t seed = 0;
+};
+
+/// Removes each ordinary token with probability `rate` and notes it in `dropped`.
+std::unique_ptr<Corruption> make_drop(const DropOptions& options, TokenTable tokens);
+
+struct MaeOptions {
+  double ratio = 0.75;  ///< of the ordinary tokens, rounded, that are dropped
+  std::uint64_t min_keep = 1;
+  std::uint64_t seed = 0;
+};
+
+/// Masked autoencoding: drops an exact share; `dropped` are the targets. arXiv:2111.06377.
+std::unique_ptr<Corruption> make_mae(const MaeOptions& options, TokenTable tokens);
+
+}  // namespace masque::records

@@ -1,0 +1,108 @@
+#include "records/electra.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::records {
+
+TokenSampler::TokenSampler(const std::vector<double>& weights) {
+  double total = 0;
+  for (const double weight : weights) {
+    if (!(weight >= 0) || std::isinf(weight)) {
+      throw UsageError(fmt::format("a weight of {}, expected numbers from 0", weight));
+    }
+    total += weight;
+  }
+  if (!(total > 0) || std::isinf(total)) throw UsageError("no token has a positive weight");
+  const std::size_t n = weights.size();
+  std::vector<double> share(n);
+  std::vector<std::size_t> small;
+  std::vector<std::size_t> large;
+  for (std::size_t i = 0; i < n; ++i) {
+    share[i] = weights[i] / total * static_cast<double>(n);
+    (share[i] < 1 ? small : large).push_back(i);
+  }
+  threshold_.assign(n, std::uint64_t{1} << 32);
+  other_.resize(n);
+  for (std::size_t i = 0; i < n; ++i) other_[i] = static_cast<TokenId>(i);
+  while (!small.empty() && !large.empty()) {
+    const std::size_t poor = small.back();
+    const std::size_t rich = large.back();
+    small.pop_back();
+    threshold_[poor] = share_threshold(share[poor]);
+    other_[poor] = static_cast<TokenId>(rich);
+    share[rich] -= 1 - share[poor];
+    if (share[rich] < 1) {
+      large.pop_back();
+      small.push_back(rich);
+    }
+  }
+  // What rounding leaves over counts as full, unless it never had a weight.
+  for (const std::size_t i : small) {
+    if (weights[i] > 0 || large.empty()) continue;
+    threshold_[i] = 0;
+    other_[i] = static_cast<TokenId>(large.front());
+  }
+}
+
+TokenId TokenSampler::sample(Draw& draw) const {
+  const auto i = static_cast<std::size_t>(draw.below(static_cast<Index>(threshold_.size())));
+  return draw.word() < threshold_[i] ? static_cast<TokenId>(i) : other_[i];
+}
+
+namespace {
+
+std::vector<double> tempered(std::vector<double> weights, double temperature, TokenId size) {
+  if (weights.empty()) weights.assign(static_cast<std::size_t>(size), 1);
+  for (double& weight : weights) {
+    if (weight > 0) weight = std::pow(weight, 1 / temperature);
+  }
+  return weights;
+}
+
+class Electra final : public Corruption {
+ public:
+  Electra(const ElectraOptions& options, TokenTable tokens)
+      : tokens_(std::move(tokens)),
+        selection_(options.selection, tokens_),
+        sampler_(tempered(options.weights, options.temperature, tokens_.size)),
+        token_(options.selection.seed, "droptoken generator") {}
+
+  void apply(Record& record, Scratch& scratch, Tally& tally) const override {
+    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    selection_.select(record, record.epoch, tokens_, scratch, tally);
+    const std::size_t n = record.size();
+    std::vector<std::int32_t>& original = record.original.make(n);
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    Draw draw(token_.stream(record.epoch, record.number));
+    for (std::size_t i = 0; i < n; ++i) {
+      original[i] = record.ids[i];
+      if (scratch.flags[i] != 0) record.ids[i] = sampler_.sample(draw);
+      labels[i] = record.ids[i] != original[i] ? 1 : 0;
+      if (scratch.flags[i] == 0) continue;
+      ++(labels[i] == 1 ? tally.random : tally.kept);
+    }
+  }
+
+ private:
+  TokenTable tokens_;
+  Selection selection_;
+  TokenSampler sampler_;
+  RandomSource token_;
+};
+
+}  // namespace
+
+std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTable tokens) {
+  if (!(options.temperature > 0)) throw UsageError("temperature: expected a number above 0");
+  if (options.weights.empty() && tokens.size <= 0) {
+    throw UsageError("a uniform generator needs the size of the vocabulary");
+  }
+  return std::make_unique<Electra>(options, std::move(tokens));
+}
+
+}  // namespace masque::records

@@ -1,0 +1,33 @@
+// Replaced-token detection: selected tokens are replaced by a generator's, and the labels say which
+// tokens differ from what they were. Clark et al. 2020, arXiv:2003.10555.
+#pragma once
+
+#include "records/selection.hpp"
+
+namespace masque::records {
+
+/// Draws tokens by weight in constant time (Walker's alias method); the weights are those of ids
+/// 0, 1, 2 …
+class TokenSampler {
+ public:
+  /// Throws UsageError if no weight is positive, or one is negative or not finite.
+  explicit TokenSampler(const std::vector<double>& weights);
+  TokenId sample(Draw& draw) const;
+
+ private:
+  std::vector<std::uint64_t> threshold_;  ///< of 2^32
+  std::vector<TokenId> other_;
+};
+
+struct ElectraOptions {
+  SelectionOptions selection;
+  std::vector<double> weights = {};  ///< of the generator; empty: uniform over the vocabulary
+  double temperature = 1;            ///< weights to the power 1 / temperature
+};
+
+/// Replaces the selected tokens, keeps the ids as they were in `original`, and sets `labels` to 1
+/// where the token differs, else 0: a sample that happens to be right counts as original. Special
+/// tokens are 0.
+std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTable tokens);
+
+}  // namespace masque::records

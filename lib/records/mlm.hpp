@@ -1,0 +1,25 @@
+// Masked language modelling: selected tokens are hidden, replaced or kept, and become labels.
+// Devlin et al. 2018, arXiv:1810.04805.
+#pragma once
+
+#include "records/selection.hpp"
+
+namespace masque::records {
+
+/// For each id the tokens that may stand for it; ids without any, or beyond the list, have none.
+using SimilarTokens = std::vector<std::vector<TokenId>>;
+
+struct MlmOptions {
+  SelectionOptions selection;
+  double mask = 0.8;             ///< of the selected: the mask token, or a similar one
+  double keep = 0.1;             ///< of the selected: as it was
+  double random = 0.1;           ///< of the selected: any token of the vocabulary, uniformly
+  SimilarTokens similar = {};    ///< not empty: similar tokens instead of [MASK]; MacBERT
+  std::uint64_t draws = 0;       ///< epochs e and e + draws are masked alike; 0: all differ
+  bool fixed_selection = false;  ///< the selection of epoch 0, replaced anew in each
+};
+
+/// Fills `labels`. The record must have none.
+std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable tokens);
+
+}  // namespace masque::records

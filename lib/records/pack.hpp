@@ -1,0 +1,40 @@
+// Documents packed into sequences of a fixed length.
+#pragma once
+
+#include <functional>
+
+#include "records/record.hpp"
+
+namespace masque::records {
+
+struct PackOptions {
+  std::size_t length = 512;    ///< most tokens of a sequence
+  std::int32_t pos_start = 0;  ///< position of a document's first token: 2 for RoBERTa
+  bool cut = false;            ///< a document may be cut at the end of a sequence
+};
+
+/// Puts documents into sequences in their order: the next one goes into the open sequence if it
+/// fits, else a new one is begun. Fields of the result: `ids`, `pos` (restarted), `doc`,
+/// `cu_seqlens`, `mask` (document(…)), and `labels` if every document has them.
+class Packer {
+ public:
+  using Emit = std::function<void(const Record& sequence)>;
+
+  explicit Packer(const PackOptions& options);
+
+  /// Throws InputError for a document that is longer than a sequence, unless it may be cut.
+  void add(const Record& document, const Emit& emit);
+  /// Emits what is left.
+  void finish(const Emit& emit);
+
+ private:
+  void append(const Record& document, std::size_t begin, std::size_t end);
+  void close(const Emit& emit);
+
+  PackOptions options_;
+  Record open_;
+  std::int32_t documents_ = 0;
+  std::uint64_t sequences_ = 0;
+};
+
+}  // namespace masque::records

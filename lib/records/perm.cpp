@@ -1,0 +1,105 @@
+#include "records/perm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/permutation.hpp"
+
+namespace masque::records {
+
+namespace {
+
+/// The mask of a draw in the mask language: positions by rank, `@1` those that are hidden but no
+/// targets, `@2` those that only read by rank.
+std::string order_text(const PermutationDraw& draw, const std::vector<bool>& functional) {
+  std::vector<std::pair<Index, std::size_t>> order;
+  for (std::size_t i = 0; i < draw.rank.size(); ++i) {
+    if (draw.hidden[i] || (draw.rank[i] >= 0 && !draw.selected[i])) {
+      order.emplace_back(draw.rank[i], i);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  std::string out = "xlnet_order(";
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    const std::size_t i = order[r].second;
+    const bool target = draw.selected[i] && !(i < functional.size() && functional[i]);
+    out += fmt::format("{}{}{}", r == 0 ? "" : ",", i, target ? "" : draw.hidden[i] ? "@1" : "@2");
+  }
+  return order.empty() ? "full" : out + ")";
+}
+
+class Perm final : public Corruption {
+ public:
+  Perm(const PermOptions& options, TokenTable tokens)
+      : options_(options),
+        tokens_(std::move(tokens)),
+        random_(options.seed, options.hf ? "droptoken perm hf" : "droptoken perm") {}
+
+  void apply(Record& record, Scratch&, Tally& tally) const override {
+    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    const std::size_t n = record.size();
+    std::vector<bool> functional(n);
+    Index ordinary = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      functional[i] = tokens_.is_special(record.ids[i]);
+      ordinary += functional[i] ? 0 : 1;
+    }
+    const auto length = static_cast<Index>(n);
+    if (options_.hf && length % 2 != 0) {
+      throw InputError(fmt::format("{} tokens, expected an even number as in transformers", n));
+    }
+    // The draws of lib/mask take a seed: a word of this record's stream.
+    const PhiloxBlock words = random_.stream(record.epoch, record.number).block(0);
+    const std::uint64_t seed = words[0] | std::uint64_t{words[1]} << 32;
+    const PermutationDraw draw =
+        options_.hf ? xlnet_hf_permutation(length, seed, functional)
+                    : xlnet_permutation(request(length, ordinary, seed, functional));
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool target = draw.selected[i] && !functional[i];
+      labels[i] = target ? record.ids[i] : kNoLabel;
+      tally.selected += target ? 1U : 0U;
+      if (!target || !options_.hf) continue;
+      record.ids[i] = tokens_.mask;
+      ++tally.masked;
+    }
+    tally.ordinary += static_cast<std::uint64_t>(ordinary);
+    record.mask = order_text(draw, functional);
+  }
+
+ private:
+  PermutationRequest request(Index length, Index ordinary, std::uint64_t seed,
+                             const std::vector<bool>& functional) const {
+    PermutationRequest request;
+    request.length = length;
+    request.seed = seed;
+    request.perm_size = static_cast<Index>(options_.perm_size);
+    request.selection.predict =
+        std::min<Index>(ordinary, std::llround(options_.predict * static_cast<double>(length)));
+    request.selection.alpha = static_cast<Index>(options_.alpha);
+    request.selection.beta = static_cast<Index>(options_.beta);
+    request.functional = functional;
+    return request;
+  }
+
+  PermOptions options_;
+  TokenTable tokens_;
+  RandomSource random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tokens) {
+  if (!(options.predict >= 0 && options.predict <= 1)) {
+    throw UsageError("predict: expected a share from 0 to 1");
+  }
+  if (options.hf && tokens.mask < 0)
+    throw UsageError("there is no mask token, expected --mask-token");
+  return std::make_unique<Perm>(options, std::move(tokens));
+}
+
+}  // namespace masque::records

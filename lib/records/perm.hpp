@@ -1,0 +1,21 @@
+// Permutation language modelling with partial prediction: XLNet's own rule and transformers'.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+struct PermOptions {
+  bool hf = false;              ///< transformers' collator: [MASK] at the targets, even lengths
+  double predict = 85.0 / 512;  ///< share of targets (XLNet's rule), rounded
+  std::uint64_t perm_size = 0;  ///< blocks that are permuted alike; 0: the length
+  std::uint64_t alpha = 6;
+  std::uint64_t beta = 1;
+  std::uint64_t seed = 0;
+};
+
+/// Fills `labels` (the targets' ids) and `mask` (xlnet_order(…), whose list is the order of the
+/// hidden positions).
+std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tokens);
+
+}  // namespace masque::records

@@ -1,0 +1,80 @@
+#include "records/prefix.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::records {
+
+namespace {
+
+class Prefix final : public Corruption {
+ public:
+  explicit Prefix(const PrefixOptions& options)
+      : options_(options), random_(options.seed, "droptoken prefix") {}
+
+  void apply(Record& record, Scratch&, Tally& tally) const override {
+    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    const auto n = static_cast<Index>(record.size());
+    Draw draw(random_.stream(record.epoch, record.number));
+    const double total = std::accumulate(options_.mix.begin(), options_.mix.end(), 0.0);
+    double at = draw.uniform() * total;
+    std::size_t objective = 0;
+    while (objective < 3 && at >= options_.mix[objective]) at -= options_.mix[objective++];
+    tally.ordinary += record.size();
+    switch (objective) {
+      case 0: record.mask = "full"; return;
+      case 1: return split(record, draw, tally);
+      case 2: record.mask = "causal"; return label(record, 0, n - 1, 1, tally);
+      default: record.mask = "reverse"; return label(record, 1, n, -1, tally);
+    }
+  }
+
+ private:
+  /// Positions first … last − 1 predict the token `step` further.
+  static void label(Record& record, Index first, Index last, Index step, Tally& tally) {
+    std::vector<std::int32_t>& labels = record.labels.make(record.size());
+    std::fill(labels.begin(), labels.end(), kNoLabel);
+    for (Index i = first; i < last; ++i) {
+      labels[static_cast<std::size_t>(i)] = record.ids[static_cast<std::size_t>(i + step)];
+      ++tally.selected;
+    }
+  }
+
+  void split(Record& record, Draw& draw, Tally& tally) const {
+    const auto n = static_cast<Index>(record.size());
+    const double share = options_.low + (options_.high - options_.low) * draw.uniform();
+    // Both parts have a token, if there are two.
+    const Index source =
+        n < 2 ? n : std::clamp<Index>(std::llround(share * static_cast<double>(n)), 1, n - 1);
+    std::vector<std::int32_t>& seg = record.seg.make(record.size());
+    for (Index i = 0; i < n; ++i) seg[static_cast<std::size_t>(i)] = i < source ? 0 : 1;
+    record.mask = fmt::format("unilm({},{})", source, n - source);
+    // The last source token predicts the first of the target.
+    label(record, std::max<Index>(0, source - 1), n - 1, 1, tally);
+  }
+
+  PrefixOptions options_;
+  RandomSource random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options) {
+  if (!(options.low >= 0 && options.low <= options.high && options.high <= 1)) {
+    throw UsageError("source share: expected two numbers from 0 to 1 that rise");
+  }
+  double total = 0;
+  for (const double weight : options.mix) {
+    if (!(weight >= 0) || std::isinf(weight)) throw UsageError("mix: expected weights from 0");
+    total += weight;
+  }
+  if (!(total > 0)) throw UsageError("mix: expected a weight above 0");
+  return std::make_unique<Prefix>(options);
+}
+
+}  // namespace masque::records

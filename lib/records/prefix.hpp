@@ -1,0 +1,21 @@
+// Sequence-to-sequence objectives in one sequence. UniLM, Dong et al. 2019, arXiv:1905.03197.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+struct PrefixOptions {
+  double low = 0.2;  ///< the source's share of the sequence, uniform in [low, high]
+  double high = 0.8;
+  /// Weights of the objectives bidirectional, seq2seq, left to right, right to left; one is drawn
+  /// for each record. UniLM: 1/3, 1/3, 1/6, 1/6.
+  std::array<double, 4> mix = {0, 1, 0, 0};
+  std::uint64_t seed = 0;
+};
+
+/// Sets `mask`, for seq2seq `seg` (0 source, 1 target), and `labels`: the next token (of the target
+/// only for seq2seq), the one before for right to left. Bidirectional records get no labels.
+std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options);
+
+}  // namespace masque::records

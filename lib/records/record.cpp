@@ -1,0 +1,155 @@
+#include "records/record.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+namespace masque::records {
+
+namespace {
+
+/// Pairs of digits, for numbers below ten thousand in two steps.
+constexpr std::array<char, 200> kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+/// Writes a number and returns the end; 11 characters at most.
+char* write_number(std::int32_t value, char* out) {
+  std::uint32_t rest = static_cast<std::uint32_t>(value);
+  if (value < 0) {
+    *out++ = '-';
+    rest = 0U - rest;
+  }
+  std::array<char, 10>
+      digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled from behind
+  std::size_t at = digits.size();
+  while (rest >= 100) {
+    at -= 2;
+    std::memcpy(digits.data() + at, kPairs.data() + std::size_t{2} * (rest % 100), 2);
+    rest /= 100;
+  }
+  if (rest >= 10) {
+    at -= 2;
+    std::memcpy(digits.data() + at, kPairs.data() + std::size_t{2} * rest, 2);
+  } else {
+    digits[--at] = static_cast<char>('0' + rest);
+  }
+  std::memcpy(out, digits.data() + at, digits.size() - at);
+  return out + (digits.size() - at);
+}
+
+void append_list(std::string_view key, const std::vector<std::int32_t>& values, std::string& out) {
+  const std::size_t begin = out.size();
+  out.resize(begin + key.size() + 8 + values.size() * 12);
+  char* at = out.data() + begin;
+  const auto put = [&](std::string_view text) {
+    std::memcpy(at, text.data(), text.size());
+    at += text.size();
+  };
+  put(",\"");
+  put(key);
+  put("\":[");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) *at++ = ',';
+    at = write_number(values[i], at);
+  }
+  *at++ = ']';
+  out.resize(static_cast<std::size_t>(at - out.data()));
+}
+
+void append_if(std::string_view key, const Numbers& numbers, std::string& out) {
+  if (numbers.present) append_list(key, numbers.values, out);
+}
+
+}  // namespace
+
+void append_number(std::int64_t value, std::string& out) {
+  std::array<char, 24> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  MASQUE_CHECK(error == std::errc{});
+  out.append(text.data(), end);
+}
+
+void Record::clear() {
+  ids.clear();
+  for (Numbers* list : {&pos, &seg, &doc, &words, &labels, &cu_seqlens, &original}) list->clear();
+  has_weights = false;
+  weights.clear();
+  has_dropped = false;
+  dropped.clear();
+  mask.reset();
+  other.clear();
+}
+
+void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {
+  MASQUE_CHECK(keep.size() >= size());
+  const std::size_t n = size();
+  if (!pos.present) {
+    std::vector<std::int32_t>& values = pos.make(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int32_t>(i);
+  }
+  // Without branches: every value is moved, the place advances if it stays.
+  const auto compact = [&](auto& values) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      values[at] = values[i];
+      at += keep[i] != 0 ? 1U : 0U;
+    }
+    values.resize(at);
+  };
+  compact(ids);
+  for (Numbers* list : {&pos, &seg, &doc, &words, &labels}) {
+    if (list->present) compact(list->values);
+  }
+  if (has_weights) compact(weights);
+}
+
+void append_record(const Record& record, std::string& out) {
+  out += "{\"schema\":1";
+  append_list("ids", record.ids, out);
+  append_if("pos", record.pos, out);
+  append_if("seg", record.seg, out);
+  append_if("doc", record.doc, out);
+  append_if("words", record.words, out);
+  append_if("labels", record.labels, out);
+  if (record.has_weights) {
+    out += ",\"weights\":[";
+    for (std::size_t i = 0; i < record.weights.size(); ++i) {
+      fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", record.weights[i]);
+    }
+    out += ']';
+  }
+  if (record.mask) out += ",\"mask\":" + quote_json(*record.mask);
+  append_if("cu_seqlens", record.cu_seqlens, out);
+  if (record.has_dropped) {
+    out += ",\"dropped\":[";
+    for (std::size_t i = 0; i < record.dropped.size(); ++i) {
+      out += i == 0 ? "[" : ",[";
+      append_number(record.dropped[i].pos, out);
+      out += ',';
+      append_number(record.dropped[i].id, out);
+      out += ']';
+    }
+    out += ']';
+  }
+  append_if("original", record.original, out);
+  for (const OtherField& field : record.other) {
+    out += ',';
+    out += field.key;
+    out += ':';
+    out += field.value;
+  }
+  out += "}\n";
+}
+
+}  // namespace masque::records

@@ -1,0 +1,86 @@
+// Records: what the tools for training data pass on to each other, one JSON object a line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque::records {
+
+/// Version of the fields below, written as "schema".
+inline constexpr int kRecordSchema = 1;
+
+/// The label of a position that carries no loss.
+inline constexpr std::int32_t kNoLabel = -100;
+
+/// A list that may be absent.
+struct Numbers {
+  bool present = false;
+  std::vector<std::int32_t> values;
+
+  void clear() {
+    present = false;
+    values.clear();
+  }
+  /// Present, with `n` values of unspecified content.
+  std::vector<std::int32_t>& make(std::size_t n) {
+    present = true;
+    values.resize(n);
+    return values;
+  }
+};
+
+/// A token that was taken out, and where it stood.
+struct DroppedToken {
+  std::int32_t pos = 0;
+  TokenId id = 0;
+};
+
+/// A field that passes through untouched: its key with quotes and its value, as they were written.
+struct OtherField {
+  std::string_view key;
+  std::string_view value;
+};
+
+/// One sequence of tokens and what is known of it. To be reused: clear() keeps the memory.
+struct Record {
+  std::uint64_t number = 0;  ///< in the stream, from 0; keys the random numbers
+  std::uint64_t epoch = 0;   ///< which version of it
+
+  std::vector<TokenId> ids;
+  Numbers pos;     ///< positions; absent: 0, 1, 2 …
+  Numbers seg;     ///< segments, for `unilm` and the like
+  Numbers doc;     ///< packed documents, from 0
+  Numbers words;   ///< the same number for the tokens of a word
+  Numbers labels;  ///< what to predict; kNoLabel: nothing
+  bool has_weights = false;
+  std::vector<double> weights;  ///< of the loss
+  Numbers cu_seqlens;           ///< where packed documents begin and end
+  Numbers original;             ///< ids before corruption, where labels do not hold them
+  bool has_dropped = false;
+  std::vector<DroppedToken> dropped;
+  std::optional<std::string> mask;  ///< an expression of the mask language
+  std::vector<OtherField> other;    ///< views of the line that was parsed
+
+  void clear();
+  std::size_t size() const { return ids.size(); }
+  /// The position of token i.
+  std::int32_t position(std::size_t i) const {
+    return pos.present ? pos.values[i] : static_cast<std::int32_t>(i);
+  }
+  /// Leaves only the tokens with keep[i] != 0, in every list that has one value a token. `pos` is
+  /// made first if it was absent, so that the rest keep their positions.
+  void keep_tokens(const std::vector<std::uint8_t>& keep);
+};
+
+/// Appends the record as one JSON object and a line feed.
+void append_record(const Record& record, std::string& out);
+
+/// Appends a whole number.
+void append_number(std::int64_t value, std::string& out);
+
+}  // namespace masque::records

@@ -1,0 +1,272 @@
+#include "records/record_filter.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "base/utf8.hpp"
+#include "records/record_reader.hpp"
+
+namespace masque::records {
+
+namespace {
+
+constexpr std::size_t kFirstBad = 10;
+
+std::string_view trimmed(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+  return line;
+}
+
+LineFormat guess_format(std::string_view piece) {
+  LineFormat format = LineFormat::kIds;
+  bool found = false;
+  for_each_line(piece, [&](std::string_view line) {
+    line = trimmed(line);
+    if (found || line.empty()) return;
+    found = true;
+    if (line.front() == '{') {
+      format = LineFormat::kJson;
+    } else if (line.find_first_not_of("0123456789 \t") != std::string_view::npos) {
+      format = LineFormat::kText;
+    }
+  });
+  return format;
+}
+
+/// What threads share: encoders, which are made once and then lent, and the counts.
+class Shared {
+ public:
+  explicit Shared(const RecordFilter& filter) : filter_(filter) {}
+
+  EncodeFunction borrow() {
+    if (!filter_.make_encoder) return {};
+    {
+      const std::lock_guard lock(mutex_);
+      if (!encoders_.empty()) {
+        EncodeFunction encoder = std::move(encoders_.back());
+        encoders_.pop_back();
+        return encoder;
+      }
+    }
+    return filter_.make_encoder();
+  }
+  void give_back(EncodeFunction encoder) {
+    const std::lock_guard lock(mutex_);
+    encoders_.push_back(std::move(encoder));
+  }
+
+  void add(const Tally& tally, const std::vector<BadRecord>& bad) {
+    const std::lock_guard lock(mutex_);
+    result_.tally.add(tally);
+    result_.bad += bad.size();
+    result_.first_bad.insert(result_.first_bad.end(), bad.begin(), bad.end());
+    std::sort(result_.first_bad.begin(), result_.first_bad.end(),
+              [](const BadRecord& a, const BadRecord& b) { return a.line < b.line; });
+    if (result_.first_bad.size() > kFirstBad) result_.first_bad.resize(kFirstBad);
+  }
+  FilterResult take() { return std::move(result_); }
+
+ private:
+  const RecordFilter& filter_;
+  std::mutex mutex_;
+  std::vector<EncodeFunction> encoders_;
+  FilterResult result_;
+};
+
+/// Reads the records of a piece one after the other.
+class PieceReader {
+ public:
+  PieceReader(const RecordFilter& filter, LineFormat format, Shared& shared)
+      : filter_(filter), format_(format), shared_(shared), encode_(shared.borrow()) {}
+  PieceReader(const PieceReader&) = delete;
+  PieceReader& operator=(const PieceReader&) = delete;
+  ~PieceReader() {
+    if (encode_) shared_.give_back(std::move(encode_));
+  }
+
+  /// Whether the line holds a record. What is wrong with it is in `problem`.
+  bool read(std::string_view line, Record& record, std::optional<std::string>& problem) {
+    problem.reset();
+    if (trimmed(line).empty()) return false;
+    switch (format_) {
+      case LineFormat::kJson: read_json(line, record, problem); break;
+      case LineFormat::kIds: problem = read_ids(line, record); break;
+      default: read_text(line, record, problem); break;
+    }
+    if (!problem) problem = check_ids(record);
+    return true;
+  }
+
+ private:
+  void read_json(std::string_view line, Record& record, std::optional<std::string>& problem) {
+    problem = json_.read(line, record);
+    if (problem || !json_.text()) return;
+    if (!encode_) {
+      problem = "text without ids, expected --tokenizer";
+      return;
+    }
+    encode_(*json_.text(), record.ids);
+  }
+
+  void read_text(std::string_view line, Record& record, std::optional<std::string>& problem) {
+    record.clear();
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!encode_) {
+      problem = "text, expected --tokenizer, or ids or JSON";
+      return;
+    }
+    if (valid_utf8_prefix(line) == line.size()) return encode_(line, record.ids);
+    valid_.clear();
+    append_replacing_invalid(line, valid_);
+    encode_(valid_, record.ids);
+  }
+
+  std::optional<std::string> check_ids(const Record& record) const {
+    const TokenId size = filter_.tokens.size > 0 ? filter_.tokens.size : INT32_MAX;
+    for (const TokenId id : record.ids) {
+      if (id < 0 || id >= size) return fmt::format("id {}, expected 0 to {}", id, size - 1);
+    }
+    return std::nullopt;
+  }
+
+  const RecordFilter& filter_;
+  LineFormat format_;
+  Shared& shared_;
+  EncodeFunction encode_;
+  JsonRecordReader json_;
+  std::string valid_;
+};
+
+std::string name_of(const RecordFilter& filter) {
+  return filter.input == "-" ? "standard input" : filter.input;
+}
+
+/// Goes through one piece: use(record) for each good record.
+template <class Use>
+void go_through(const LinePiece& piece, const RecordFilter& filter, LineFormat format,
+                Shared& shared, const Use& use) {
+  PieceReader reader(filter, format, shared);
+  Record record;
+  Tally tally;
+  std::vector<BadRecord> bad;
+  std::uint64_t number = piece.first_line;
+  for_each_line(piece.text, [&](std::string_view line) {
+    record.number = number++;
+    record.epoch = 0;
+    std::optional<std::string> problem;
+    if (!reader.read(line, record, problem)) return;
+    if (!problem) problem = use(record, tally);
+    if (!problem) return;
+    if (filter.strict) {
+      throw InputError(fmt::format("{}: line {}: {}", name_of(filter), number, *problem));
+    }
+    bad.push_back({number, std::move(*problem)});
+  });
+  shared.add(tally, bad);
+}
+
+using Problem = std::optional<std::string>;
+
+/// Every version of a record, corrupted and printed.
+class Versions {
+ public:
+  Versions(const RecordFilter& filter, const Corruption* corruption)
+      : filter_(filter), corruption_(corruption) {}
+
+  Problem print(Record& record, Scratch& scratch, Tally& tally, std::string& out) const {
+    if (filter_.look) filter_.look(record);
+    const std::size_t before = out.size();
+    for (std::uint64_t epoch = 0; epoch < filter_.epochs; ++epoch) {
+      if (filter_.epochs == 1) {
+        if (Problem problem = corrupt(record, scratch, tally)) return problem;
+        print_copies(record, out);
+        break;
+      }
+      Record version = record;
+      version.epoch = epoch;
+      if (Problem problem = corrupt(version, scratch, tally)) {
+        out.resize(before);
+        return problem;
+      }
+      print_copies(version, out);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Problem corrupt(Record& record, Scratch& scratch, Tally& tally) const {
+    ++tally.records;
+    tally.tokens_in += record.size();
+    if (corruption_ != nullptr) {
+      if (Problem problem = problem_of([&] { corruption_->apply(record, scratch, tally); })) {
+        --tally.records;
+        tally.tokens_in -= record.size();
+        return problem;
+      }
+    }
+    tally.tokens_out += record.size();
+    return std::nullopt;
+  }
+
+  void print_copies(const Record& record, std::string& out) const {
+    for (std::uint64_t copy = 0; copy < filter_.copies; ++copy) append_record(record, out);
+  }
+
+  const RecordFilter& filter_;
+  const Corruption* corruption_;
+};
+
+LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
+  format = filter.format;
+  LineFilter lines;
+  lines.threads = filter.threads;
+  lines.max_line = filter.max_line;
+  lines.first_line = filter.first_record;
+  lines.shard = filter.shard;
+  lines.sink = filter.sink;
+  lines.start = [&format](const LinePiece& first) {
+    if (format == LineFormat::kAuto) format = guess_format(first.text);
+  };
+  return lines;
+}
+
+}  // namespace
+
+FilterResult filter_records(const RecordFilter& filter, const Corruption* corruption) {
+  LineFormat format{};
+  Shared shared(filter);
+  const Versions versions(filter, corruption);
+  LineFilter lines = line_filter(filter, format);
+  lines.work = [&](const LinePiece& piece, std::string& out) {
+    Scratch scratch;
+    go_through(piece, filter, format, shared, [&](Record& record, Tally& tally) {
+      return versions.print(record, scratch, tally, out);
+    });
+  };
+  filter_lines(filter.input, lines);
+  return shared.take();
+}
+
+FilterResult walk_records(const RecordFilter& filter,
+                          const std::function<void(Record& record, std::string& out)>& use) {
+  LineFormat format{};
+  Shared shared(filter);
+  LineFilter lines = line_filter(filter, format);
+  lines.threads = 1;
+  lines.work = [&](const LinePiece& piece, std::string& out) {
+    go_through(piece, filter, format, shared, [&](Record& record, Tally& tally) -> Problem {
+      ++tally.records;
+      tally.tokens_in += record.size();
+      return problem_of([&] { use(record, out); });
+    });
+  };
+  filter_lines(filter.input, lines);
+  return shared.take();
+}
+
+}  // namespace masque::records

@@ -1,0 +1,252 @@
+#include "records/record_reader.hpp"
+
+#include <simdjson.h>
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+
+namespace masque::records {
+
+namespace od = simdjson::ondemand;
+
+struct JsonRecordReader::State {
+  od::parser parser;
+  std::optional<std::string> text;
+};
+
+namespace {
+
+using Problem = std::optional<std::string>;
+
+Problem wrong(std::string_view key, std::string_view expected) {
+  return fmt::format("{}: expected {}", escape(key), expected);
+}
+
+/// A list of 32-bit whole numbers.
+Problem read_list(od::value value, std::string_view key, std::vector<std::int32_t>& out) {
+  od::array array;
+  if (value.get_array().get(array) != simdjson::SUCCESS) return wrong(key, "a list of numbers");
+  out.clear();
+  for (auto item : array) {
+    std::int64_t number = 0;
+    if (item.get_int64().get(number) != simdjson::SUCCESS ||
+        number < std::numeric_limits<std::int32_t>::min() ||
+        number > std::numeric_limits<std::int32_t>::max()) {
+      return wrong(key, "a list of whole numbers of 32 bits");
+    }
+    out.push_back(static_cast<std::int32_t>(number));
+  }
+  return std::nullopt;
+}
+
+Problem read_numbers(od::value value, std::string_view key, Numbers& out) {
+  out.present = true;
+  return read_list(value, key, out.values);
+}
+
+Problem read_weights(od::value value, Record& record) {
+  od::array array;
+  if (value.get_array().get(array) != simdjson::SUCCESS) return wrong("weights", "a list");
+  record.has_weights = true;
+  for (auto item : array) {
+    double number = 0;
+    if (item.get_double().get(number) != simdjson::SUCCESS) {
+      return wrong("weights", "a list of numbers");
+    }
+    record.weights.push_back(number);
+  }
+  return std::nullopt;
+}
+
+Problem read_dropped(od::value value, Record& record) {
+  od::array array;
+  constexpr std::string_view kExpected = "a list of [position, id]";
+  if (value.get_array().get(array) != simdjson::SUCCESS) return wrong("dropped", kExpected);
+  record.has_dropped = true;
+  std::vector<std::int32_t> pair;
+  for (auto item : array) {
+    od::value element;
+    if (item.get(element) != simdjson::SUCCESS) return wrong("dropped", kExpected);
+    if (read_list(element, "dropped", pair) || pair.size() != 2) return wrong("dropped", kExpected);
+    record.dropped.push_back({pair[0], pair[1]});
+  }
+  return std::nullopt;
+}
+
+/// The bytes of a value that is passed on.
+Problem read_raw(od::value value, std::string_view key, std::string_view& raw) {
+  od::json_type type{};
+  if (value.type().get(type) != simdjson::SUCCESS) return wrong(key, "a JSON value");
+  auto error = simdjson::SUCCESS;
+  if (type == od::json_type::array) {
+    od::array array;
+    error = value.get_array().get(array);
+    if (error == simdjson::SUCCESS) error = array.raw_json().get(raw);
+  } else if (type == od::json_type::object) {
+    od::object object;
+    error = value.get_object().get(object);
+    if (error == simdjson::SUCCESS) error = object.raw_json().get(raw);
+  } else {
+    raw = value.raw_json_token();
+    while (!raw.empty() && (raw.back() == ' ' || raw.back() == '\t')) raw.remove_suffix(1);
+  }
+  return error == simdjson::SUCCESS ? Problem() : wrong(key, "a JSON value");
+}
+
+Problem check_lengths(const Record& record) {
+  const std::size_t n = record.size();
+  const std::pair<const char*, const Numbers*> lists[] = {{"pos", &record.pos},
+                                                          {"seg", &record.seg},
+                                                          {"doc", &record.doc},
+                                                          {"words", &record.words},
+                                                          {"labels", &record.labels}};
+  for (const auto& [name, list] : lists) {
+    if (!list->present || list->values.size() == n) continue;
+    return fmt::format("{}: {} values, expected {} as in ids", name, list->values.size(), n);
+  }
+  if (record.has_weights && record.weights.size() != n) {
+    return fmt::format("weights: {} values, expected {} as in ids", record.weights.size(), n);
+  }
+  return std::nullopt;
+}
+
+/// Reads the members of one object.
+class MemberReader {
+ public:
+  MemberReader(Record& record, std::optional<std::string>& text) : record_(record), text_(text) {}
+
+  bool has_ids = false;
+
+  Problem read(od::field field) {
+    const std::string_view key = written_key(field);
+    const od::value value = field.value();
+    if (key == "ids") {
+      if (has_ids) return "ids: given twice";
+      has_ids = true;
+      return read_list(value, key, record_.ids);
+    }
+    const std::pair<const char*, Numbers*> lists[] = {
+        {"pos", &record_.pos},          {"seg", &record_.seg},
+        {"doc", &record_.doc},          {"words", &record_.words},
+        {"labels", &record_.labels},    {"cu_seqlens", &record_.cu_seqlens},
+        {"original", &record_.original}};
+    for (const auto& [name, list] : lists) {
+      if (key != name) continue;
+      if (list->present) return fmt::format("{}: given twice", name);
+      return read_numbers(value, key, *list);
+    }
+    if (key == "weights") return read_weights(value, record_);
+    if (key == "dropped") return read_dropped(value, record_);
+    if (key == "schema") return read_schema(value);
+    if (key == "mask") return read_mask(value);
+    return read_other(key, value);
+  }
+
+ private:
+  Problem read_schema(od::value value) {
+    std::int64_t version = 0;
+    if (value.get_int64().get(version) != simdjson::SUCCESS || version != kRecordSchema) {
+      return fmt::format("schema: expected {}", kRecordSchema);
+    }
+    return std::nullopt;
+  }
+
+  Problem read_mask(od::value value) {
+    std::string_view expression;
+    if (value.get_string().get(expression) != simdjson::SUCCESS) {
+      return wrong("mask", "an expression of the mask language");
+    }
+    record_.mask = std::string(expression);
+    return std::nullopt;
+  }
+
+  Problem read_other(std::string_view key, od::value value) {
+    std::string_view raw;
+    if (key == "text") {
+      raw = value.raw_json_token();
+      raw = raw.substr(0, raw.rfind('"') + 1);
+      std::string_view text;
+      if (value.get_string().get(text) != simdjson::SUCCESS) return wrong("text", "a string");
+      text_ = std::string(text);
+    } else if (auto problem = read_raw(value, key, raw)) {
+      return problem;
+    }
+    record_.other.push_back({{key.data() - 1, key.size() + 2}, raw});
+    return std::nullopt;
+  }
+
+  /// The key between its quotes, escapes and all: names of ours have none.
+  static std::string_view written_key(od::field& field) {
+    const char* begin = field.key().raw();
+    const char* end = begin;
+    while (*end != '"') end += *end == '\\' ? 2 : 1;
+    return {begin, static_cast<std::size_t>(end - begin)};
+  }
+
+  Record& record_;
+  std::optional<std::string>& text_;
+};
+
+}  // namespace
+
+JsonRecordReader::JsonRecordReader() : state_(std::make_unique<State>()) {}
+JsonRecordReader::~JsonRecordReader() = default;
+
+const std::optional<std::string>& JsonRecordReader::text() const { return state_->text; }
+
+Problem JsonRecordReader::read(std::string_view line, Record& record) {
+  record.clear();
+  state_->text.reset();
+  od::document document;
+  od::object object;
+  const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);
+  if (auto error = state_->parser.iterate(padded).get(document); error != simdjson::SUCCESS) {
+    return fmt::format("no JSON object: {}", simdjson::error_message(error));
+  }
+  if (auto error = document.get_object().get(object); error != simdjson::SUCCESS) {
+    return fmt::format("no JSON object: {}", simdjson::error_message(error));
+  }
+  MemberReader members(record, state_->text);
+  for (auto result : object) {
+    od::field field;
+    if (auto error = std::move(result).get(field); error != simdjson::SUCCESS) {
+      return fmt::format("no JSON object: {}", simdjson::error_message(error));
+    }
+    if (auto problem = members.read(field)) return problem;
+  }
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+    return "something behind the JSON object, expected one a line";
+  if (members.has_ids) {
+    state_->text.reset();
+    return check_lengths(record);
+  }
+  if (!state_->text) return "no ids, expected them or text";
+  return std::nullopt;
+}
+
+Problem read_ids(std::string_view line, Record& record) {
+  record.clear();
+  std::size_t at = 0;
+  while (true) {
+    while (at < line.size() && (line[at] == ' ' || line[at] == '\t' || line[at] == '\r')) ++at;
+    if (at == line.size()) return std::nullopt;
+    std::uint64_t value = 0;
+    const std::size_t begin = at;
+    for (; at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at) {
+      value = value * 10 + static_cast<std::uint64_t>(line[at] - '0');
+      if (at - begin > 10) break;
+    }
+    const bool ended = at == line.size() || line[at] == ' ' || line[at] == '\t' || line[at] == '\r';
+    if (at == begin || !ended || value > std::numeric_limits<std::int32_t>::max()) {
+      return fmt::format(
+          "found '{}', expected an id",
+          escape(line.substr(begin, std::min<std::size_t>(20, line.find(' ', begin) - begin))));
+    }
+    record.ids.push_back(static_cast<TokenId>(value));
+  }
+}
+
+}  // namespace masque::records

@@ -1,0 +1,37 @@
+// Records from lines: JSON objects, plain ids, or text.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "records/record.hpp"
+
+namespace masque::records {
+
+/// Reads JSON records. Not thread-safe: one object for each thread.
+class JsonRecordReader {
+ public:
+  JsonRecordReader();
+  JsonRecordReader(const JsonRecordReader&) = delete;
+  JsonRecordReader& operator=(const JsonRecordReader&) = delete;
+  ~JsonRecordReader();
+
+  /// Reads one line, behind which kLinePadding bytes must be readable, into `record`, whose other
+  /// fields are views of the line. Returns what is wrong, or nothing. Lists with a value for each
+  /// token must be as long as `ids`; a record without `ids` may have `text`.
+  std::optional<std::string> read(std::string_view line, Record& record);
+
+  /// The member "text" of the last record, unescaped, if it had no `ids`.
+  const std::optional<std::string>& text() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Reads whole numbers between spaces or tabs. Returns what is wrong, or nothing.
+std::optional<std::string> read_ids(std::string_view line, Record& record);
+
+}  // namespace masque::records

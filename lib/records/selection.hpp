@@ -1,0 +1,60 @@
+// Which tokens of a record are selected for prediction.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+/// What is selected together.
+enum class Unit {
+  kToken,
+  kWord,   ///< by the tokenizer's marks: TokenTable::begins_word
+  kWords,  ///< by the record's field `words`
+};
+
+/// How units are chosen.
+enum class Choice {
+  kBernoulli,  ///< each with probability `rate`
+  kExact,      ///< in random order, until round(rate · n) tokens (at least 1) are selected
+  kSpan,       ///< runs of units, lengths geometric: SpanBERT, arXiv:1907.10529
+  kNgram,      ///< runs of 1 … 4 units with 40, 30, 20, 10 %: MacBERT, arXiv:2004.13922
+};
+
+struct SelectionOptions {
+  double rate = 0.15;
+  double rate_high = -1;  ///< a rate for each record, uniform in [rate, rate_high]; below 0: fixed
+  Unit unit = Unit::kToken;
+  Choice choice = Choice::kBernoulli;
+  double span_p = 0.2;  ///< of the geometric lengths
+  std::uint64_t span_longest = 10;
+  std::uint64_t seed = 0;
+};
+
+/// Selects tokens. Immutable, thread-safe.
+class Selection {
+ public:
+  Selection(const SelectionOptions& options, const TokenTable& tokens);
+
+  /// Fills scratch.flags with 1 for selected tokens, 0 for others; special tokens never. Counts
+  /// `ordinary` and `selected`. Throws InputError if the record lacks `words` that are needed.
+  void select(const Record& record, std::uint64_t epoch, const TokenTable& tokens, Scratch& scratch,
+              Tally& tally) const;
+
+ private:
+  struct Run {
+    std::size_t begin;
+    std::size_t end;
+  };
+  double rate_of(const Record& record, std::uint64_t epoch) const;
+  std::vector<Run> units_of(const Record& record, const TokenTable& tokens) const;
+  void select_runs(const std::vector<Run>& units, double rate, std::size_t ordinary, Draw& draw,
+                   std::vector<std::uint8_t>& flags) const;
+  std::size_t run_length(Draw& draw) const;
+
+  SelectionOptions options_;
+  std::uint64_t threshold_;
+  RandomSource random_;
+  RandomSource rates_;
+};
+
+}  // namespace masque::records

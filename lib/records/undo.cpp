@@ -1,0 +1,113 @@
+#include "records/undo.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::records {
+
+namespace {
+
+void put_back(Record& record) {
+  const std::size_t n = record.size();
+  const std::size_t total = n + record.dropped.size();
+  if (!record.pos.present) throw InputError("dropped without pos, expected positions");
+  std::vector<DroppedToken> all = record.dropped;
+  all.reserve(total);
+  for (std::size_t i = 0; i < n; ++i) all.push_back({record.pos.values[i], record.ids[i]});
+  std::stable_sort(all.begin(), all.end(),
+                   [](const DroppedToken& a, const DroppedToken& b) { return a.pos < b.pos; });
+  for (std::size_t i = 1; i < total; ++i) {
+    if (all[i].pos == all[i - 1].pos) {
+      throw InputError(
+          fmt::format("position {} twice among pos and dropped (renumbered?)", all[i].pos));
+    }
+  }
+  record.ids.resize(total);
+  for (std::size_t i = 0; i < total; ++i) record.ids[i] = all[i].id;
+  // Positions that only said where the gaps were are no longer needed.
+  std::vector<std::int32_t>& pos = record.pos.make(total);
+  for (std::size_t i = 0; i < total; ++i) pos[i] = all[i].pos;
+  std::vector<std::int32_t> plain(total);
+  std::iota(plain.begin(), plain.end(), 0);
+  if (pos == plain) record.pos.clear();
+  for (Numbers* list : {&record.seg, &record.doc, &record.words}) list->clear();
+  record.has_weights = false;
+  record.weights.clear();
+}
+
+class Undo final : public Corruption {
+ public:
+  void apply(Record& record, Scratch&, Tally&) const override {
+    if (record.original.present) {
+      record.ids = record.original.values;
+    } else if (record.labels.present) {
+      for (std::size_t i = 0; i < record.size(); ++i) {
+        if (record.labels.values[i] != kNoLabel) record.ids[i] = record.labels.values[i];
+      }
+    }
+    record.original.clear();
+    record.labels.clear();
+    record.mask.reset();
+    if (record.has_dropped && !record.dropped.empty()) put_back(record);
+    if (record.has_dropped && record.pos.present) drop_plain_positions(record);
+    record.has_dropped = false;
+    record.dropped.clear();
+  }
+
+ private:
+  static void drop_plain_positions(Record& record) {
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      if (record.pos.values[i] != static_cast<std::int32_t>(i)) return;
+    }
+    record.pos.clear();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Corruption> make_undo() { return std::make_unique<Undo>(); }
+
+void CorruptionStats::see(const Record& record, const TokenTable& tokens) {
+  ++tally.records;
+  tally.tokens_in += record.size();
+  tally.dropped += record.dropped.size();
+  for (const DroppedToken& token : record.dropped)
+    tally.ordinary += tokens.is_special(token.id) ? 0U : 1U;
+  const bool electra = record.original.present && record.original.values.size() == record.size();
+  for (std::size_t i = 0; i < record.size(); ++i) {
+    const TokenId id = record.ids[i];
+    const std::int32_t label = record.labels.present ? record.labels.values[i] : kNoLabel;
+    const TokenId before = electra ? record.original.values[i] : label != kNoLabel ? label : id;
+    if (!tokens.is_special(before)) ++tally.ordinary;
+    if (electra) {
+      replaced_labels += label == 1 ? 1U : 0U;
+      continue;
+    }
+    if (label == kNoLabel) continue;
+    ++tally.selected;
+    ++(id == label ? tally.kept : id == tokens.mask ? tally.masked : tally.random);
+  }
+}
+
+void CorruptionStats::add(const CorruptionStats& other) {
+  tally.add(other.tally);
+  replaced_labels += other.replaced_labels;
+}
+
+double chi_squared(const std::vector<std::uint64_t>& counts, const std::vector<double>& shares) {
+  const auto total =
+      static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+  double sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double expected = shares[i] * total;
+    const double difference = static_cast<double>(counts[i]) - expected;
+    if (expected > 0) sum += difference * difference / expected;
+  }
+  return sum;
+}
+
+}  // namespace masque::records
