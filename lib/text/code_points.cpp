@@ -1,6 +1,7 @@
 #include "text/code_points.hpp"
 
 #include "base/escape.hpp"
+#include "text/unicode/unicode.hpp"
 
 namespace masque::text {
 
@@ -25,15 +26,8 @@ std::size_t count_code_points(std::string_view text) {
   return count;
 }
 
-bool is_white_space(char32_t c) {
-  return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000;
-}
+bool is_white_space(char32_t c) { return is(c, kWhiteSpace); }
 
-bool is_word(char32_t c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-         c >= 0xAA;
-}
+bool is_word(char32_t c) { return is(c, kWord); }
 
 }  // namespace masque::text
