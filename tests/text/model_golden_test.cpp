@@ -1,0 +1,86 @@
+// Models beside Hugging Face's tokenizers and libsentencepiece: scripts/goldens/text_models.py.
+// MASQUE_TEXT_GOLDENS names another folder that the script wrote.
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "text/spiece_model.hpp"
+
+namespace masque::text {
+namespace {
+
+std::string folder() {
+  const char* other = std::getenv("MASQUE_TEXT_GOLDENS");
+  return other != nullptr ? other : MASQUE_TEST_DATA "/text";
+}
+
+std::string read(const std::string& path) { return InputFile::open(path).read_all(1U << 28); }
+
+std::string text_of(const std::vector<Piece>& pieces) {
+  std::string out;
+  for (const Piece& piece : pieces) {
+    out += "[" + std::to_string(piece.id) + "," + std::to_string(piece.begin) + "," +
+           std::to_string(piece.end) + "]";
+  }
+  return out;
+}
+
+std::string text_of(const JsonValue& json) {
+  std::string out;
+  for (const JsonValue& token : json.items) {
+    out += "[" + token.items[0].text + "," + token.items[1].text + "," + token.items[2].text + "]";
+  }
+  return out;
+}
+
+TEST_CASE("models of tokenizer.json give the tokens of Hugging Face's tokenizers") {
+  const std::string path = folder() + "/models.json";
+  const JsonValue cases = parse_json_file(read(path), path);
+  REQUIRE(cases.items.size() > 20);
+  std::size_t number = 0;
+  for (const JsonValue& item : cases.items) {
+    CAPTURE(number++);
+    const auto model = make_model(*item.find("model"), path);
+    for (const JsonValue& pair : item.find("words")->items) {
+      const std::string& word = pair.items[0].text;
+      CAPTURE(word);
+      std::vector<Piece> pieces;
+      if (pair.items[1].is(JsonKind::kString)) {
+        CHECK_THROWS_AS(model->tokenize(word, pieces), InputError);
+      } else {
+        model->tokenize(word, pieces);
+        CHECK(text_of(pieces) == text_of(pair.items[1]));
+      }
+    }
+  }
+}
+
+TEST_CASE("SentencePiece models give the ids of libsentencepiece") {
+  const std::string path = folder() + "/spiece/words.json";
+  const JsonValue files = parse_json_file(read(path), path);
+  REQUIRE(files.items.size() >= 16);
+  for (const JsonValue& item : files.items) {
+    const std::string& name = item.find("file")->text;
+    CAPTURE(name);
+    const auto model = make_spiece(read_spiece_model(read(folder() + "/spiece/" + name), name),
+                                   PieceRules::kSentencePiece, name);
+    for (const JsonValue& pair : item.find("words")->items) {
+      const std::string& word = pair.items[0].text;
+      CAPTURE(word);
+      std::vector<Piece> pieces;
+      model->tokenize(word, pieces);
+      std::string got;
+      std::string wanted;
+      for (const Piece& piece : pieces) got += std::to_string(piece.id) + " ";
+      for (const JsonValue& id : pair.items[1].items) wanted += id.text + " ";
+      CHECK(got == wanted);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace masque::text
