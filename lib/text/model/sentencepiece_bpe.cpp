@@ -154,11 +154,11 @@ void SentencePieceBpe::take_apart(std::string_view word, std::uint32_t begin, st
     const auto [from, to] = open.back();
     open.pop_back();
     const std::string_view text = word.substr(from, to - from);
-    const TokenId id = text.size() > longest_ ? unk_ : find(text).value_or(unk_);
-    const auto split =
-        types_[static_cast<std::size_t>(id)] == PieceType::kUnused ? splits.find(id) : splits.end();
+    TokenId id = text.size() > longest_ ? unk_ : find(text).value_or(unk_);
+    const bool unused = types_[static_cast<std::size_t>(id)] == PieceType::kUnused;
+    const auto split = unused ? splits.find(id) : splits.end();
     if (split == splits.end()) {
-      out.push_back({id, from, to});
+      out.push_back({unused ? unk_ : id, from, to});  // a single character that may not be used
     } else {
       open.emplace_back(from + split->second, to);
       open.emplace_back(from, from + split->second);

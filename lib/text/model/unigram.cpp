@@ -15,6 +15,7 @@ namespace masque::text {
 namespace {
 
 constexpr double kUnknownPenalty = 10;
+constexpr TokenId kNowhere = -2;  // no way leads here yet
 
 std::vector<std::string> texts_of(const std::vector<ScoredPiece>& pieces) {
   std::vector<std::string> out;
@@ -33,14 +34,12 @@ class Unigram final : public VocabularyModel {
     scores_.resize(pieces.size());
     const bool hf = options.rules == PieceRules::kHuggingFace;
     float least = std::numeric_limits<float>::max();  // of SentencePiece's normal pieces
-    float most = std::numeric_limits<float>::min();   // sic: the least positive number
     double least_of_all = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       scores_[i] = pieces[i].score;
       least_of_all = std::min(least_of_all, pieces[i].score);
       if (pieces[i].type != PieceType::kNormal) continue;
       least = std::min(least, static_cast<float>(pieces[i].score));
-      most = std::max(most, static_cast<float>(pieces[i].score));
     }
     unknown_score_ = hf ? least_of_all - kUnknownPenalty
                         : static_cast<double>(least - static_cast<float>(kUnknownPenalty));
@@ -52,8 +51,9 @@ class Unigram final : public VocabularyModel {
       });
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (pieces[i].type != PieceType::kUserDefined) continue;
-        const float bonus = static_cast<float>(pieces[i].text.size()) * most;
-        scores_[i] = static_cast<double>(bonus) - 0.1;
+        // libsentencepiece 0.2.3; earlier ones have length · greatest score − 0.1.
+        const double bonus = 0.1 * static_cast<double>(pieces[i].text.size() - 1);
+        scores_[i] = static_cast<double>(static_cast<float>(bonus));
       }
     }
     trie_ = Trie(keys);
@@ -75,7 +75,7 @@ class Unigram final : public VocabularyModel {
   template <typename Score>
   struct Arrival {
     Score score = 0;
-    TokenId id = -1;  // −1: none yet; of an unknown character the id of unknown
+    TokenId id = kNowhere;  // of an unknown character the id of unknown
     std::uint32_t from = 0;
   };
 
@@ -83,15 +83,15 @@ class Unigram final : public VocabularyModel {
   void cut(std::string_view word, std::vector<Piece>& out) const {
     if (word.empty()) return;
     std::vector<Arrival<Score>> best(word.size() + 1);
+    // Says whether this way is the best so far.
     const auto arrive = [&](std::size_t from, std::size_t to, TokenId id, double score) {
-      double candidate = score + static_cast<double>(best[from].score);
-      // In libsentencepiece the sum is a double for pieces only.
-      if (id == options_.unk_id) candidate = static_cast<double>(static_cast<Score>(candidate));
+      const auto candidate = static_cast<Score>(score + static_cast<double>(best[from].score));
       Arrival<Score>& at = best[to];
-      if (at.id < 0 || candidate > static_cast<double>(at.score)) {
-        at = {static_cast<Score>(candidate), id, static_cast<std::uint32_t>(from)};
-      }
+      if (at.id != kNowhere && candidate <= at.score) return false;
+      at = {candidate, id, static_cast<std::uint32_t>(from)};
+      return true;
     };
+    const TokenId unknown = options_.unk_id.value_or(-1);
     for (std::size_t begin = 0; begin < word.size();) {
       const std::size_t next = begin + char_bytes(word, begin);
       bool single = false;
@@ -104,7 +104,9 @@ class Unigram final : public VocabularyModel {
         arrive(begin, i, id, scores_[static_cast<std::size_t>(id)]);
         single = single || i == next;
       }
-      if (!single) arrive(begin, next, unknown(), unknown_score_);
+      if (!single && arrive(begin, next, unknown, unknown_score_) && unknown < 0) {
+        throw InputError("the Unigram model has no unknown token, needed for a word");
+      }
       begin = next;
     }
     // Back from the end; the pieces come out in reverse.
@@ -114,13 +116,6 @@ class Unigram final : public VocabularyModel {
     }
     std::reverse(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
     if (options_.unk_id) resolve_unknown(word, before, out);
-  }
-
-  TokenId unknown() const {
-    if (!options_.unk_id) {
-      throw InputError("the Unigram model has no unknown token, needed for a word");
-    }
-    return *options_.unk_id;
   }
 
   /// Neighbouring unknown pieces become one, or bytes.
