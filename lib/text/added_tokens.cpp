@@ -11,14 +11,6 @@ namespace masque::text {
 
 namespace {
 
-/// Number of ids that have a token: a vocabulary with gaps is smaller than its highest id.
-TokenId count_tokens(const Model& model) {
-  TokenId count = 0;
-  for (std::size_t i = 0; i < model.size(); ++i)
-    count += model.token(static_cast<TokenId>(i)).empty() ? 0 : 1;
-  return count;
-}
-
 bool ends_with_word(std::string_view text) {
   return !text.empty() && is_word(last_code_point(text));
 }
@@ -64,7 +56,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
     if (const auto known = model.find(token.content)) {
       token.id = *known;
     } else {
-      if (vocabulary < 0) vocabulary = count_tokens(model);
+      if (vocabulary < 0) vocabulary = static_cast<TokenId>(model.count());
       token.id = std::max(vocabulary, highest + 1);
     }
     highest = std::max(highest, token.id);

@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace masque::text {
+#include "text/utf8.hpp"
 
-/// Cost O(n), fast for ASCII.
-bool is_utf8(std::string_view text);
+namespace masque::text {
 
 /// Appends `text` with U+FFFD for every maximal subpart that is not UTF-8, as Rust's
 /// `from_utf8_lossy` and Python's "replace" do. Returns how many there were.
