@@ -61,7 +61,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
       prefix, processor, added);
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   parts.format = "vocab.json and merges.txt";
-  parts.summary.emplace_back("read as", kind);
+  parts.summary.emplace_back("read_as", kind);
   return parts;
 }
 

@@ -133,7 +133,7 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
       assemble(parse_json_file(json, path), model, unigram ? "Unigram" : "BPE", path);
   if (unigram) parts.unknown_as_text = unknown;
   parts.format = "spiece.model";
-  parts.summary.emplace_back("read as", kind);
+  parts.summary.emplace_back("read_as", kind);
   return parts;
 }
 

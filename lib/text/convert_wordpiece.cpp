@@ -43,7 +43,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
       added_json(*model, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
   TokenizerParts parts = assemble(parse_json_file(json, path), model, "WordPiece", path);
   parts.format = "vocab.txt";
-  parts.summary.emplace_back("lower case", lower ? "yes" : "no");
+  parts.summary.emplace_back("lower_case", lower ? "yes" : "no");
   if (duplicates > 0) {
     parts.warnings.push_back(
         fmt::format("{} lines of the vocabulary stand in it again; the last one counts", duplicates));

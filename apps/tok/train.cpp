@@ -1,0 +1,4 @@
+#include "commands.hpp"
+namespace masque::tok {
+void declare_train(cli::Command& /*tool*/) {}
+}
