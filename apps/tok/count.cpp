@@ -53,8 +53,8 @@ void count_line(std::string_view line, const std::vector<TokenId>& ids,
   counts.longest = std::max<std::uint64_t>(counts.longest, ids.size());
   bool first = true;
   for (const TokenId id : ids) {
-    counts.words += first || begins[static_cast<std::size_t>(id)] ? 1 : 0;
-    counts.unknown += id == unknown ? 1 : 0;
+    counts.words += first || begins[static_cast<std::size_t>(id)] ? 1U : 0U;
+    counts.unknown += id == unknown ? 1U : 0U;
     first = false;
   }
 }
