@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "text/json_fields.hpp"
-#include "text/make_steps.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {
