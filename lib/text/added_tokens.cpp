@@ -71,7 +71,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const AddedToken& token = tokens_[i];
-      if (token.special != special) continue;
+      if (token.special != special || !token.found) continue;
       if (!token.normalized) {
         raw_.add(token.content, i);
       } else {

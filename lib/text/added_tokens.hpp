@@ -22,6 +22,7 @@ struct AddedToken {
   bool rstrip = false;       ///< and on its right
   bool normalized = false;   ///< found in the normalised text, not in the raw one
   bool special = false;
+  bool found = true;  ///< false: only a name, never found in text
 };
 
 /// Finds the longest of a few texts at a place.
