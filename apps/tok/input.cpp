@@ -48,7 +48,7 @@ void need_stream(const cli::Command& command) {
 }
 
 void InputLines::each(LineBatch& batch, const Use& use) {
-  const bool good = text::is_utf8(batch.text);
+  const bool good = text::valid_utf8(batch.text);
   const std::string_view all = batch.text;
   std::string repaired;
   std::uint64_t number = batch.first_line;
@@ -64,7 +64,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
         ++returns;
       }
     }
-    if (!good && !text::is_utf8(line)) {
+    if (!good && !text::valid_utf8(line)) {
       if (options_.invalid == Invalid::kError) {
         throw InputError("standard input", fmt::format("line {}: not UTF-8, expected it", number));
       }

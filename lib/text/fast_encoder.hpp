@@ -36,7 +36,7 @@ struct Steps {
 std::unique_ptr<FastEncoder> make_plain_encoder(Steps steps);
 
 /// A BertNormalizer with these fields (strip_accents already resolved), a BertPreTokenizer, any
-/// model. `steps` are the same.
+/// model. Of `steps` only the model is used.
 struct BertFields {
   bool clean_text = true;
   bool handle_chinese_chars = true;
@@ -45,10 +45,12 @@ struct BertFields {
 };
 std::unique_ptr<FastEncoder> make_bert_encoder(Steps steps, const BertFields& fields);
 
-/// No normalizer; ByteLevel with use_regex and this add_prefix_space; any model.
+/// No normalizer; ByteLevel with use_regex and this add_prefix_space; any model. Of `steps` only
+/// the model is used.
 std::unique_ptr<FastEncoder> make_byte_level_encoder(Steps steps, bool add_prefix_space);
 
-/// Metaspace with replacement U+2581 and split; any normalizer, any model.
+/// Metaspace with replacement U+2581 and split; any normalizer, any model. The text begins where
+/// the user's does, for kFirst.
 enum class Prepend { kAlways, kFirst, kNever };
 std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, Prepend prepend);
 

@@ -159,7 +159,7 @@ void check_pieces(SpieceModel& model, const std::string& path) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     const ScoredPiece& piece = model.pieces[i];
     if (piece.text.empty()) fail(i, "is empty");
-    if (!is_utf8(piece.text)) fail(i, "is not UTF-8");
+    if (!valid_utf8(piece.text)) fail(i, "is not UTF-8");
     if (!std::isfinite(piece.score)) fail(i, "has a score that is not finite");
     if (piece.type == PieceType::kUnknown) {
       if (unknown) fail(i, "is a second unknown piece");

@@ -28,7 +28,7 @@ std::uint64_t front_of(std::string_view text) {
 
 }  // namespace
 
-/// Places nodes depth first, from sorted keys. Free units form a ring through `next_`.
+/// Places nodes depth first, from sorted keys. Free units form a list through `next_`.
 class TrieBuilder {
  public:
   TrieBuilder(std::vector<Trie::Unit>& units, std::span<const TrieKey> keys)
@@ -97,12 +97,13 @@ class TrieBuilder {
     }
   }
 
-  /// A base at which the units of all children are free. A few tries, then behind everything: the
-  /// time stays linear for any keys.
+  /// A base at which the units of all children are free. A few tries, then behind everything that
+  /// is taken: the time stays linear for any keys. A free unit that was of no use is not tried
+  /// again first.
   Trie::Node find_base() {
     const Trie::Node first = children_.front().node;
     Trie::Node at = head_;
-    for (int tries = 0; tries < 24 && at != Trie::kNone; ++tries, at = next_[at]) {
+    for (int tries = 0; tries < 16 && at < top_; ++tries, at = next_[at]) {
       if (at < first) continue;
       const Trie::Node base = at - first;
       grow(base + 256U);
@@ -111,7 +112,8 @@ class TrieBuilder {
         return base;
       }
     }
-    const auto base = static_cast<Trie::Node>(units_.size());
+    if (head_ < top_ && children_.size() > 1) unlink(head_);
+    const Trie::Node base = top_ > first ? top_ - first : 0;
     grow(base + 256U);
     return base;
   }
@@ -122,6 +124,7 @@ class TrieBuilder {
       const auto unit = static_cast<Trie::Node>(units_.size());
       units_.emplace_back();
       free_.push_back(1);
+      unlinked_.push_back(0);
       next_.push_back(Trie::kNone);
       previous_.push_back(tail_);
       (tail_ == Trie::kNone ? head_ : next_[tail_]) = unit;
@@ -131,6 +134,13 @@ class TrieBuilder {
 
   void take(Trie::Node unit) {
     free_[unit] = 0;
+    top_ = std::max(top_, unit + 1);
+    unlink(unit);
+  }
+
+  void unlink(Trie::Node unit) {
+    if (unlinked_[unit]) return;
+    unlinked_[unit] = 1;
     (previous_[unit] == Trie::kNone ? head_ : next_[previous_[unit]]) = next_[unit];
     (next_[unit] == Trie::kNone ? tail_ : previous_[next_[unit]]) = previous_[unit];
   }
@@ -141,10 +151,12 @@ class TrieBuilder {
   std::vector<Range> open_;
   std::vector<Range> children_;  // of one node; `node` is the label until it is placed
   std::vector<char> free_;
+  std::vector<char> unlinked_;  // from the list of free units
   std::vector<Trie::Node> next_;
   std::vector<Trie::Node> previous_;
   Trie::Node head_ = Trie::kNone;
   Trie::Node tail_ = Trie::kNone;
+  Trie::Node top_ = 0;  // one past the last unit that is taken
 };
 
 Trie::Trie(std::span<const TrieKey> keys) {

@@ -19,7 +19,7 @@ inline std::size_t char_bytes(std::string_view text, std::size_t at) {
 }
 
 /// Whether all of it is UTF-8.
-bool is_utf8(std::string_view text);
+bool valid_utf8(std::string_view text);
 
 inline std::size_t count_chars(std::string_view text) {
   std::size_t count = 0;

@@ -58,7 +58,7 @@ std::size_t bad_length(std::string_view text) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) { return valid_run(text) == text.size(); }
+bool valid_utf8(std::string_view text) { return valid_run(text) == text.size(); }
 
 std::size_t repair_utf8(std::string_view text, std::string& out) {
   std::size_t count = 0;

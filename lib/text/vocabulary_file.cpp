@@ -22,7 +22,7 @@ void each_line(std::string_view text, const std::string& path, F visit) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = text.substr(begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!is_utf8(line)) throw InputError(path, fmt::format("line {}: not UTF-8", number + 1));
+    if (!valid_utf8(line)) throw InputError(path, fmt::format("line {}: not UTF-8", number + 1));
     visit(line, number);
     begin = end + 1;
   }

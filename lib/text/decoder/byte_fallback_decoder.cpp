@@ -24,7 +24,7 @@ int byte_of(const std::string& token) {
 
 void flush(std::string& bytes, std::vector<std::string>& out) {
   if (bytes.empty()) return;
-  if (is_utf8(bytes)) {
+  if (valid_utf8(bytes)) {
     out.push_back(bytes);
   } else {
     out.insert(out.end(), bytes.size(), "\xEF\xBF\xBD");
