@@ -35,8 +35,10 @@ void append_as(std::string& out, const std::vector<TokenId>& ids) {
 BinaryOutput::BinaryOutput(const std::string& path, Width width, Layout layout, std::size_t ids)
     : width_(width), layout_(layout), file_(path) {
   if (width == Width::k16 && ids > std::size_t{1} << 16)
-    throw UsageError(fmt::format("--binary u16: the tokenizer has {} ids, expected 65536 at most", ids));
-  if (layout == Layout::kLlmc) write_all(file_.descriptor(), as_bytes(std::string(kHeader, '\0')), path);
+    throw UsageError(
+        fmt::format("--binary u16: the tokenizer has {} ids, expected 65536 at most", ids));
+  if (layout == Layout::kLlmc)
+    write_all(file_.descriptor(), as_bytes(std::string(kHeader, '\0')), path);
 }
 
 void BinaryOutput::append(std::string& out, const std::vector<TokenId>& ids) const {

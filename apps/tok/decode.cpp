@@ -28,8 +28,9 @@ struct Batch {
 };
 
 [[noreturn]] void refuse(std::uint64_t line, std::string_view found) {
-  throw InputError("standard input", fmt::format("line {}: found '{}', expected ids of the tokenizer",
-                                                 line, escape(found.substr(0, 40))));
+  throw InputError("standard input",
+                   fmt::format("line {}: found '{}', expected ids of the tokenizer", line,
+                               escape(found.substr(0, 40))));
 }
 
 /// Numbers between white space.
@@ -88,7 +89,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_decode(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("decode", "the text of ids on standard input");
-  c.example("tok decode bert-base-uncased/ --skip-special < ids", "a line of text for a line of ids");
+  c.example("tok decode bert-base-uncased/ --skip-special < ids",
+            "a line of text for a line of ids");
   c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
   c.flag("--skip-special", o->skip_special, "without special tokens");
   c.option("--max-line", "BYTES", o->max_line, "a longer line is an error");

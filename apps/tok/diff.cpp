@@ -46,8 +46,8 @@ void compare(std::uint64_t line, const text::Encoding& a, const text::Encoding& 
   const std::size_t size = std::max(a.size(), b.size());
   for (std::size_t i = 0; i < size; ++i) {
     const bool both = i < a.size() && i < b.size();
-    if (both && (ids ? a.ids[i] == b.ids[i]
-                     : a.tokens[i] == b.tokens[i] && a.offsets[i] == b.offsets[i])) {
+    if (both &&
+        (ids ? a.ids[i] == b.ids[i] : a.tokens[i] == b.tokens[i] && a.offsets[i] == b.offsets[i])) {
       continue;
     }
     const text::Encoding& longer = i < a.size() ? a : b;

@@ -13,24 +13,25 @@
 namespace masque::tok {
 
 void add_input(cli::Command& command, InputOptions& options) {
-  command.choice("--invalid", options.invalid,
-                 {{"replace", Invalid::kReplace}, {"skip", Invalid::kSkip},
-                  {"error", Invalid::kError}},
-                 "bytes that are not UTF-8 become U+FFFD, or their line is left out, or an error");
+  command.choice(
+      "--invalid", options.invalid,
+      {{"replace", Invalid::kReplace}, {"skip", Invalid::kSkip}, {"error", Invalid::kError}},
+      "bytes that are not UTF-8 become U+FFFD, or their line is left out, or an error");
   command.flag("--crlf", options.crlf, "a carriage return before a line feed is not text");
   command.option("--max-line", "BYTES", options.max_line, "a longer line is an error");
 }
 
 void add_flavor(cli::Command& command, text::OpenOptions& options) {
   using text::Flavor;
-  command.choice("--flavor", options.flavor,
-                 {{"auto", Flavor::kAuto},
-                  {"hf", Flavor::kHuggingFace},
-                  {"google", Flavor::kGoogle},
-                  {"bert4keras", Flavor::kBert4Keras},
-                  {"spm", Flavor::kSentencePiece}},
-                 "whose rules vocab.txt (hf, google, bert4keras) and spiece.model (hf, spm) follow; "
-                 "auto: hf, but spm for models of no known architecture");
+  command.choice(
+      "--flavor", options.flavor,
+      {{"auto", Flavor::kAuto},
+       {"hf", Flavor::kHuggingFace},
+       {"google", Flavor::kGoogle},
+       {"bert4keras", Flavor::kBert4Keras},
+       {"spm", Flavor::kSentencePiece}},
+      "whose rules vocab.txt (hf, google, bert4keras) and spiece.model (hf, spm) follow; "
+      "auto: hf, but spm for models of no known architecture");
 }
 
 text::Tokenizer open_tokenizer(const std::string& path, const text::OpenOptions& options,

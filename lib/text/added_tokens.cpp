@@ -113,14 +113,16 @@ void AddedTokens::split(std::string_view text, bool normalized, bool special_in_
   for (std::size_t from = 0; trie.find(text, from, match); from = match.end) {
     const AddedToken& token = tokens_[match.value];
     if (token.special && !special_in_text) continue;
-    if (token.single_word && (ends_with_word(text.substr(0, match.begin)) ||
-                              starts_with_word(text.substr(match.end)))) {
+    if (token.single_word &&
+        (ends_with_word(text.substr(0, match.begin)) || starts_with_word(text.substr(match.end)))) {
       continue;
     }
     std::size_t begin = match.begin;
     std::size_t end = match.end;
     // White space that an earlier token took stays there.
-    if (token.lstrip) begin = std::max(done, done + trailing_space(text.substr(done, begin > done ? begin - done : 0)));
+    if (token.lstrip)
+      begin =
+          std::max(done, done + trailing_space(text.substr(done, begin > done ? begin - done : 0)));
     if (token.rstrip) end += leading_space(text.substr(end));
     if (done < begin) out.push_back({done, begin, nullptr});
     out.push_back({begin, end, &token});

@@ -115,10 +115,10 @@ TokenizerParts read_tokenizer_json(std::string_view text, const std::string& pat
   std::string type = text_field(model, "type", "", path);
   if (type.empty()) {
     const JsonValue* vocab = model.find("vocab");
-    type = model.find("merges") != nullptr                           ? "BPE"
-           : vocab != nullptr && vocab->is(JsonKind::kArray)         ? "Unigram"
-           : model.find("continuing_subword_prefix") != nullptr      ? "WordPiece"
-                                                                     : "WordLevel";
+    type = model.find("merges") != nullptr                      ? "BPE"
+           : vocab != nullptr && vocab->is(JsonKind::kArray)    ? "Unigram"
+           : model.find("continuing_subword_prefix") != nullptr ? "WordPiece"
+                                                                : "WordLevel";
   }
   TokenizerParts parts = assemble(json, make_model(model, path), type, path);
   parts.format = "tokenizer.json";

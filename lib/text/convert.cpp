@@ -56,9 +56,9 @@ std::string template_json(const Model& model, std::string_view single, std::stri
     return "null";
   std::string tokens;
   for (const std::string& token : used) {
-    tokens += fmt::format(R"({}{}:{{"id":{},"ids":[{}],"tokens":[{}]}})", tokens.empty() ? "" : ",",
-                          quote_json(token), quote_json(token), *model.find(token),
-                          quote_json(token));
+    tokens +=
+        fmt::format(R"({}{}:{{"id":{},"ids":[{}],"tokens":[{}]}})", tokens.empty() ? "" : ",",
+                    quote_json(token), quote_json(token), *model.find(token), quote_json(token));
   }
   return fmt::format(
       R"({{"type":"TemplateProcessing","single":[{}],"pair":[{}],"special_tokens":{{{}}}}})", first,

@@ -44,7 +44,8 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
   if (kind != "roberta" && kind != "deberta" && kind != "gpt2")
     kind = model->find("<s>") && model->find("</s>") ? "roberta" : "gpt2";
   const bool prefix = setting(config, "add_prefix_space", false);
-  std::string processor = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true})";
+  std::string processor =
+      R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true})";
   std::string added = added_json(*model, {"<|endoftext|>"});
   if (kind == "roberta") {
     processor = roberta_json(*model, prefix);

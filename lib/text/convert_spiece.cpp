@@ -20,8 +20,7 @@ std::string base64(std::string_view bytes) {
     const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
     for (std::size_t k = 0; k < 3; ++k)
       word = word << 8 | (k < n ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      out += k <= n ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[word >> (18 - 6 * k) & 63] : '=';
   }
   return out;
 }
@@ -33,7 +32,8 @@ bool has(const SpieceModel& spiece, std::size_t id, std::string_view text) {
 /// The architecture that published models with these first pieces have; empty if none.
 std::string guess(const SpieceModel& spiece) {
   if (has(spiece, 3, "<cls>") && has(spiece, 4, "<sep>")) return "xlnet";
-  if (has(spiece, 2, "[CLS]") && has(spiece, 3, "[SEP]") && has(spiece, 0, "<pad>")) return "albert";
+  if (has(spiece, 2, "[CLS]") && has(spiece, 3, "[SEP]") && has(spiece, 0, "<pad>"))
+    return "albert";
   if (has(spiece, 0, "[PAD]") && has(spiece, 1, "[CLS]")) return "deberta-v2";
   if (has(spiece, 0, "<pad>") && has(spiece, 1, "</s>")) return "t5";
   return {};
@@ -68,9 +68,9 @@ std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
 }
 
 std::string words_json(const std::string& kind, const FolderConfig& config) {
-  const std::string metaspace = fmt::format(
-      R"({{"type":"Metaspace","replacement":"▁","prepend_scheme":"{}","split":true}})",
-      setting(config, "legacy", true) ? "always" : "first");
+  const std::string metaspace =
+      fmt::format(R"({{"type":"Metaspace","replacement":"▁","prepend_scheme":"{}","split":true}})",
+                  setting(config, "legacy", true) ? "always" : "first");
   if (kind != "deberta-v2") return metaspace;
   const bool split = setting(config, "split_by_punct", false);
   return fmt::format(R"({{"type":"Sequence","pretokenizers":[{}{}]}})",
@@ -95,7 +95,8 @@ std::string all_added_json(const SpieceModel& spiece, const Model& model) {
     const bool mask = piece.text == "<mask>" || piece.text == "[MASK]";
     const bool control = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown;
     if (control || mask) add(piece.text, true, mask);
-    if (piece.type == PieceType::kUserDefined && !mask) add(piece.text, piece.text == "<eop>", false);
+    if (piece.type == PieceType::kUserDefined && !mask)
+      add(piece.text, piece.text == "<eop>", false);
   }
   return out;
 }
@@ -111,8 +112,9 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   if (flavor == Flavor::kSentencePiece || (flavor == Flavor::kAuto && kind.empty()))
     return read_spiece_by_its_rules(std::move(spiece), path);
   if (kind.empty()) {
-    throw InputError(path, "the vocabulary of no known architecture, expected ALBERT, XLNet, T5 or "
-                           "DeBERTa-v2 (or --flavor spm)");
+    throw InputError(path,
+                     "the vocabulary of no known architecture, expected ALBERT, XLNet, T5 or "
+                     "DeBERTa-v2 (or --flavor spm)");
   }
   if (kind == "albert" || kind == "xlnet") {
     for (ScoredPiece& piece : spiece.pieces) piece.score -= is_number_comma(piece.text) ? 100 : 0;

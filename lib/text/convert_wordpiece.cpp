@@ -50,8 +50,8 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   parts.format = "vocab.txt";
   parts.summary.emplace_back("lower_case", lower ? "yes" : "no");
   if (duplicates > 0) {
-    parts.warnings.push_back(
-        fmt::format("{} lines of the vocabulary stand in it again; the last one counts", duplicates));
+    parts.warnings.push_back(fmt::format(
+        "{} lines of the vocabulary stand in it again; the last one counts", duplicates));
   }
   return parts;
 }

@@ -14,9 +14,9 @@ namespace masque::text {
 struct Encoding {
   std::vector<TokenId> ids;
   std::vector<std::string> tokens;
-  std::vector<Span> offsets;              ///< place in the text; (0, 0) for tokens of a template
-  std::vector<std::uint32_t> type_ids;    ///< segment: 0, 1 for the second text
-  std::vector<std::uint8_t> special;      ///< 1: put there by the template
+  std::vector<Span> offsets;            ///< place in the text; (0, 0) for tokens of a template
+  std::vector<std::uint32_t> type_ids;  ///< segment: 0, 1 for the second text
+  std::vector<std::uint8_t> special;    ///< 1: put there by the template
 
   std::size_t size() const { return ids.size(); }
   void push_back(TokenId id, std::string token, Span offset, std::uint32_t type_id,

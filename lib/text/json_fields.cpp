@@ -33,9 +33,9 @@ const JsonValue* find_field(const JsonValue& json, std::string_view name, JsonKi
   const JsonValue* value = json.find(name);
   if (value == nullptr || value->is(JsonKind::kNull)) return nullptr;
   if (!value->is(kind)) {
-    refuse_json(*value, path,
-                fmt::format("'{}' is {}, expected {}", name, kind_name(value->kind),
-                            kind_name(kind)));
+    refuse_json(
+        *value, path,
+        fmt::format("'{}' is {}, expected {}", name, kind_name(value->kind), kind_name(kind)));
   }
   return value;
 }

@@ -29,8 +29,8 @@ TokenizerParts open_vocab_txt(const std::string& folder, const std::string& path
 
 TokenizerParts open_vocab_json(const std::string& folder) {
   const FolderConfig config = read_folder_config(folder);
-  return with_roles(
-      read_byte_level(join(folder, "vocab.json"), join(folder, "merges.txt"), config), config);
+  return with_roles(read_byte_level(join(folder, "vocab.json"), join(folder, "merges.txt"), config),
+                    config);
 }
 
 TokenizerParts open_spiece(const std::string& folder, const std::string& path, Flavor flavor) {
@@ -47,7 +47,8 @@ TokenizerParts open_folder_parts(const std::string& folder, Flavor flavor) {
     return open_vocab_txt(folder, join(folder, "vocab.txt"), flavor);
   if (has("vocab.json") && has("merges.txt") && !original && flavor != Flavor::kSentencePiece)
     return open_vocab_json(folder);
-  for (const char* name : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model"})
+  for (const char* name :
+       {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model"})
     if (has(name) && !original) return open_spiece(folder, join(folder, name), flavor);
   throw InputError(folder, original ? "no vocab.txt, expected one"
                            : flavor == Flavor::kSentencePiece

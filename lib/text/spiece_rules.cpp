@@ -114,8 +114,8 @@ TokenizerParts read_spiece_by_its_rules(SpieceModel spiece, const std::string& p
   const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
   const std::string json = fmt::format(R"({{"decoder":{}}})", decoder_json(spiece.byte_fallback));
   auto model = make_spiece(std::move(spiece), PieceRules::kSentencePiece, path);
-  TokenizerParts parts = assemble(parse_json_file(json, path), std::move(model),
-                                  unigram ? "Unigram" : "BPE", path);
+  TokenizerParts parts =
+      assemble(parse_json_file(json, path), std::move(model), unigram ? "Unigram" : "BPE", path);
   parts.steps.normalizer = normalizer;
   parts.added = std::move(added);
   parts.unknown_as_text = unknown;

@@ -53,10 +53,10 @@ void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type
     pieces.clear();
     model.tokenize(word.text, pieces);
     for (const Piece& piece : pieces) {
-      std::string token(parts_.unknown_as_text && piece.id == *parts_.unknown_as_text
-                            ? std::string_view(word.text).substr(piece.begin,
-                                                                 piece.end - piece.begin)
-                            : model.token(piece.id));
+      std::string token(
+          parts_.unknown_as_text && piece.id == *parts_.unknown_as_text
+              ? std::string_view(word.text).substr(piece.begin, piece.end - piece.begin)
+              : model.token(piece.id));
       out.push_back(piece.id, std::move(token), word.span(piece.begin, piece.end), type_id, false);
     }
   }

@@ -73,7 +73,8 @@ class Tokenizer {
  public:
   /// A folder (tokenizer.json, else vocab.txt, vocab.json and merges.txt, or spiece.model, read as
   /// transformers converts them), one of these files, or "chars:FILE", "whitespace:FILE" (one token
-  /// a line) or "bytes". Throws InputError for what is not there, wrong, or not supported (by name).
+  /// a line) or "bytes". Throws InputError for what is not there, wrong, or not supported (by
+  /// name).
   static Tokenizer open(const std::string& path, const OpenOptions& options = {});
 
   explicit Tokenizer(TokenizerParts parts);

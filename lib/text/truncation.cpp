@@ -48,8 +48,9 @@ void truncate(Encoding& first, Encoding* second, const Truncation& truncation) {
   if (target == nullptr) throw UsageError("truncation: one text, expected a second one to cut");
   const std::size_t excess = total - most;
   if (target->size() <= excess) {
-    throw UsageError(fmt::format("truncation: the {} text has {} tokens, expected more than {} to cut",
-                                 cut_first ? "first" : "second", target->size(), excess));
+    throw UsageError(
+        fmt::format("truncation: the {} text has {} tokens, expected more than {} to cut",
+                    cut_first ? "first" : "second", target->size(), excess));
   }
   target->truncate(target->size() - excess, truncation.from_left);
 }

@@ -27,8 +27,7 @@ std::unique_ptr<Decoder> make_metaspace_decoder(const JsonValue& json, const std
   std::string replacement = text_field(json, "replacement", "\xE2\x96\x81", path);
   if (replacement.empty()) refuse_json(json, path, "'replacement' is empty, expected a character");
   const bool prefix = bool_field(json, "add_prefix_space", true, path);
-  const std::string scheme =
-      text_field(json, "prepend_scheme", prefix ? "always" : "never", path);
+  const std::string scheme = text_field(json, "prepend_scheme", prefix ? "always" : "never", path);
   return std::make_unique<MetaspaceDecoder>(std::move(replacement), scheme != "never");
 }
 

@@ -56,8 +56,8 @@ std::vector<NamedToken> read_special(const JsonValue& special, const JsonValue& 
                                      const std::string& path) {
   const JsonValue* entry = special.find(name.text);
   if (entry == nullptr) {
-    refuse_json(name, path, fmt::format("special token '{}' is not in 'special_tokens'",
-                                        escape(name.text)));
+    refuse_json(name, path,
+                fmt::format("special token '{}' is not in 'special_tokens'", escape(name.text)));
   }
   const auto& ids = get_field(*entry, "ids", JsonKind::kArray, path).items;
   const auto& tokens = get_field(*entry, "tokens", JsonKind::kArray, path).items;
@@ -82,13 +82,13 @@ Template read_template(const JsonValue& json, const char* name, int texts, const
       const JsonValue& id = get_field(*text, "id", JsonKind::kString, path);
       piece.text = id.text == "A" ? 0 : id.text == "B" ? 1 : 2;
       if (piece.text >= texts)
-        refuse_json(id, path, fmt::format("text '{}' in '{}', expected {}", escape(id.text), name,
-                                          texts == 1 ? "A" : "A or B"));
+        refuse_json(id, path,
+                    fmt::format("text '{}' in '{}', expected {}", escape(id.text), name,
+                                texts == 1 ? "A" : "A or B"));
       piece.type_id = static_cast<std::uint32_t>(id_field(*text, "type_id", path));
     } else {
       const JsonValue& token = get_field(item, "SpecialToken", JsonKind::kObject, path);
-      piece.tokens =
-          read_special(special, get_field(token, "id", JsonKind::kString, path), path);
+      piece.tokens = read_special(special, get_field(token, "id", JsonKind::kString, path), path);
       piece.type_id = static_cast<std::uint32_t>(id_field(token, "type_id", path));
     }
     out.push_back(std::move(piece));

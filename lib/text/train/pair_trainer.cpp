@@ -162,8 +162,7 @@ class Trainer {
       change(symbols[i], symbols[i + 1], word, false, index);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < symbols.size(); ++i) {
-      const bool here =
-          i + 1 < symbols.size() && make_pair_key(symbols[i], symbols[i + 1]) == pair;
+      const bool here = i + 1 < symbols.size() && make_pair_key(symbols[i], symbols[i + 1]) == pair;
       symbols[kept++] = here ? merged : symbols[i];
       if (here) ++i;
     }
