@@ -50,6 +50,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
                          const Normalizer* normalizer, std::vector<std::string>& warnings) {
   TokenId highest = -1;
   TokenId vocabulary = -1;
+  int renamed = 0;
+  std::string first;  // of the renamed ones
   for (AddedToken& token : tokens) {
     if (token.content.empty() || by_content_.contains(token.content)) continue;
     const TokenId declared = token.id;
@@ -60,13 +62,16 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
       token.id = std::max(vocabulary, highest + 1);
     }
     highest = std::max(highest, token.id);
-    if (declared != token.id) {
-      warnings.push_back(fmt::format("added token '{}' has id {}, the file says {}",
-                                     escape(token.content), token.id, declared));
+    if (declared != token.id && renamed++ == 0) {
+      first = fmt::format("'{}' has {}, not {}", escape(token.content), token.id, declared);
     }
     by_content_.emplace(token.content, tokens_.size());
     by_id_.insert_or_assign(token.id, tokens_.size());
     tokens_.push_back(std::move(token));
+  }
+  if (renamed > 0) {
+    warnings.push_back(
+        fmt::format("{} added tokens have other ids than the file says: {}", renamed, first));
   }
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {

@@ -60,6 +60,12 @@ TokenizerParts open_folder_parts(const std::string& folder, Flavor flavor) {
 TokenizerParts open_file_parts(const std::string& path, Flavor flavor) {
   const std::string folder = folder_of(path);
   const std::string name = base_name(path);
+  const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
+  if ((original && !name.ends_with(".txt")) ||
+      (flavor == Flavor::kSentencePiece && !name.ends_with(".model"))) {
+    throw InputError(path, original ? "not a vocabulary that this flavor reads, expected vocab.txt"
+                                    : "not a model that this flavor reads, expected spiece.model");
+  }
   if (name == "vocab.json" || name == "merges.txt") return open_vocab_json(folder);
   if (name.ends_with(".json")) return open_json(folder, path);
   if (name.ends_with(".txt")) return open_vocab_txt(folder, path, flavor);

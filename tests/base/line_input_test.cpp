@@ -1,4 +1,6 @@
 // Lines of a stream in pieces of any size, and work on them in order.
+#include "base/line_input.hpp"
+
 #include <unistd.h>
 
 #include <string>
@@ -7,7 +9,6 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/line_input.hpp"
 #include "base/ordered_work.hpp"
 
 namespace masque {

@@ -1,4 +1,6 @@
 // Repair of UTF-8, built-in tokenizers, refusals, training.
+#include "text/tokenizer.hpp"
+
 #include <fstream>
 #include <string>
 
@@ -6,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "support/temp_folder.hpp"
-#include "text/tokenizer.hpp"
 #include "text/tokenizer_files.hpp"
 #include "text/train/trained_tokenizer.hpp"
 #include "text/utf8_repair.hpp"
@@ -70,8 +71,7 @@ TEST_CASE("unsupported parts are refused by name") {
     }
     return "accepted";
   };
-  const std::string model =
-      R"("model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"})";
+  const std::string model = R"("model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"})";
   CHECK(refuse("{" + model + "}") == "accepted");
   CHECK(refuse(R"({"version":"2.0",)" + model + "}") == "t: version '2.0', expected '1.0'");
   CHECK(refuse("{" + model + R"(,"decoder":{"type":"CTC"}})").find("decoder 'CTC'") !=
