@@ -234,6 +234,10 @@ def main():
     pairs = compositions(nfd, nfc, decomposed)
     flags["composes_first"] = {a for a, _ in pairs}
     flags["composes_second"] = {b for _, b in pairs}
+    vowels_and_finals = {ord(c) for text in decomposed.values() for c in text[1:] if "\u1161" <= c <= "\u11c2"}
+    moves = set(combining) | flags["composes_second"] | vowels_and_finals
+    flags["nfc_inert"] = ask(lambda c: nfc(c) == c) - moves
+    flags["nfkc_inert"] = ask(lambda c: nfkc(c) == c) - moves
 
     # Properties: one index per code point into the different combinations.
     # The order of GraphemeClass and CharFlag in unicode.hpp.
