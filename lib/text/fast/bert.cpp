@@ -56,7 +56,14 @@ class BertEncoder final : public FastEncoder {
     }
     if (end - at > WordKey::kBytes ||
         !cache_.append(WordKey::of(text, at, end - at), end - at, sink)) {
-      steps(text.substr(at, end - at), sink);
+      const std::string_view part = text.substr(at, end - at);
+      cached(cache_, buffer_, part, sink, [&](std::vector<TokenId>& ids) {
+        words_ = part;
+        if (fields_.lowercase) {
+          for (char& c : words_) c = ascii_letter(c) ? static_cast<char>(c | 0x20) : c;
+        }
+        plain_.word(words_, ids);
+      });
     }
     return end;
   }
