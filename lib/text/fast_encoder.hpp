@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/bert.hpp"
 #include "text/model.hpp"
 #include "text/normalizer.hpp"
 #include "text/pre_tokenizer.hpp"
@@ -37,12 +38,7 @@ std::unique_ptr<FastEncoder> make_plain_encoder(Steps steps);
 
 /// A BertNormalizer with these fields (strip_accents already resolved), a BertPreTokenizer, any
 /// model. Of `steps` only the model is used.
-struct BertFields {
-  bool clean_text = true;
-  bool handle_chinese_chars = true;
-  bool strip_accents = true;
-  bool lowercase = true;
-};
+using BertFields = BertOptions;
 std::unique_ptr<FastEncoder> make_bert_encoder(Steps steps, const BertFields& fields);
 
 /// No normalizer; ByteLevel with use_regex and this add_prefix_space; any model. Of `steps` only

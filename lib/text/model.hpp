@@ -100,13 +100,14 @@ std::shared_ptr<const Model> make_bpe(
     const BpeOptions& options, const std::string& path);
 
 /// Unigram; id = index. Throws InputError with `path` if unk_id is out of range.
-std::shared_ptr<const Model> make_unigram(std::vector<ScoredPiece> pieces,
+std::shared_ptr<const Model> make_unigram(const std::vector<ScoredPiece>& pieces,
                                           const UnigramOptions& options, const std::string& path);
 
 /// BPE as libsentencepiece does it (model_type 2): the pair whose joined piece has the highest
 /// score, leftmost of equals; pieces of type kUnused are taken apart again.
-std::shared_ptr<const Model> make_sentencepiece_bpe(std::vector<ScoredPiece> pieces, TokenId unk_id,
-                                                    bool byte_fallback, const std::string& path);
+std::shared_ptr<const Model> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
+                                                    TokenId unk_id, bool byte_fallback,
+                                                    const std::string& path);
 
 /// A word is a token or unknown. With `vocab` from lines: id = index.
 std::shared_ptr<const Model> make_word_level(std::vector<VocabEntry> vocab, std::string unk_token);

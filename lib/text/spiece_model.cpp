@@ -204,15 +204,13 @@ SpieceModel read_spiece_model(std::string_view bytes, const std::string& path) {
   return out;
 }
 
-std::shared_ptr<const Model> make_spiece(SpieceModel spiece, PieceRules rules,
+std::shared_ptr<const Model> make_spiece(const SpieceModel& spiece, PieceRules rules,
                                          const std::string& path) {
   switch (spiece.type) {
     case SpieceModel::Type::kUnigram:
-      return make_unigram(std::move(spiece.pieces), {spiece.unk_id, spiece.byte_fallback, rules},
-                          path);
+      return make_unigram(spiece.pieces, {spiece.unk_id, spiece.byte_fallback, rules}, path);
     case SpieceModel::Type::kBpe:
-      return make_sentencepiece_bpe(std::move(spiece.pieces), spiece.unk_id, spiece.byte_fallback,
-                                    path);
+      return make_sentencepiece_bpe(spiece.pieces, spiece.unk_id, spiece.byte_fallback, path);
     default:
       throw InputError(path,
                        "a SentencePiece model of words or characters, expected Unigram or BPE");

@@ -89,18 +89,29 @@ std::vector<TrieKey> Vocabulary::keys() const {
   return out;
 }
 
-std::vector<VocabEntry> numbered(std::vector<std::string> tokens) {
-  // Whether a token is the last of its kind: one table of the places, later ones overwrite.
-  std::vector<std::uint32_t> slots(std::bit_ceil(tokens.size() * 2 + 1));
+std::vector<bool> last_of_kind(std::span<const std::string> tokens) {
+  struct Slot {
+    std::uint32_t tag = 0;
+    std::uint32_t token = 0;  // + 1; 0: free
+  };
+  std::vector<Slot> slots(std::bit_ceil(tokens.size() * 2 + 1));
+  std::vector<bool> last(tokens.size(), true);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::size_t at = hash_of(tokens[i]) & (slots.size() - 1);
-    while (slots[at] != 0 && tokens[slots[at] - 1] != tokens[i]) at = (at + 1) & (slots.size() - 1);
-    slots[at] = static_cast<std::uint32_t>(i + 1);
+    const std::uint64_t hash = hash_of(tokens[i]);
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    std::size_t at = hash & (slots.size() - 1);
+    while (slots[at].token != 0 &&
+           (slots[at].tag != tag || tokens[slots[at].token - 1] != tokens[i])) {
+      at = (at + 1) & (slots.size() - 1);
+    }
+    if (slots[at].token != 0) last[slots[at].token - 1] = false;
+    slots[at] = {tag, static_cast<std::uint32_t>(i + 1)};
   }
-  std::vector<bool> last(tokens.size());
-  for (const std::uint32_t slot : slots) {
-    if (slot != 0) last[slot - 1] = true;
-  }
+  return last;
+}
+
+std::vector<VocabEntry> numbered(std::vector<std::string> tokens) {
+  const std::vector<bool> last = last_of_kind(tokens);
   std::vector<VocabEntry> out;
   out.reserve(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,5 +46,8 @@ class Vocabulary {
   std::vector<TokenId> ids_;                // ascending; empty if entry i has id i
   std::vector<Slot> slots_;                 // a power of two, at most half full
 };
+
+/// Of each token, whether no later one is equal.
+std::vector<bool> last_of_kind(std::span<const std::string> tokens);
 
 }  // namespace masque::text

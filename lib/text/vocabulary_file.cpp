@@ -37,17 +37,9 @@ VocabLines read_vocab_txt(std::string_view text, const std::string& path) {
     if (line.empty()) out.empty.push_back(number);
     out.tokens.emplace_back(line);
   });
-  // All but the last of equal tokens.
-  if (const std::vector<VocabEntry> entries = numbered(out.tokens);
-      entries.size() < out.tokens.size()) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < out.tokens.size(); ++i) {
-      if (kept < entries.size() && static_cast<std::size_t>(entries[kept].second) == i) {
-        ++kept;
-      } else {
-        out.duplicates.push_back(i);
-      }
-    }
+  const std::vector<bool> last = last_of_kind(out.tokens);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (!last[i]) out.duplicates.push_back(i);
   }
   return out;
 }

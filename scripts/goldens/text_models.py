@@ -192,6 +192,51 @@ def spieces(times, folder):
     (folder / "words.json").write_text(dump(rows))
 
 
+# --- whole pipelines --------------------------------------------------------------------------
+
+SCRAPS = ["the", "The", "cat", "Dog's", "we'll", "I'd", "'re", "'", " ", "  ", "\t", "\n", "\r\n", "\x0b", "\x01", "\x7f",
+          ".", ",", "!", "...", "$", "é", "É", "e\u0301", "\u0301", "\u0323", "\u0315\u0300", "中", "文", "字", "한", "か\u3099",
+          "—", "“", "’", "\u2028", "\u00a0", "\u3000", "\u200b", "\u00ad", "ß", "İ", "Σ", "😀", "\U00020000", "\ufffd", "\x00",
+          "1", "23", "٣", "²", "x1", "a" * 17, "b" * 40, "\u037e", "\u0387", "\ue000", "\u0378", "▁", "▁▁", "ﬁ", "\u1885"]
+
+
+def scraps(rng):
+    return "".join(rng.choice(SCRAPS) for _ in range(rng.randint(1, 14)))
+
+
+def encoders(times):
+    out = []
+    for seed in range(4 * times):
+        rng = random.Random(f"encoder {seed}")
+        texts = ["", " "] + [scraps(rng) for _ in range(60)]
+        fields = {k: rng.random() < 0.7 for k in ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")}
+        parts = [p for s in SCRAPS for p in (s.lower(), s, s[:1], "##" + s[-1:])]
+        tokens = ["[UNK]", "##a", "##b", "##t", "##s"] + [p for p in dict.fromkeys(parts) if p and rng.random() < 0.8]
+        bert = tokenizers.Tokenizer(tokenizers.models.WordPiece({t: i for i, t in enumerate(dict.fromkeys(tokens))},
+                                                                unk_token="[UNK]"))
+        bert.normalizer = tokenizers.normalizers.BertNormalizer(**fields)
+        bert.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+        out.append(encoder("bert", fields, bert, texts))
+        prefix = rng.random() < 0.5
+        bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+        bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+        bpe.train_from_iterator(texts, tokenizers.trainers.BpeTrainer(
+            vocab_size=320, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+        out.append(encoder("byte_level", {"add_prefix_space": prefix}, bpe, texts))
+        scheme = rng.choice(["always", "first", "never"])
+        uni = tokenizers.Tokenizer(tokenizers.models.Unigram())
+        uni.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme=scheme)
+        uni.train_from_iterator([t.replace("\0", "") for t in texts], tokenizers.trainers.UnigramTrainer(
+            vocab_size=120, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False))
+        out.append(encoder("metaspace", {"prepend_scheme": scheme}, uni, texts))
+    return out
+
+
+def encoder(kind, fields, oracle, texts):
+    return {"kind": kind, **fields, "model": json.loads(oracle.to_str())["model"],
+            "texts": [[t, oracle.encode(t, add_special_tokens=False).ids] for t in texts]}
+
+
 def dump(rows):
     return "[" + ",\n".join(json.dumps(r, ensure_ascii=False, separators=(",", ":")) for r in rows) + "]\n"
 
@@ -200,6 +245,7 @@ def main():
     times, out = (int(sys.argv[1]), pathlib.Path(sys.argv[2])) if len(sys.argv) > 1 else (1, OUT)
     out.mkdir(parents=True, exist_ok=True)
     (out / "models.json").write_text(dump(models(times)))
+    (out / "encoders.json").write_text(dump(encoders(times)))
     spieces(times, out / "spiece")
 
 

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "text/fast/ascii_run.hpp"
-#include "text/fast/bert_words.hpp"
 #include "text/fast/plain.hpp"
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
@@ -17,7 +16,7 @@ namespace {
 class BertEncoder final : public FastEncoder {
  public:
   BertEncoder(Steps steps, const BertFields& fields)
-      : plain_(std::move(steps)), fields_(fields), words_(fields), alone_(kBmp, kNotAsked) {
+      : plain_(std::move(steps)), fields_(fields), alone_(kBmp, kNotAsked) {
     kinds_.fill(Kind::kOther);
     for (char c = 0x20; c < 0x7F; ++c) {
       kind(c) = ascii_letter(c) || ascii_digit(c) ? Kind::kWord : Kind::kAlone;
@@ -57,7 +56,14 @@ class BertEncoder final : public FastEncoder {
     }
     if (end - at > WordKey::kBytes ||
         !cache_.append(WordKey::of(text, at, end - at), end - at, sink)) {
-      steps(text.substr(at, end - at), sink);
+      const std::string_view part = text.substr(at, end - at);
+      cached(cache_, buffer_, part, sink, [&](std::vector<TokenId>& ids) {
+        words_ = part;
+        if (fields_.lowercase) {
+          for (char& c : words_) c = ascii_letter(c) ? static_cast<char>(c | 0x20) : c;
+        }
+        plain_.word(words_, ids);
+      });
     }
     return end;
   }
@@ -119,16 +125,22 @@ class BertEncoder final : public FastEncoder {
   }
 
   void make(std::string_view part, std::vector<TokenId>& ids) {
-    words_.each(part, [&](std::string_view word) { plain_.word(word, ids); });
+    bert_words(part, fields_, words_, word_ends_);
+    std::size_t begin = 0;
+    for (const std::uint32_t end : word_ends_) {
+      plain_.word(std::string_view(words_).substr(begin, end - begin), ids);
+      begin = end;
+    }
   }
 
   PlainSteps plain_;
   BertFields fields_;
-  BertWords words_;
   std::array<Kind, 256> kinds_{};
   std::vector<TokenId> alone_;  // by code point
   WordCache cache_;             // of stretches of the text as it stands
   std::vector<TokenId> buffer_;
+  std::string words_;  // of bert_words
+  std::vector<std::uint32_t> word_ends_;
 };
 
 }  // namespace

@@ -139,7 +139,7 @@ std::shared_ptr<const Model> unigram(const JsonValue& json, const std::string& p
     }
     pieces.push_back({item.items[0].text, *item.items[1].number(), PieceType::kNormal});
   }
-  return make_unigram(std::move(pieces), options, path);
+  return make_unigram(pieces, options, path);
 }
 
 std::shared_ptr<const Model> word_level(const JsonValue& json, const std::string& path) {

@@ -156,7 +156,7 @@ class Unigram final : public VocabularyModel {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_unigram(std::vector<ScoredPiece> pieces,
+std::shared_ptr<const Model> make_unigram(const std::vector<ScoredPiece>& pieces,
                                           const UnigramOptions& options, const std::string& path) {
   if (options.unk_id &&
       (*options.unk_id < 0 || static_cast<std::size_t>(*options.unk_id) >= pieces.size())) {
