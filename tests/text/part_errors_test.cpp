@@ -31,7 +31,7 @@ TEST_CASE("unknown types and wrong fields are named") {
   CHECK(error_of(R"({"type":"Strip","strip_left":1,"strip_right":true})") ==
         "n: normalizer 'Strip': 'strip_left' is of another kind");
   CHECK(error_of(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"X\u001b"}]})") ==
-        "n: normalizer 'X\\x1B' is not supported");
+        "n: normalizer 'X\\x1b' is not supported");
   CHECK(error_of(R"({"type":"Sequence","normalizers":[null]})") ==
         "n: normalizer 'Sequence': a step is null");
   CHECK(error_of(R"({"type":"Precompiled","precompiled_charsmap":"a"})") ==
@@ -118,9 +118,9 @@ TEST_CASE("a damaged charsmap is refused or matches nothing") {
 TEST_CASE("SentencePiece's replacement takes the longest key") {
   std::vector<std::uint32_t> units(200);
   units[0] = 1U << 10;                                 // children of the root at 1
-  units['a' ^ 1] = ('a' ^ 1 ^ 2) << 10 | 0x100 | 'a';  // children of "a" at 2
-  units[2] = 0x80000000;
-  units['b' ^ 2] = ('b' ^ 2 ^ 4) << 10 | 0x100 | 'b';  // children of "ab" at 4
+  units['a' ^ 1] = ('a' ^ 1 ^ 3) << 10 | 0x100 | 'a';  // children of "a" at 3
+  units[3] = 0x80000000;
+  units['b' ^ 3] = ('b' ^ 3 ^ 4) << 10 | 0x100 | 'b';  // children of "ab" at 4
   units[4] = 0x80000002;
   using namespace std::string_literals;
   const Charsmap map(charsmap(units, "A\0\xC3\x89\0"s), "f");
