@@ -236,6 +236,8 @@ def main():
     flags["composes_second"] = {b for _, b in pairs}
     vowels_and_finals = {ord(c) for text in decomposed.values() for c in text[1:] if "\u1161" <= c <= "\u11c2"}
     moves = set(combining) | flags["composes_second"] | vowels_and_finals
+    stripped_lower = bert(strip_accents=True, lowercase=True)
+    flags["bert_plain"] = ask(lambda c: stripped_lower(c) == c) - set(combining)
     flags["nfc_inert"] = ask(lambda c: nfc(c) == c) - moves
     flags["nfkc_inert"] = ask(lambda c: nfkc(c) == c) - moves
 

@@ -1,6 +1,6 @@
 #include "text/pattern.hpp"
 
-#include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -126,7 +126,7 @@ class RunParser {
       return true;
     }
     constexpr std::string_view kEscapes = "snrt";
-    constexpr std::u32string_view kMeanings = U"\0\n\r\t";
+    constexpr std::array<char32_t, 4> kMeanings{0, U'\n', U'\r', U'\t'};
     if (at_ == regex_.size()) return false;
     const std::size_t found = kEscapes.find(regex_[at_++]);
     if (found == std::string_view::npos) return false;

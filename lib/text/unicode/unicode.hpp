@@ -29,8 +29,9 @@ enum CharFlag : std::uint32_t {
   kConjunctExtend = 1u << 14,
   kComposesFirst = 1u << 15,   ///< is the first of some pair that composes (without Hangul)
   kComposesSecond = 1u << 16,  ///< is the second of one
-  kNfcInert = 1u << 17,        ///< NFC leaves it alone, and it neither moves nor composes backwards
-  kNfkcInert = 1u << 18,       ///< the same for NFKC
+  kBertPlain = 1u << 17,       ///< strip_accents and lowercase leave it, and no mark moves over it
+  kNfcInert = 1u << 18,        ///< NFC leaves it alone, and it neither moves nor composes backwards
+  kNfkcInert = 1u << 19,       ///< the same for NFKC
 };
 
 /// Grapheme_Cluster_Break.
