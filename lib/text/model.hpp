@@ -1,12 +1,15 @@
 // Models of Hugging Face's tokenizer.json (WordPiece, BPE, Unigram, WordLevel), one file each under
-// text/model/.
+// text/model/, and the simplest tokenizers: characters, bytes, whole words.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/types.hpp"
 
 namespace masque::text {
@@ -30,14 +33,95 @@ class Model {
   /// Appends the tokens of one word (the output of the pre-tokenizer, valid UTF-8). Time
   /// O(length · log length) at most, for any word. Throws InputError if a token is needed that the
   /// vocabulary lacks.
+  /// Spans are not empty; several tokens may share one (byte fallback). An empty word has no
+  /// tokens.
   virtual void tokenize(std::string_view word, std::vector<Piece>& out) const = 0;
 
   /// Number of ids; ids without a token (gaps) count.
   virtual std::size_t size() const = 0;
+  /// Number of tokens: Hugging Face's get_vocab_size. Less than size() if there are gaps.
+  virtual std::size_t count() const { return size(); }
   /// The id of a token.
   virtual std::optional<TokenId> find(std::string_view token) const = 0;
   /// The token of an id; empty for a gap or an id out of range.
   virtual std::string_view token(TokenId id) const = 0;
 };
+
+/// A token and its id, as vocab.json lists them. Tokens differ; ids are unique and ≥ 0.
+using VocabEntry = std::pair<std::string, TokenId>;
+
+struct WordPieceOptions {
+  std::string unk_token = "[UNK]";
+  std::string continuing_subword_prefix = "##";
+  std::size_t max_input_chars_per_word = 100;  ///< in code points; Google's original has 200
+  /// A word over the limit that is a token is that token (bert4keras, whose limit is 200), else it
+  /// is unknown (Hugging Face, Google).
+  bool overlong_may_be_token = false;
+};
+
+struct BpeOptions {
+  std::optional<std::string> unk_token;  ///< without it unknown characters vanish
+  std::string continuing_subword_prefix;
+  std::string end_of_word_suffix;
+  bool fuse_unk = false;
+  bool byte_fallback = false;
+  bool ignore_merges = false;
+};
+
+/// As SentencePiece numbers them.
+enum class PieceType { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
+
+/// A piece of a Unigram model, or of a BPE model of SentencePiece. Scores are finite.
+struct ScoredPiece {
+  std::string text;
+  double score = 0;
+  PieceType type = PieceType::kNormal;  ///< only SentencePiece's rules look at it
+};
+
+/// Whose rules a SentencePiece model follows: they differ in ties.
+enum class PieceRules { kHuggingFace, kSentencePiece };
+
+struct UnigramOptions {
+  std::optional<TokenId> unk_id;
+  bool byte_fallback = false;
+  PieceRules rules = PieceRules::kHuggingFace;
+};
+
+/// WordPiece; id = index, and of equal tokens the last has the id (the others are gaps).
+std::shared_ptr<const Model> make_wordpiece(std::vector<std::string> tokens,
+                                            const WordPieceOptions& options);
+std::shared_ptr<const Model> make_wordpiece(std::vector<VocabEntry> vocab,
+                                            const WordPieceOptions& options);
+
+/// BPE; the rank of a merge is its index, of equal pairs the last counts. Throws InputError with
+/// `path` if a merge names or makes a token that the vocabulary lacks.
+std::shared_ptr<const Model> make_bpe(
+    std::vector<VocabEntry> vocab, const std::vector<std::pair<std::string, std::string>>& merges,
+    const BpeOptions& options, const std::string& path);
+
+/// Unigram; id = index. Throws InputError with `path` if unk_id is out of range.
+std::shared_ptr<const Model> make_unigram(const std::vector<ScoredPiece>& pieces,
+                                          const UnigramOptions& options, const std::string& path);
+
+/// BPE as libsentencepiece does it (model_type 2): the pair whose joined piece has the highest
+/// score, leftmost of equals; pieces of type kUnused are taken apart again.
+std::shared_ptr<const Model> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
+                                                    TokenId unk_id, bool byte_fallback,
+                                                    const std::string& path);
+
+/// A word is a token or unknown. With `vocab` from lines: id = index.
+std::shared_ptr<const Model> make_word_level(std::vector<VocabEntry> vocab, std::string unk_token);
+/// Every code point is a token or unknown; unknown ones vanish if there is no `unk_token`.
+std::shared_ptr<const Model> make_characters(std::vector<VocabEntry> vocab,
+                                             std::optional<std::string> unk_token);
+/// Every byte is a token, id = byte + `first`; token(id) is that one byte.
+std::shared_ptr<const Model> make_bytes(TokenId first = 0);
+
+/// The "model" object of tokenizer.json, which is `path`; a missing "type" is guessed by the
+/// fields. Throws InputError naming what is wrong or not supported (BPE dropout).
+std::shared_ptr<const Model> make_model(const JsonValue& json, const std::string& path);
+
+/// Entries with id = index; of equal tokens the last has the id.
+std::vector<VocabEntry> numbered(std::vector<std::string> tokens);
 
 }  // namespace masque::text

@@ -2,8 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "text/aligned_text.hpp"
+
+namespace masque {
+struct JsonValue;
+}
 
 namespace masque::text {
 
@@ -18,5 +25,25 @@ class Normalizer {
 
   virtual void apply(AlignedText& text) const = 0;
 };
+
+class PartFields;
+
+/// A type of normalizer.
+struct NormalizerKind {
+  std::string_view type;  ///< as in tokenizer.json
+  std::shared_ptr<const Normalizer> (*make)(const PartFields& fields);
+};
+
+/// All registered types, sorted by name.
+std::span<const NormalizerKind> normalizer_kinds();
+
+/// Adds a type at program start.
+struct NormalizerRegistration {
+  explicit NormalizerRegistration(const NormalizerKind& kind);
+};
+
+/// The normalizer that a tokenizer.json describes; nullptr for null. Throws InputError "path:
+/// normalizer 'X' is not supported", or what is wrong with which of its fields.
+std::shared_ptr<const Normalizer> make_normalizer(const JsonValue& json, const std::string& path);
 
 }  // namespace masque::text

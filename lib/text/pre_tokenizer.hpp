@@ -1,9 +1,17 @@
 // Pre-tokenizers of Hugging Face's tokenizer.json, one file each under text/pre_tokenizer/.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/aligned_text.hpp"
+
+namespace masque {
+struct JsonValue;
+}
 
 namespace masque::text {
 
@@ -21,5 +29,26 @@ class PreTokenizer {
   /// "first").
   virtual void split(std::vector<AlignedText>& words, bool first) const = 0;
 };
+
+class PartFields;
+
+/// A type of pre-tokenizer.
+struct PreTokenizerKind {
+  std::string_view type;  ///< as in tokenizer.json
+  std::shared_ptr<const PreTokenizer> (*make)(const PartFields& fields);
+};
+
+/// All registered types, sorted by name.
+std::span<const PreTokenizerKind> pre_tokenizer_kinds();
+
+/// Adds a type at program start.
+struct PreTokenizerRegistration {
+  explicit PreTokenizerRegistration(const PreTokenizerKind& kind);
+};
+
+/// The pre-tokenizer that a tokenizer.json describes; nullptr for null. Throws InputError "path:
+/// pre-tokenizer 'X' is not supported", or what is wrong with which of its fields.
+std::shared_ptr<const PreTokenizer> make_pre_tokenizer(const JsonValue& json,
+                                                       const std::string& path);
 
 }  // namespace masque::text

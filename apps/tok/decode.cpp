@@ -1,0 +1,103 @@
+// tok decode: the text of ids.
+#include <charconv>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/ordered_work.hpp"
+#include "commands.hpp"
+#include "input.hpp"
+
+namespace masque::tok {
+
+namespace {
+
+struct Options {
+  std::string tokenizer;
+  text::OpenOptions open;
+  bool skip_special = false;
+  std::uint64_t max_line = 64 << 20;
+  cli::CommonOptions common;
+};
+
+struct Batch {
+  LineBatch lines;
+  std::string out;
+};
+
+[[noreturn]] void refuse(std::uint64_t line, std::string_view found) {
+  throw InputError("standard input",
+                   fmt::format("line {}: found '{}', expected ids of the tokenizer", line,
+                               escape(found.substr(0, 40))));
+}
+
+/// Numbers between white space.
+void parse_ids(std::uint64_t number, std::string_view line, const text::Tokenizer& tokenizer,
+               std::vector<TokenId>& ids) {
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (at < end) {
+    if (is_space(*at)) {
+      ++at;
+      continue;
+    }
+    TokenId id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    const bool whole = error == std::errc{} && (next == end || is_space(*next));
+    if (!whole || id < 0 || static_cast<std::size_t>(id) >= tokenizer.size())
+      refuse(number, {at, static_cast<std::size_t>(end - at)});
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.common);
+  need_stream(command);
+  const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
+  LineInput input(0, "standard input", o.max_line);
+  OrderedSteps<Batch> steps;
+  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  steps.ready = [&] { return input.ready(); };
+  steps.work = [&](Batch& batch, int) {
+    batch.out.clear();
+    const std::string_view all = batch.lines.text;
+    std::vector<TokenId> ids;
+    std::uint64_t number = batch.lines.first_line;
+    for (std::size_t begin = 0; begin < all.size(); ++number) {
+      const std::size_t end = std::min(all.find('\n', begin), all.size());
+      ids.clear();
+      parse_ids(number, all.substr(begin, end - begin), tokenizer, ids);
+      batch.out += tokenizer.decode(ids, o.skip_special);
+      batch.out += '\n';
+      begin = end + 1;
+    }
+  };
+  steps.write = [&](Batch& batch) {
+    session.print(batch.out);
+    if (session.stdout_is_terminal() || !input.ready()) session.flush();
+  };
+  ordered_work(o.common.threads, steps);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_decode(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("decode", "the text of ids on standard input");
+  c.example("tok decode bert-base-uncased/ --skip-special < ids",
+            "a line of text for a line of ids");
+  c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
+  c.flag("--skip-special", o->skip_special, "without special tokens");
+  c.option("--max-line", "BYTES", o->max_line, "a longer line is an error");
+  add_flavor(c, o->open);
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::tok

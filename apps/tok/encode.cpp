@@ -1,0 +1,80 @@
+// tok encode: the ids of each line.
+#include <memory>
+
+#include "base/ordered_work.hpp"
+#include "binary_output.hpp"
+#include "commands.hpp"
+#include "encode_options.hpp"
+#include "input.hpp"
+#include "record.hpp"
+
+namespace masque::tok {
+
+namespace {
+
+struct Batch {
+  LineBatch lines;
+  std::string out;
+};
+
+void append_line(Batch& batch, const std::vector<TokenId>& ids) {
+  append_ids(batch.out, ids, ' ');
+  batch.out += '\n';
+}
+
+cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.common);
+  check(o);
+  need_stream(command);
+  const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
+  std::unique_ptr<BinaryOutput> binary;
+  if (o.binary != Width::kNone)
+    binary = std::make_unique<BinaryOutput>(*o.output, o.binary, o.layout, tokenizer.size());
+  const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
+  std::vector<std::unique_ptr<LineEncoder>> encoders;
+  for (int i = 0; i < threads; ++i) encoders.push_back(std::make_unique<LineEncoder>(tokenizer, o));
+  LineInput input(0, "standard input", o.input.max_line);
+  InputLines lines(o.input);
+  OrderedSteps<Batch> steps;
+  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  steps.ready = [&] { return input.ready(); };
+  steps.work = [&](Batch& batch, int worker) {
+    LineEncoder& encoder = *encoders[static_cast<std::size_t>(worker)];
+    batch.out.clear();
+    lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
+      if (o.records) {
+        append_record(batch.out, encoder.encode(number, line), line, o.with);
+      } else if (binary) {
+        binary->append(batch.out, encoder.ids(number, line));
+      } else {
+        append_line(batch, encoder.ids(number, line));
+      }
+    });
+  };
+  steps.write = [&](Batch& batch) {
+    if (binary) {
+      binary->write(batch.out);
+      return;
+    }
+    session.print(batch.out);
+    if (session.stdout_is_terminal() || !input.ready()) session.flush();
+  };
+  ordered_work(threads, steps);
+  if (binary) binary->commit();
+  return lines.finish(session);
+}
+
+}  // namespace
+
+void declare_encode(cli::Command& tool) {
+  auto o = std::make_shared<EncodeCommand>();
+  cli::Command& c = tool.subcommand("encode", "the ids of each line of standard input");
+  c.example("tok encode bert-base-uncased/ < text", "ids separated by spaces, a line for a line");
+  c.example("tok encode bert-base-uncased/ --special --jsonl --with text,offsets,tokens < text",
+            "records with the template's tokens");
+  c.example("tok encode gpt2/ --binary u16 -o train.bin < text", "ids as nanoGPT reads them");
+  add_encode(c, *o);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::tok

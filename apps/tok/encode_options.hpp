@@ -1,0 +1,51 @@
+// The options of tok encode, and one thread's encoder that follows them.
+#pragma once
+
+#include "binary_output.hpp"
+#include "input.hpp"
+#include "record.hpp"
+
+namespace masque::tok {
+
+struct EncodeCommand {
+  std::string tokenizer;
+  text::OpenOptions open;
+  InputOptions input;
+  bool special = false;
+  bool no_special_in_text = false;
+  bool pair = false;
+  std::optional<std::int64_t> max_length;
+  text::TruncationStrategy strategy = text::TruncationStrategy::kLongestFirst;
+  bool cut_left = false;
+  bool records = false;
+  std::string with_text;
+  bool bytes = false;
+  Width binary = Width::kNone;
+  Layout layout = Layout::kNanoGpt;
+  std::optional<std::string> output;
+  RecordFields with;
+  cli::CommonOptions common;
+};
+
+void add_encode(cli::Command& command, EncodeCommand& options);
+/// Throws UsageError if options do not fit together; fills `with`.
+void check(EncodeCommand& options);
+
+/// Encodes lines on one thread.
+class LineEncoder {
+ public:
+  LineEncoder(const text::Tokenizer& tokenizer, const EncodeCommand& options);
+
+  /// The ids alone, valid until the next call.
+  const std::vector<TokenId>& ids(std::uint64_t number, std::string_view line);
+  text::Encoding encode(std::uint64_t number, std::string_view line) const;
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  text::EncodeOptions options_;
+  bool pair_;
+  text::IdEncoder encoder_;
+  std::vector<TokenId> ids_;
+};
+
+}  // namespace masque::tok

@@ -1,0 +1,30 @@
+// How ids and records are printed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/encoding.hpp"
+
+namespace masque::tok {
+
+/// Fields of a record besides `ids`.
+struct RecordFields {
+  bool text = false;
+  bool offsets = false;
+  bool tokens = false;
+  bool seg = false;
+  bool special = false;
+};
+/// "text,offsets". Throws UsageError.
+RecordFields parse_fields(std::string_view list);
+
+/// Numbers, with a character between.
+void append_ids(std::string& out, const std::vector<TokenId>& ids, char between);
+
+/// One JSON object and a line feed.
+void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
+                   const RecordFields& fields);
+
+}  // namespace masque::tok

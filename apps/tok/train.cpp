@@ -1,0 +1,116 @@
+// tok train: a vocabulary from text.
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/ordered_work.hpp"
+#include "base/output_folder.hpp"
+#include "commands.hpp"
+#include "input.hpp"
+#include "text/train/trained_tokenizer.hpp"
+
+namespace masque::tok {
+
+namespace {
+
+/// Words are counted by blocks of lines, so that what is forgotten depends on the text alone.
+constexpr std::uint64_t kBlockLines = 1 << 14;
+
+struct Options {
+  std::string output;
+  text::TrainOptions train;
+  int size = 30000;
+  bool cased = false;
+  InputOptions input;
+  cli::CommonOptions common;
+};
+
+struct Batch {
+  LineBatch lines;
+  /// Counts of each block of lines that the batch has a part of.
+  std::map<std::uint64_t, text::WordCounts> blocks;
+};
+
+void check(Options& o) {
+  o.train.size = static_cast<std::size_t>(o.size);
+  o.train.lowercase = !o.cased;
+  const std::size_t least = o.train.kind == text::TrainedKind::kByteLevelBpe ? 257 : 6;
+  if (o.train.size < least + o.train.special.size()) {
+    throw UsageError(
+        fmt::format("--size {}, expected at least {}", o.size, least + o.train.special.size()));
+  }
+}
+
+cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.common);
+  check(o);
+  need_stream(command);
+  OutputFolder output(o.output, Existing::kRefuse);
+  const text::WordCutter cutter(o.train);
+  text::WordCounts counts(o.train.max_words);
+  std::uint64_t block = 0;
+  LineInput input(0, "standard input", o.input.max_line);
+  InputLines lines(o.input);
+  OrderedSteps<Batch> steps;
+  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  steps.work = [&](Batch& batch, int) {
+    batch.blocks.clear();
+    lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
+      auto& here = batch.blocks.try_emplace((number - 1) / kBlockLines, SIZE_MAX).first->second;
+      cutter.cut(line, [&](std::string_view word) { here.add(word); });
+    });
+  };
+  steps.write = [&](Batch& batch) {
+    for (const auto& [number, part] : batch.blocks) {
+      if (number != block) counts.prune();
+      block = number;
+      part.each([&](const std::string& word, std::uint64_t count) { counts.add(word, count); });
+    }
+  };
+  ordered_work(o.common.threads, steps);
+  if (counts.size() == 0) throw InputError("standard input", "no words, expected some");
+  const auto files = text::train_tokenizer(counts.sorted(), o.train);
+  for (const auto& [name, content] : files) {
+    const Descriptor file = output.create(name, 0644);
+    write_all(file.get(), as_bytes(content), join(o.output, name));
+  }
+  output.commit();
+  if (counts.forgotten() > 0) {
+    session.note(
+        fmt::format("more than {} different words: rare ones were forgotten, each after at "
+                    "most {} occurrences (--max-words)",
+                    o.train.max_words, counts.forgotten()));
+  }
+  session.note(fmt::format("{} different words", counts.size()));
+  return lines.finish(session);
+}
+
+}  // namespace
+
+void declare_train(cli::Command& tool) {
+  using text::TrainedKind;
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("train", "makes a tokenizer for the text on standard input");
+  c.example("tok train my-bert/ --size 8000 < text", "WordPiece, lower case");
+  c.example("tok train my-gpt/ --model bpe --size 8000 < text", "byte-level BPE");
+  c.argument("OUT", o->output, "the folder to make");
+  c.choice("--model", o->train.kind,
+           {{"wordpiece", TrainedKind::kWordPiece}, {"bpe", TrainedKind::kByteLevelBpe}},
+           "as BERT's or as GPT-2's");
+  c.option("--size", "N", o->size, cli::Range{1, 10'000'000},
+           "tokens; fewer if no pair is frequent enough");
+  c.flag("--cased", o->cased, "wordpiece: keep upper case and accents");
+  c.option("--min-count", "N", o->train.min_count, "a rarer pair is not joined");
+  c.option("--alphabet", "N", o->train.max_alphabet, "wordpiece: the N most frequent characters");
+  c.option("--special", "TOKEN", o->train.special, "one more special token; may be repeated");
+  c.option("--max-words", "N", o->train.max_words,
+           "different words counted at a time; bounds the memory");
+  add_input(c, o->input);
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::tok

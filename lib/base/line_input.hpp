@@ -1,0 +1,39 @@
+// Lines of a stream, many at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace masque {
+
+/// Whole lines of a stream, each with its line feed; the last one of the stream may lack it.
+struct LineBatch {
+  std::string text;
+  std::uint64_t first_line = 1;  ///< number of the first line
+};
+
+/// Reads lines from a descriptor: a few hundred kilobytes at a time, or what is there if that is
+/// less. Lines end at line feeds and nowhere else.
+class LineInput {
+ public:
+  /// `name` is what messages call the stream. The descriptor stays the caller's.
+  LineInput(int fd, std::string name, std::uint64_t max_line);
+
+  /// The next lines; false at the end. Throws InputError if the stream cannot be read, or a line
+  /// has more than `max_line` bytes (named by its number; the lines before it come first).
+  bool read(LineBatch& batch);
+  /// Whether read() would find something at once.
+  bool ready() const;
+
+ private:
+  void check_lengths(LineBatch& batch);
+
+  int fd_;
+  std::string name_;
+  std::uint64_t max_line_;
+  std::string rest_;
+  std::uint64_t next_line_ = 1;
+  bool ended_ = false;
+};
+
+}  // namespace masque

@@ -1,0 +1,160 @@
+#include "text/charsmap.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "text/grapheme.hpp"
+#include "text/rewriter.hpp"
+
+namespace masque::text {
+
+namespace {
+
+std::uint32_t label(std::uint32_t unit) { return unit & 0x800000FF; }
+bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
+std::uint32_t value(std::uint32_t unit) { return unit & 0x7FFFFFFF; }
+std::size_t offset(std::uint32_t unit) {
+  return static_cast<std::size_t>(unit >> 10) << ((unit & 0x200) >> 6);
+}
+
+std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
+  std::uint32_t out = 0;
+  for (std::size_t i = 4; i-- > 0;) out = out << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return out;
+}
+
+struct Change {
+  char32_t c;
+  std::int64_t change;
+};
+
+std::int64_t count_chars(std::string_view text) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < text.size(); i += utf8_length(text[i])) ++count;
+  return count;
+}
+
+/// `replacement` for `old`, counted as the reference counts: what is missing at the end is dropped
+/// by the last character so far, even if that is one of an earlier replacement.
+void replace(std::vector<Change>& changes, std::string_view old, std::string_view replacement) {
+  for (std::size_t i = 0; i < replacement.size();)
+    changes.push_back({next_char(replacement, i), 0});
+  const std::int64_t more = count_chars(replacement) - count_chars(old);
+  if (more < 0 && !changes.empty()) changes.back().change += more;
+  const std::size_t size = changes.size();
+  for (std::int64_t i = 1; i <= more; ++i) changes[size - static_cast<std::size_t>(i)].change = 1;
+}
+
+/// Longer replacements are refused: a small table must not turn a text into one of gigabytes.
+constexpr std::size_t kMaxReplacement = 1000;
+
+/// What is wrong with the table of strings; empty if nothing.
+std::string_view examine(std::string_view strings) {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < strings.size();) {
+    char32_t c = 0;
+    const int bytes = decode_utf8(strings.substr(i, 4), c);
+    if (bytes == 0) return "a replacement is not UTF-8";
+    length = c == 0 ? 0 : length + static_cast<std::size_t>(bytes);
+    if (length > kMaxReplacement) return "a replacement of more than 1000 bytes";
+    i += static_cast<std::size_t>(bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Charsmap::Charsmap(std::string_view bytes, const std::string& path) {
+  if (bytes.empty()) return;
+  const std::size_t size = bytes.size() < 4 ? 0 : little_endian(bytes, 0);
+  if (bytes.size() < 4 || size > bytes.size() - 4 || size == 0 || size % 4 != 0) {
+    throw InputError(path, fmt::format("charsmap: a trie of {} bytes in {} bytes", size,
+                                       bytes.size() < 4 ? 0 : bytes.size() - 4));
+  }
+  units_.reserve(size / 4);
+  for (std::size_t i = 4; i < 4 + size; i += 4) units_.push_back(little_endian(bytes, i));
+  strings_ = bytes.substr(4 + size);
+  if (const std::string_view wrong = examine(strings_); !wrong.empty()) {
+    throw InputError(path, fmt::format("charsmap: {}", wrong));
+  }
+}
+
+std::optional<Charsmap::Match> Charsmap::find(std::string_view text, bool first) const {
+  std::optional<Match> found;
+  if (units_.empty()) return found;
+  std::size_t at = offset(units_[0]);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    at ^= byte;
+    if (byte == 0 || at >= units_.size() || label(units_[at]) != byte) break;
+    const std::uint32_t unit = units_[at];
+    at ^= offset(unit);
+    if (!has_leaf(unit)) continue;
+    if (at >= units_.size()) break;
+    const std::size_t begin = value(units_[at]);
+    // A string begins on a character and ends at a NUL, or with the table.
+    if (begin > strings_.size() ||
+        (begin < strings_.size() && (static_cast<unsigned char>(strings_[begin]) & 0xC0) == 0x80)) {
+      continue;
+    }
+    const std::size_t end = std::min(strings_.find('\0', begin), strings_.size());
+    found = Match{i + 1, std::string_view(strings_).substr(begin, end - begin)};
+    if (first) break;
+  }
+  return found;
+}
+
+void replace_graphemes(AlignedText& text, const Charsmap& charsmap) {
+  const std::string_view old = text.text;
+  std::vector<Change> changes;
+  changes.reserve(old.size());
+  bool changed = false;
+  const auto replaced = [&](std::string_view part) {
+    const auto match = charsmap.shortest(part);
+    if (match) replace(changes, part, match->replacement);
+    changed |= match.has_value();
+    return match.has_value();
+  };
+  for (std::size_t i = 0; i < old.size();) {
+    const std::size_t end = grapheme_end(old, i);
+    // The whole cluster gives way to the replacement of its shortest prefix that has one.
+    if (end - i < 6 && replaced(old.substr(i, end - i))) {
+      i = end;
+      continue;
+    }
+    while (i < end) {
+      const std::size_t begin = i;
+      const char32_t c = next_char(old, i);
+      if (!replaced(old.substr(begin, i - begin))) changes.push_back({c, 0});
+    }
+  }
+  if (!changed) return;
+  Rewriter rewriter(text);
+  for (const Change& change : changes) rewriter.put(change.c, change.change);
+  rewriter.finish();
+}
+
+void replace_longest(AlignedText& text, const Charsmap& charsmap) {
+  const std::string_view old = text.text;
+  AlignedText out;
+  out.text.reserve(old.size());
+  out.origin.reserve(old.size());
+  for (std::size_t i = 0; i < old.size();) {
+    const auto match = charsmap.longest(old.substr(i));
+    // A key that ends inside a character cannot be meant.
+    const bool whole =
+        match && (i + match->length == old.size() ||
+                  (static_cast<unsigned char>(old[i + match->length]) & 0xC0) != 0x80);
+    const std::size_t length = whole ? match->length : utf8_length(old[i]);
+    const Span span = text.span(i, i + length);
+    out.text.append(whole ? match->replacement : old.substr(i, length));
+    out.origin.resize(out.text.size(), span);
+    i += length;
+  }
+  text = std::move(out);
+}
+
+}  // namespace masque::text

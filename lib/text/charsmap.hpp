@@ -1,0 +1,46 @@
+// SentencePiece's compiled table of replacements ("precompiled charsmap").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/aligned_text.hpp"
+
+namespace masque::text {
+
+/// Keys and what replaces them: a double-array trie and strings. Nothing in it is trusted: a walk
+/// that leaves the trie, or a replacement that does not lie in the strings, is no match.
+class Charsmap {
+ public:
+  struct Match {
+    std::size_t length;            ///< of the key
+    std::string_view replacement;  ///< valid UTF-8
+  };
+
+  /// Reads the bytes of a table; throws InputError "path: charsmap: …". Empty bytes replace
+  /// nothing.
+  Charsmap(std::string_view bytes, const std::string& path);
+
+  /// The shortest or the longest key that `text` begins with.
+  std::optional<Match> shortest(std::string_view text) const { return find(text, true); }
+  std::optional<Match> longest(std::string_view text) const { return find(text, false); }
+
+ private:
+  std::optional<Match> find(std::string_view text, bool first) const;
+
+  std::vector<std::uint32_t> units_;
+  std::string strings_;
+};
+
+/// Replaces as the normalizer "Precompiled" of Hugging Face's tokenizers does: grapheme by
+/// grapheme.
+void replace_graphemes(AlignedText& text, const Charsmap& charsmap);
+
+/// Replaces as SentencePiece does: the longest key at each position. A replacement shares the span
+/// of its key.
+void replace_longest(AlignedText& text, const Charsmap& charsmap);
+
+}  // namespace masque::text

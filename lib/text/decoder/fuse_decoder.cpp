@@ -1,0 +1,23 @@
+// Fuse: all tokens become one.
+#include "text/decoder/variants.hpp"
+
+namespace masque::text {
+
+namespace {
+
+class FuseDecoder final : public Decoder {
+ public:
+  void decode(std::vector<std::string>& tokens) const override {
+    std::string all;
+    for (const std::string& token : tokens) all += token;
+    tokens.assign(1, std::move(all));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_fuse_decoder(const JsonValue& /*json*/, const std::string& /*path*/) {
+  return std::make_unique<FuseDecoder>();
+}
+
+}  // namespace masque::text

@@ -1,0 +1,34 @@
+// Metaspace: ▁ back to spaces.
+#include "text/decoder/variants.hpp"
+#include "text/json_fields.hpp"
+
+namespace masque::text {
+
+namespace {
+
+class MetaspaceDecoder final : public Decoder {
+ public:
+  MetaspaceDecoder(std::string replacement, bool drop_first)
+      : replacement_(std::move(replacement)), drop_first_(drop_first) {}
+
+  void decode(std::vector<std::string>& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all(tokens[i], replacement_, i == 0 && drop_first_ ? "" : " ");
+  }
+
+ private:
+  std::string replacement_;
+  bool drop_first_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_metaspace_decoder(const JsonValue& json, const std::string& path) {
+  std::string replacement = text_field(json, "replacement", "\xE2\x96\x81", path);
+  if (replacement.empty()) refuse_json(json, path, "'replacement' is empty, expected a character");
+  const bool prefix = bool_field(json, "add_prefix_space", true, path);
+  const std::string scheme = text_field(json, "prepend_scheme", prefix ? "always" : "never", path);
+  return std::make_unique<MetaspaceDecoder>(std::move(replacement), scheme != "never");
+}
+
+}  // namespace masque::text

@@ -1,0 +1,31 @@
+// Sequence: one decoder after another.
+#include "text/decoder/variants.hpp"
+#include "text/json_fields.hpp"
+
+namespace masque::text {
+
+namespace {
+
+class SequenceDecoder final : public Decoder {
+ public:
+  explicit SequenceDecoder(std::vector<std::unique_ptr<Decoder>> steps)
+      : steps_(std::move(steps)) {}
+
+  void decode(std::vector<std::string>& tokens) const override {
+    for (const auto& step : steps_) step->decode(tokens);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Decoder>> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_sequence_decoder(const JsonValue& json, const std::string& path) {
+  std::vector<std::unique_ptr<Decoder>> steps;
+  for (const JsonValue& item : get_field(json, "decoders", JsonKind::kArray, path).items)
+    steps.push_back(make_decoder(item, path));
+  return std::make_unique<SequenceDecoder>(std::move(steps));
+}
+
+}  // namespace masque::text

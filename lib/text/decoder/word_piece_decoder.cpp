@@ -1,0 +1,56 @@
+// WordPiece: pieces without the prefix begin a word.
+#include <array>
+
+#include "text/decoder/variants.hpp"
+#include "text/json_fields.hpp"
+
+namespace masque::text {
+
+namespace {
+
+void clean_up(std::string& token) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules{
+      {{" .", "."},
+       {" ?", "?"},
+       {" !", "!"},
+       {" ,", ","},
+       {" ' ", "'"},
+       {" n't", "n't"},
+       {" 'm", "'m"},
+       {" do not", " don't"},
+       {" 's", "'s"},
+       {" 've", "'ve"},
+       {" 're", "'re"}}};
+  for (const auto& [from, to] : kRules) replace_all(token, from, to);
+}
+
+class WordPieceDecoder final : public Decoder {
+ public:
+  WordPieceDecoder(std::string prefix, bool clean) : prefix_(std::move(prefix)), clean_(clean) {}
+
+  void decode(std::vector<std::string>& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (i != 0) {
+        if (tokens[i].starts_with(prefix_)) {
+          tokens[i].erase(0, prefix_.size());
+        } else {
+          tokens[i].insert(0, " ");
+        }
+      }
+      if (clean_) clean_up(tokens[i]);
+    }
+  }
+
+ private:
+  std::string prefix_;
+  bool clean_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_word_piece_decoder(const JsonValue& json, const std::string& path) {
+  return std::make_unique<WordPieceDecoder>(text_field(json, "prefix", "##", path),
+                                            bool_field(json, "cleanup", true, path));
+}
+
+}  // namespace masque::text

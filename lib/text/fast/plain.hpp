@@ -1,0 +1,55 @@
+// The steps of a tokenizer, one after the other, for ids only.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "text/fast_encoder.hpp"
+#include "text/word_cache.hpp"
+
+namespace masque::text {
+
+/// Runs steps, with buffers that it keeps. For one thread.
+class PlainSteps {
+ public:
+  explicit PlainSteps(Steps steps) : steps_(std::move(steps)) {}
+
+  const Steps& steps() const { return steps_; }
+
+  /// Appends the ids of one word, by the model alone.
+  void word(std::string_view word, std::vector<TokenId>& ids) {
+    pieces_.clear();
+    steps_.model->tokenize(word, pieces_);
+    for (const Piece& piece : pieces_) ids.push_back(piece.id);
+  }
+
+  /// Appends the ids of a text, by all steps.
+  void text(std::string_view text, std::vector<TokenId>& ids) {
+    words_.clear();
+    words_.push_back(AlignedText::from(text));
+    if (steps_.normalizer) steps_.normalizer->apply(words_.front());
+    if (words_.front().text.empty()) return;
+    if (steps_.pre_tokenizer) steps_.pre_tokenizer->split(words_, true);
+    for (const AlignedText& part : words_) word(part.text, ids);
+  }
+
+ private:
+  Steps steps_;
+  std::vector<AlignedText> words_;
+  std::vector<Piece> pieces_;
+};
+
+/// Gives `sink` the ids of a word from the cache, or makes them by make(ids) and remembers them.
+template <typename Make>
+void cached(WordCache& cache, std::vector<TokenId>& buffer, std::string_view word, IdSink& sink,
+            Make make) {
+  if (cache.append(word, sink)) return;
+  buffer.clear();
+  make(buffer);
+  cache.put(word, buffer);
+  if (buffer.empty()) return;
+  std::memcpy(sink.reserve(buffer.size()), buffer.data(), buffer.size() * sizeof(TokenId));
+  sink.advance(buffer.size());
+}
+
+}  // namespace masque::text

@@ -1,0 +1,24 @@
+// Which token has which role.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "text/roles.hpp"
+
+namespace masque::text {
+
+class Tokenizer;
+
+using RoleNames = std::vector<std::pair<std::string, std::string>>;
+
+/// Adds what "mask_token" and the others of tokenizer_config.json or special_tokens_map.json say
+/// to `names`, unless the role is there already.
+void read_role_names(const JsonValue& json, RoleNames& names);
+
+/// The ids of the named tokens; for roles without a name, of the usual names.
+Roles find_roles(const Tokenizer& tokenizer, const RoleNames& names);
+
+}  // namespace masque::text

@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "text/tokenizer_files.hpp"
+
+namespace masque::text {
+
+namespace {
+
+constexpr std::uint64_t kMaxConfig = 64 << 20;
+
+/// The document in a file of a folder; null if there is none.
+JsonValue read_optional(const std::string& folder, const char* name) {
+  const std::string path = join(folder, name);
+  if (!exists(path)) return {};
+  return parse_json_file(InputFile::open(path).read_all(kMaxConfig), path);
+}
+
+/// "BertTokenizerFast" or "bert" → "bert".
+std::string architecture_of(const JsonValue& settings, const JsonValue& config) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kClasses{
+      {{"BertTokenizer", "bert"},
+       {"DistilBertTokenizer", "bert"},
+       {"ElectraTokenizer", "bert"},
+       {"RobertaTokenizer", "roberta"},
+       {"GPT2Tokenizer", "gpt2"},
+       {"AlbertTokenizer", "albert"},
+       {"XLNetTokenizer", "xlnet"},
+       {"T5Tokenizer", "t5"},
+       {"DebertaTokenizer", "deberta"},
+       {"DebertaV2Tokenizer", "deberta-v2"},
+       {"distilbert", "bert"},
+       {"electra", "bert"},
+       {"mt5", "t5"},
+       {"distilroberta", "roberta"},
+       {"roformer", "bert"},
+       {"macbert", "bert"}}};
+  std::string name;
+  if (const JsonValue* type = config.find("model_type")) name = type->text;
+  if (const JsonValue* type = settings.find("tokenizer_class")) name = type->text;
+  if (name.ends_with("Fast")) name.resize(name.size() - 4);
+  const auto known = std::find_if(kClasses.begin(), kClasses.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  return known == kClasses.end() ? name : std::string(known->second);
+}
+
+}  // namespace
+
+FolderConfig read_folder_config(const std::string& folder) {
+  FolderConfig out;
+  out.path = join(folder, "tokenizer_config.json");
+  out.settings = read_optional(folder, "tokenizer_config.json");
+  out.architecture = architecture_of(out.settings, read_optional(folder, "config.json"));
+  read_role_names(out.settings, out.roles);
+  read_role_names(read_optional(folder, "special_tokens_map.json"), out.roles);
+  return out;
+}
+
+bool setting(const FolderConfig& config, std::string_view name, bool missing) {
+  const JsonValue* value = config.settings.find(name);
+  return value != nullptr && value->is(JsonKind::kBool) ? value->text == "true" : missing;
+}
+
+}  // namespace masque::text

@@ -1,0 +1,189 @@
+#include "text/pattern.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "text/part_fields.hpp"
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
+
+namespace masque::text {
+
+namespace {
+
+class Literal : public Pattern {
+ public:
+  explicit Literal(std::string text) : text_(std::move(text)) {}
+
+  void find(std::string_view text, std::vector<Stretch>& out) const override {
+    for (std::size_t i = text.find(text_); i != std::string_view::npos;
+         i = text.find(text_, i + text_.size())) {
+      out.push_back({i, i + text_.size()});
+    }
+  }
+
+ private:
+  std::string text_;
+};
+
+/// A set of characters: some by name, and perhaps all white space.
+struct CharSet {
+  std::u32string chars;
+  bool white_space = false;
+  bool contains(char32_t c) const {
+    return (white_space && is(c, kWhiteSpace)) || chars.find(c) != std::u32string::npos;
+  }
+};
+
+/// As many characters of a set as there are, from `least` to `most`.
+class Run : public Pattern {
+ public:
+  Run(CharSet set, std::uint64_t least, std::uint64_t most)
+      : set_(std::move(set)), least_(least), most_(most) {}
+
+  void find(std::string_view text, std::vector<Stretch>& out) const override {
+    std::size_t begin = 0;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t next = i;
+      const bool in = set_.contains(next_char(text, next));
+      if (in && count == 0) begin = i;
+      if (in) ++count;
+      if (count > 0 && (!in || count == most_ || next == text.size())) {
+        if (count >= least_) out.push_back({begin, in ? next : i});
+        count = 0;
+      }
+      i = next;
+    }
+  }
+
+ private:
+  CharSet set_;
+  std::uint64_t least_;
+  std::uint64_t most_;
+};
+
+class Gpt2Words : public Pattern {
+ public:
+  void find(std::string_view text, std::vector<Stretch>& out) const override {
+    find_gpt2_words(text, out);
+  }
+};
+
+class LlamaWords : public Pattern {
+ public:
+  explicit LlamaWords(int digits) : digits_(digits) {}
+  void find(std::string_view text, std::vector<Stretch>& out) const override {
+    find_llama_words(text, digits_, out);
+  }
+
+ private:
+  int digits_;
+};
+
+/// Reads one character or class and its repetition; nothing for any other expression.
+class RunParser {
+ public:
+  explicit RunParser(std::string_view regex) : regex_(regex) {}
+
+  std::shared_ptr<const Pattern> parse() {
+    CharSet set;
+    if (!read_set(set)) return nullptr;
+    std::uint64_t least = 1;
+    std::uint64_t most = 1;
+    if (!read_repetition(least, most) || at_ != regex_.size()) return nullptr;
+    return std::make_shared<Run>(std::move(set), least, most);
+  }
+
+ private:
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+  bool take(char c) {
+    if (at_ == regex_.size() || regex_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  bool read_set(CharSet& set) {
+    if (!take('[')) return read_char(set, R"(\^$.|?*+()[]{})");
+    while (!take(']')) {
+      if (!read_char(set, R"(\^-[]&:)")) return false;
+    }
+    return set.white_space || !set.chars.empty();
+  }
+
+  /// A character that is none of `special`, or an escape.
+  bool read_char(CharSet& set, std::string_view special) {
+    if (at_ == regex_.size()) return false;
+    if (!take('\\')) {
+      if (special.find(regex_[at_]) != std::string_view::npos) return false;
+      set.chars += next_char(regex_, at_);
+      return true;
+    }
+    constexpr std::string_view kEscapes = "snrt";
+    constexpr std::array<char32_t, 4> kMeanings{0, U'\n', U'\r', U'\t'};
+    if (at_ == regex_.size()) return false;
+    const std::size_t found = kEscapes.find(regex_[at_++]);
+    if (found == std::string_view::npos) return false;
+    if (found == 0) {
+      set.white_space = true;
+    } else {
+      set.chars += kMeanings[found];
+    }
+    return true;
+  }
+
+  bool read_repetition(std::uint64_t& least, std::uint64_t& most) {
+    if (take('+')) {
+      most = kNoLimit;
+      return true;
+    }
+    if (!take('{')) return true;
+    const std::size_t begin = at_;
+    while (at_ < regex_.size() && regex_[at_] >= '0' && regex_[at_] <= '9') ++at_;
+    const auto count = parse_unsigned(regex_.substr(begin, at_ - begin));
+    if (!count || *count == 0 || *count > 100000) return false;
+    least = *count;
+    most = take(',') ? kNoLimit : least;
+    return take('}');
+  }
+
+  std::string_view regex_;
+  std::size_t at_ = 0;
+};
+
+constexpr std::string_view kGpt2 =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kLlama3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+}  // namespace
+
+std::shared_ptr<const Pattern> make_pattern(const PartFields& fields) {
+  const JsonValue& json = fields.need("pattern", JsonKind::kObject);
+  const JsonValue* text = json.find("String");
+  const JsonValue* regex = json.find("Regex");
+  const JsonValue* value = text != nullptr ? text : regex;
+  if (json.members.size() != 1 || value == nullptr || !value->is(JsonKind::kString)) {
+    fields.refuse("'pattern' is neither a String nor a Regex");
+  }
+  if (value->text.empty()) fields.refuse("'pattern' is empty");
+  if (text != nullptr) return std::make_shared<Literal>(text->text);
+  if (regex->text == kGpt2) return std::make_shared<Gpt2Words>();
+  if (regex->text == kLlama3) return std::make_shared<LlamaWords>(3);
+  if (regex->text == kQwen2) return std::make_shared<LlamaWords>(1);
+  auto run = RunParser(regex->text).parse();
+  if (run == nullptr) {
+    fields.refuse(fmt::format("the regular expression '{}' is not supported", escape(regex->text)));
+  }
+  return run;
+}
+
+}  // namespace masque::text

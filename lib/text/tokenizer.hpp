@@ -1,0 +1,142 @@
+// A whole tokenizer: from text to ids and back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/added_tokens.hpp"
+#include "text/decoder.hpp"
+#include "text/encoding.hpp"
+#include "text/fast_encoder.hpp"
+#include "text/model.hpp"
+#include "text/normalizer.hpp"
+#include "text/post_processor.hpp"
+#include "text/pre_tokenizer.hpp"
+#include "text/roles.hpp"
+#include "text/truncation.hpp"
+
+namespace masque::text {
+
+/// Whose rules a file without tokenizer.json is read by.
+enum class Flavor { kAuto, kHuggingFace, kGoogle, kBert4Keras, kSentencePiece };
+
+struct OpenOptions {
+  Flavor flavor = Flavor::kAuto;
+};
+
+/// In what offsets count.
+enum class OffsetUnit { kByte, kCodePoint };
+
+struct EncodeOptions {
+  bool special = false;         ///< with the tokens of the template
+  bool special_in_text = true;  ///< special tokens that stand in the text are found
+  OffsetUnit unit = OffsetUnit::kCodePoint;
+  std::optional<Truncation> truncation;
+};
+
+/// How a tokenizer marks the words in its tokens.
+enum class WordMark {
+  kEveryToken,    ///< every token is a word
+  kContinuation,  ///< a prefix ("##") says that the word goes on
+  kSpace,         ///< a character (Ġ, ▁) in front says that a word begins
+};
+
+/// What a tokenizer is made of.
+struct TokenizerParts {
+  std::string path;    ///< of the file or folder, for messages
+  std::string format;  ///< "tokenizer.json", "vocab.txt", …
+  Steps steps;
+  std::shared_ptr<const PostProcessor> post_processor;
+  std::shared_ptr<const Decoder> decoder;
+  std::vector<AddedToken> added;
+  /// Which token has a role ("mask"), where a file says so; the others are guessed by usual names.
+  std::vector<std::pair<std::string, std::string>> role_names;
+  /// The unknown token whose text is that of the word (Unigram).
+  std::optional<TokenId> unknown_as_text;
+  WordMark word_mark = WordMark::kEveryToken;
+  std::string word_prefix;  ///< "##", "Ġ" or "▁"
+  /// Makes the fast encoder for text at the start of a line (true) or behind an added token.
+  std::function<std::unique_ptr<FastEncoder>(const Steps&, bool first)> make_fast;
+  std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> summary;  ///< component, what it is
+};
+
+class IdEncoder;
+
+/// Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's tokenizers 0.23.
+class Tokenizer {
+ public:
+  /// A folder (tokenizer.json, else vocab.txt, vocab.json and merges.txt, or spiece.model, read as
+  /// transformers converts them), one of these files, or "chars:FILE", "whitespace:FILE" (one token
+  /// a line) or "bytes". Throws InputError for what is not there, wrong, or not supported (by
+  /// name).
+  static Tokenizer open(const std::string& path, const OpenOptions& options = {});
+
+  explicit Tokenizer(TokenizerParts parts);
+
+  /// Encodes a text, which is valid UTF-8 of less than 4 GiB.
+  Encoding encode(std::string_view text, const EncodeOptions& options) const;
+  Encoding encode_pair(std::string_view first, std::string_view second,
+                       const EncodeOptions& options) const;
+  /// An encoder for ids alone, faster where there is a way: for one thread, and no longer than this
+  /// object. Its truncation and offset unit are not used.
+  IdEncoder id_encoder(const EncodeOptions& options) const;
+
+  /// The text of ids, as Hugging Face's decode: ids without a token are left out, special tokens
+  /// too with `skip_special`.
+  std::string decode(const std::vector<TokenId>& ids, bool skip_special) const;
+
+  /// The token of an id; empty if there is none.
+  std::string_view token(TokenId id) const;
+  std::optional<TokenId> find(std::string_view token) const;
+  /// One more than the highest id.
+  std::size_t size() const;
+  bool is_special(TokenId id) const;
+  /// Whether a word begins with this token: no "##" in front, or "Ġ" or "▁"; true for added tokens.
+  bool begins_word(TokenId id) const;
+
+  const Roles& roles() const { return roles_; }
+  const AddedTokens& added() const { return added_; }
+  const TokenizerParts& parts() const { return parts_; }
+  /// What was odd about the files, one line each.
+  const std::vector<std::string>& warnings() const { return parts_.warnings; }
+
+ private:
+  friend class IdEncoder;
+  Encoding encode_text(std::string_view text, const EncodeOptions& options,
+                       std::uint32_t type_id) const;
+  void encode_part(AlignedText part, bool special_in_text, Encoding& out,
+                   std::uint32_t type_id) const;
+  void encode_words(AlignedText part, Encoding& out, std::uint32_t type_id) const;
+  Encoding finish(std::vector<Encoding> texts, const EncodeOptions& options) const;
+
+  TokenizerParts parts_;
+  AddedTokens added_;
+  Roles roles_;
+};
+
+/// Text to ids for one thread.
+class IdEncoder {
+ public:
+  IdEncoder(const Tokenizer& tokenizer, const EncodeOptions& options);
+
+  /// Appends the ids of a text: those of Tokenizer::encode.
+  void encode(std::string_view text, std::vector<TokenId>& ids);
+
+ private:
+  const Tokenizer& tokenizer_;
+  EncodeOptions options_;
+  bool fast_ = false;
+  std::vector<TokenId> before_;  ///< the template's tokens
+  std::vector<TokenId> after_;
+  std::unique_ptr<FastEncoder> first_;  ///< for text at the start
+  std::unique_ptr<FastEncoder> other_;  ///< for text behind an added token
+  std::vector<AddedTokens::Part> split_;
+};
+
+}  // namespace masque::text

@@ -1,0 +1,53 @@
+// Tokenizers from the files that models come with.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/find_roles.hpp"
+#include "text/spiece_model.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::text {
+
+/// tokenizer.json.
+TokenizerParts read_tokenizer_json(std::string_view text, const std::string& path);
+
+/// Everything but the model: "normalizer", "pre_tokenizer", "post_processor", "decoder",
+/// "added_tokens" of `json`, which `path` is the file of. `model_type` as in tokenizer.json.
+TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const Model> model,
+                        std::string_view model_type, const std::string& path);
+
+/// Sets the fast encoder that these steps allow.
+void choose_fast_path(const JsonValue& json, TokenizerParts& parts);
+
+/// What config.json, tokenizer_config.json and special_tokens_map.json of a folder say, as far as
+/// they are there; all of them may be wrong.
+struct FolderConfig {
+  std::string architecture;  ///< "bert", "roberta", …: of tokenizer_class, else of model_type
+  std::string path;          ///< of tokenizer_config.json
+  JsonValue settings;        ///< tokenizer_config.json; null if there is none
+  RoleNames roles;
+};
+FolderConfig read_folder_config(const std::string& folder);
+/// A flag of tokenizer_config.json.
+bool setting(const FolderConfig& config, std::string_view name, bool missing);
+
+/// vocab.txt, as transformers converts it for BERT, or by Google's or bert4keras' rules.
+TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
+                              const FolderConfig& config, Flavor flavor);
+/// vocab.json and merges.txt: GPT-2, RoBERTa, DeBERTa.
+TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
+                               const FolderConfig& config);
+/// spiece.model: ALBERT, XLNet, T5, DeBERTa-v2 and v3 as transformers converts them, or by
+/// SentencePiece's own rules.
+TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
+                           const FolderConfig& config, Flavor flavor);
+
+/// The same by the rules of libsentencepiece, without a template.
+TokenizerParts read_spiece_by_its_rules(SpieceModel spiece, const std::string& path);
+
+/// "chars:FILE", "whitespace:FILE", "bytes"; nothing for another name.
+std::optional<TokenizerParts> make_builtin(const std::string& name);
+
+}  // namespace masque::text

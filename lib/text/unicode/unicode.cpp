@@ -1,0 +1,44 @@
+#include "text/unicode/unicode.hpp"
+
+#include <algorithm>
+
+namespace masque::text {
+
+namespace {
+
+std::u32string_view mapping(const std::uint8_t* blocks, const std::uint16_t* offsets, char32_t c) {
+  const std::size_t block = blocks[c / tables::kBlockSize];
+  const std::size_t offset = offsets[block * tables::kBlockSize + c % tables::kBlockSize];
+  return {tables::kPool + offset + 1, tables::kPool[offset]};
+}
+
+}  // namespace
+
+std::u32string_view lower_case(char32_t c) {
+  return mapping(tables::kLowerBlock, tables::kLowerOffset, c);
+}
+
+std::u32string_view canonical_decomposition(char32_t c) {
+  return mapping(tables::kCanonicalBlock, tables::kCanonicalOffset, c);
+}
+
+std::u32string_view compatible_decomposition(char32_t c) {
+  return mapping(tables::kCompatibleBlock, tables::kCompatibleOffset, c);
+}
+
+char32_t compose(char32_t first, char32_t second) {
+  if (first - kHangulL < kHangulLCount && second - kHangulV < kHangulVCount) {
+    return kHangulBase + ((first - kHangulL) * kHangulVCount + (second - kHangulV)) * kHangulTCount;
+  }
+  if (is_hangul_syllable(first) && (first - kHangulBase) % kHangulTCount == 0 &&
+      second - (kHangulT + 1) < kHangulTCount - 1) {
+    return first + (second - kHangulT);
+  }
+  if (!is(first, kComposesFirst) || !is(second, kComposesSecond)) return 0;
+  const std::uint64_t key = static_cast<std::uint64_t>(first) << 32 | second;
+  const auto* end = tables::kPair + tables::kPairCount;
+  const auto* found = std::lower_bound(tables::kPair, end, key);
+  return found != end && *found == key ? tables::kComposed[found - tables::kPair] : 0;
+}
+
+}  // namespace masque::text

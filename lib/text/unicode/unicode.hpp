@@ -1,0 +1,91 @@
+// Properties of code points, each exactly as Hugging Face's tokenizers (0.23) has it: the versions
+// of Unicode differ from one property to the next, which is why no library will do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "text/unicode/tables.hpp"
+
+namespace masque::text {
+
+/// In the order of scripts/unicode_tables.py.
+enum CharFlag : std::uint32_t {
+  kWhiteSpace = 1u << 0,          ///< White_Space, `\s`: 25 code points
+  kBertRemoved = 1u << 1,         ///< deleted by BertNormalizer's clean_text
+  kBertSpace = 1u << 2,           ///< made U+0020 by it
+  kChinese = 1u << 3,             ///< gets spaces on both sides from handle_chinese_chars
+  kPunctuation = 1u << 4,         ///< of BertPreTokenizer and Punctuation
+  kBertMark = 1u << 5,            ///< deleted by BertNormalizer's strip_accents, after NFD
+  kMark = 1u << 6,                ///< deleted by StripAccents
+  kLetter = 1u << 7,              ///< `\p{L}` of a regex (Oniguruma)
+  kNumber = 1u << 8,              ///< `\p{N}` of a regex
+  kNumeric = 1u << 9,             ///< of Digits
+  kWord = 1u << 10,               ///< `\w` of Whitespace and of an added token's single_word
+  kPictographic = 1u << 11,       ///< Extended_Pictographic
+  kConjunctConsonant = 1u << 12,  ///< Indic_Conjunct_Break
+  kConjunctLinker = 1u << 13,
+  kConjunctExtend = 1u << 14,
+  kComposesFirst = 1u << 15,   ///< is the first of some pair that composes (without Hangul)
+  kComposesSecond = 1u << 16,  ///< is the second of one
+  kBertPlain = 1u << 17,       ///< strip_accents and lowercase leave it, and no mark moves over it
+  kNfcInert = 1u << 18,        ///< NFC leaves it alone, and it neither moves nor composes backwards
+  kNfkcInert = 1u << 19,       ///< the same for NFKC
+};
+
+/// Grapheme_Cluster_Break.
+enum class GraphemeClass : std::uint8_t {
+  kOther,
+  kCR,
+  kLF,
+  kControl,
+  kExtend,
+  kZwj,
+  kRegionalIndicator,
+  kPrepend,
+  kSpacingMark,
+  kL,
+  kV,
+  kT,
+  kLV,
+  kLVT
+};
+
+struct CharProperties {
+  std::uint32_t flags;           ///< of CharFlag
+  std::uint8_t combining_class;  ///< canonical combining class
+  GraphemeClass grapheme;
+  bool has(std::uint32_t any) const { return (flags & any) != 0; }
+};
+
+/// Properties of a code point below 0x110000.
+inline const CharProperties& properties(char32_t c) {
+  const std::size_t block = tables::kPropertyBlock[c / tables::kBlockSize];
+  return tables::kProperties[tables::kPropertyIndex[block * tables::kBlockSize +
+                                                    c % tables::kBlockSize]];
+}
+
+inline bool is(char32_t c, std::uint32_t any) { return properties(c).has(any); }
+
+/// What a character becomes; empty if it stays. Hangul syllables are not in the decompositions.
+std::u32string_view lower_case(char32_t c);
+std::u32string_view canonical_decomposition(char32_t c);   ///< whole: nothing in it decomposes
+std::u32string_view compatible_decomposition(char32_t c);  ///< whole; includes the canonical ones
+
+/// The character that NFC makes of two, Hangul included; 0 if they do not compose.
+char32_t compose(char32_t first, char32_t second);
+
+inline constexpr char32_t kHangulBase = 0xAC00;
+inline constexpr char32_t kHangulL = 0x1100;
+inline constexpr char32_t kHangulV = 0x1161;
+inline constexpr char32_t kHangulT = 0x11A7;  ///< one before the first trailing consonant
+inline constexpr char32_t kHangulLCount = 19;
+inline constexpr char32_t kHangulVCount = 21;
+inline constexpr char32_t kHangulTCount = 28;
+
+inline bool is_hangul_syllable(char32_t c) {
+  return c - kHangulBase < kHangulLCount * kHangulVCount * kHangulTCount;
+}
+
+}  // namespace masque::text

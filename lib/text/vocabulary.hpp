@@ -1,0 +1,53 @@
+// Tokens and ids: all text in one string, one flat hash table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/model.hpp"
+#include "text/trie.hpp"
+
+namespace masque::text {
+
+/// A set of tokens with ids. Immutable and thread-safe; 12 to 28 bytes beside a token's text. Ids
+/// may have gaps of any size.
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  /// Tokens differ, ids are unique and ≥ 0, text is less than 4 GiB (checked: reader's duty).
+  explicit Vocabulary(std::vector<VocabEntry> entries);
+
+  /// Largest id + 1.
+  std::size_t size() const;
+  std::size_t count() const { return begin_.size() - 1; }
+  std::optional<TokenId> find(std::string_view token) const;
+  /// Empty for a gap or an id out of range.
+  std::string_view token(TokenId id) const;
+  /// All tokens by ascending id; the text lives as long as this object stays where it is.
+  std::vector<TrieKey> keys() const;
+
+ private:
+  struct Slot {
+    std::uint32_t tag = 0;    // high bits of the hash
+    std::uint32_t entry = 0;  // + 1; 0: free
+  };
+
+  std::string_view text_of(std::size_t entry) const {
+    return std::string_view(text_).substr(begin_[entry], begin_[entry + 1] - begin_[entry]);
+  }
+  bool insert(std::uint32_t entry);
+
+  std::string text_;
+  std::vector<std::uint32_t> begin_ = {0};  // of each entry, and the end
+  std::vector<TokenId> ids_;                // ascending; empty if entry i has id i
+  std::vector<Slot> slots_;                 // a power of two, at most half full
+};
+
+/// Of each token, whether no later one is equal.
+std::vector<bool> last_of_kind(std::span<const std::string> tokens);
+
+}  // namespace masque::text

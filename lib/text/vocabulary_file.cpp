@@ -1,0 +1,93 @@
+#include "text/vocabulary_file.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "text/utf8.hpp"
+#include "text/vocabulary.hpp"
+
+namespace masque::text {
+
+namespace {
+
+/// Calls visit(line, number) for each line, number from 0. Throws InputError if one is not UTF-8.
+template <typename F>
+void each_line(std::string_view text, const std::string& path, F visit) {
+  for (std::size_t begin = 0, number = 0; begin < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!valid_utf8(line)) throw InputError(path, fmt::format("line {}: not UTF-8", number + 1));
+    visit(line, number);
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+VocabLines read_vocab_txt(std::string_view text, const std::string& path) {
+  VocabLines out;
+  out.tokens.reserve(text.size() / 7);
+  each_line(text, path, [&](std::string_view line, std::size_t number) {
+    if (line.empty()) out.empty.push_back(number);
+    out.tokens.emplace_back(line);
+  });
+  const std::vector<bool> last = last_of_kind(out.tokens);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (!last[i]) out.duplicates.push_back(i);
+  }
+  return out;
+}
+
+std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path) {
+  if (!json.is(JsonKind::kObject)) {
+    throw InputError(path, "the vocabulary is not an object of tokens and ids");
+  }
+  std::vector<VocabEntry> out;
+  out.reserve(json.members.size());
+  for (const JsonMember& member : json.members) {
+    const auto id = member.value.integer();
+    if (!id || *id >= std::numeric_limits<TokenId>::max()) {
+      throw InputError(path, fmt::format("byte {}: the token {} has no id in 0 … 2^31 − 2",
+                                         member.value.begin, escape(member.name)));
+    }
+    out.emplace_back(member.name, static_cast<TokenId>(*id));
+  }
+  const auto by_id = [](const VocabEntry& a, const VocabEntry& b) { return a.second < b.second; };
+  if (!std::is_sorted(out.begin(), out.end(), by_id)) std::sort(out.begin(), out.end(), by_id);
+  const auto same = std::adjacent_find(
+      out.begin(), out.end(),
+      [](const VocabEntry& a, const VocabEntry& b) { return a.second == b.second; });
+  if (same != out.end()) {
+    throw InputError(path,
+                     fmt::format("the tokens {} and {} have the same id {}", escape(same->first),
+                                 escape((same + 1)->first), same->second));
+  }
+  return out;
+}
+
+std::vector<VocabEntry> read_vocab_json(std::string_view text, const std::string& path) {
+  return vocab_of(parse_json_file(text, path), path);
+}
+
+std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_view text,
+                                                                 const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> out;
+  each_line(text, path, [&](std::string_view line, std::size_t number) {
+    if (line.starts_with("#version")) return;
+    const std::size_t space = line.find(' ');
+    if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
+      throw InputError(path, fmt::format("line {}: {}, expected two tokens and one space between",
+                                         number + 1, line.empty() ? "empty" : escape(line)));
+    }
+    out.emplace_back(line.substr(0, space), line.substr(space + 1));
+  });
+  return out;
+}
+
+}  // namespace masque::text

@@ -1,0 +1,35 @@
+// Files that hold a vocabulary: vocab.txt, vocab.json, merges.txt.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/model.hpp"
+
+namespace masque::text {
+
+/// The lines of a vocab.txt; id = line number from 0.
+struct VocabLines {
+  std::vector<std::string> tokens;
+  std::vector<std::size_t> duplicates;  ///< lines (from 0) whose token stands in a later line too
+  std::vector<std::size_t> empty;       ///< empty lines (from 0)
+};
+
+/// Splits at line feeds only and takes away one carriage return before each: U+0085, U+2028 and
+/// others can be tokens. A line feed at the end starts no further line. Throws InputError naming
+/// the line if one is not UTF-8.
+VocabLines read_vocab_txt(std::string_view text, const std::string& path);
+
+/// An object of token: id. Throws InputError if it is no such object or an id occurs twice.
+std::vector<VocabEntry> read_vocab_json(std::string_view text, const std::string& path);
+/// The same of a value that was read.
+std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path);
+
+/// Lines "left right"; those that start with #version are dropped, wherever they stand. Throws
+/// InputError naming the line if one does not have exactly one space between two tokens.
+std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_view text,
+                                                                 const std::string& path);
+
+}  // namespace masque::text

@@ -1,0 +1,113 @@
+// Repair of UTF-8, built-in tokenizers, refusals, training.
+#include "text/tokenizer.hpp"
+
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "support/temp_folder.hpp"
+#include "text/tokenizer_files.hpp"
+#include "text/train/trained_tokenizer.hpp"
+#include "text/utf8_repair.hpp"
+
+namespace masque::text {
+namespace {
+
+std::string repaired(std::string_view text, std::size_t& count) {
+  std::string out;
+  count = repair_utf8(text, out);
+  return out;
+}
+
+TEST_CASE("every maximal subpart that is not UTF-8 becomes one U+FFFD, as in Python") {
+  // bytes.decode("utf-8", "replace") of the same bytes.
+  const std::vector<std::tuple<std::string, std::string, std::size_t>> cases{
+      {"abc", "abc", 0},
+      {"a\xFFz", "a\uFFFDz", 1},
+      {"\xC0\xAF", "\uFFFD\uFFFD", 2},
+      {"\xE0\x80\x80", "\uFFFD\uFFFD\uFFFD", 3},
+      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD", 3},
+      {"\xF0\x9F\x98", "\uFFFD", 1},
+      {"\xF0\x9F\x98x", "\uFFFDx", 1},
+      {"\xE4\xB8", "\uFFFD", 1},
+      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD", 4},
+      {"\xF0\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD", 4},
+      {"long ascii text \xE4\xB8\xAD and \xE4\xB8 end", "long ascii text 中 and \uFFFD end", 1}};
+  for (const auto& [bad, good, number] : cases) {
+    std::size_t count = 0;
+    CHECK(repaired(bad, count) == good);
+    CHECK(count == number);
+  }
+}
+
+TEST_CASE("bytes are a tokenizer") {
+  const Tokenizer bytes = Tokenizer::open("bytes");
+  CHECK(bytes.size() == 256);
+  const Encoding got = bytes.encode("aé", {});
+  CHECK(got.ids == std::vector<TokenId>{97, 0xC3, 0xA9});
+  CHECK(bytes.decode(got.ids, false) == "aé");
+  CHECK(bytes.decode({0xC3}, false) == "\uFFFD");
+}
+
+TEST_CASE("characters and words of a list") {
+  test::TempFolder folder;
+  const std::string path = folder.path() + "/vocab.txt";
+  std::ofstream(path) << "[UNK]\n[MASK]\na\nb\n中\nab\n";
+  const Tokenizer characters = Tokenizer::open("chars:" + path);
+  CHECK(characters.encode("ab中x[MASK]", {}).ids == std::vector<TokenId>{2, 3, 4, 0, 1});
+  CHECK(characters.decode({2, 3, 4}, false) == "ab中");
+  const Tokenizer words = Tokenizer::open("whitespace:" + path);
+  CHECK(words.encode(" ab  a zz ", {}).ids == std::vector<TokenId>{5, 2, 0});
+}
+
+TEST_CASE("unsupported parts are refused by name") {
+  const auto refuse = [](const std::string& json) -> std::string {
+    try {
+      read_tokenizer_json(json, "t");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string model = R"("model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"})";
+  CHECK(refuse("{" + model + "}") == "accepted");
+  CHECK(refuse(R"({"version":"2.0",)" + model + "}") == "t: version '2.0', expected '1.0'");
+  CHECK(refuse("{" + model + R"(,"decoder":{"type":"CTC"}})").find("decoder 'CTC'") !=
+        std::string::npos);
+  CHECK(refuse("{" + model + R"(,"post_processor":{"type":"X"}})").find("post-processor 'X'") !=
+        std::string::npos);
+  CHECK(refuse("{" + model + R"(,"normalizer":{"type":"Foo"}})").find("Foo") != std::string::npos);
+  CHECK(refuse(R"({"model":{"type":"Bar"}})").find("Bar") != std::string::npos);
+  CHECK(refuse("{}") == "t: byte 0: no 'model', expected an object");
+  CHECK(refuse("[]").find("no object") != std::string::npos);
+}
+
+TEST_CASE("training joins the most frequent pairs, ties by id") {
+  std::vector<CountedWord> words{{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}};
+  TrainOptions options;
+  options.size = 40;
+  const auto files = train_tokenizer(words, options);
+  REQUIRE(files.size() == 3);
+  CHECK(files[0].first == "vocab.txt");
+  // es (9), est (9), lo (7), low (7), …
+  CHECK(files[0].second.find("##es\n##est\nlo\nlow\n") != std::string::npos);
+  const TokenizerParts parts = read_tokenizer_json(files[2].second, "t");
+  CHECK(parts.steps.model->find("##est").has_value());
+}
+
+TEST_CASE("rare words are forgotten when there are too many") {
+  WordCounts counts(3);
+  counts.add("a", 5);
+  counts.add("b", 1);
+  counts.add("c", 2);
+  counts.add("d", 1);
+  counts.prune();
+  CHECK(counts.size() == 2);
+  CHECK(counts.forgotten() == 1);
+  CHECK(counts.sorted()[0].text == "a");
+}
+
+}  // namespace
+}  // namespace masque::text
