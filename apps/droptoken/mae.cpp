@@ -28,7 +28,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_mae(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("mae", "keeps a random part; the rest are targets in 'dropped'");
+  cli::Command& c =
+      tool.subcommand("mae", "keeps a random part; the rest are targets in 'dropped'");
   c.example("droptoken mae --tokenizer bert-base/ --ratio 0.5 < text > records",
             "masked autoencoding of half of the tokens");
   c.option("--ratio", "P", o->mae.ratio, cli::Range{0, 1}, "share of the ordinary tokens to drop");

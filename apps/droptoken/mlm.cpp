@@ -48,12 +48,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_mlm(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("mlm", "masked language modelling: [MASK], random, kept; labels");
+  cli::Command& c =
+      tool.subcommand("mlm", "masked language modelling: [MASK], random, kept; labels");
   c.example("droptoken mlm --tokenizer bert-base/ --special < text > records", "as BERT");
   c.example("droptoken mlm --tokenizer bert-base/ --unit word --choice span --rate 0.4:0.8",
             "spans of whole words, another rate for each record");
-  c.example("droptoken mlm --binary u16 --mask-token 103 --vocab-size 30522 --input train.bin -o m.bin",
-            "plain ids, labels in m.bin.labels");
+  c.example(
+      "droptoken mlm --binary u16 --mask-token 103 --vocab-size 30522 --input train.bin -o m.bin",
+      "plain ids, labels in m.bin.labels");
   add_selection(c, o->selection);
   c.option("--split", "M:K:R", o->split, "shares of [MASK], kept and random among the selected");
   c.option("--replace", "HOW", o->replace,

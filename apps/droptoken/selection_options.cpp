@@ -38,15 +38,15 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
     double value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + colon, value);
     if (error != std::errc{} || end != rest.data() + colon || !(value >= 0)) {
-      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", option,
-                                   escape(text)));
+      throw UsageError(
+          fmt::format("{}: found '{}', expected numbers between colons", option, escape(text)));
     }
     shares.push_back(value);
     rest.remove_prefix(std::min(rest.size(), colon + 1));
   }
   if (shares.size() < least || shares.size() > most) {
-    throw UsageError(fmt::format("{}: found {} numbers, expected {} to {}", option, shares.size(),
-                                 least, most));
+    throw UsageError(
+        fmt::format("{}: found {} numbers, expected {} to {}", option, shares.size(), least, most));
   }
   return shares;
 }

@@ -41,8 +41,7 @@ void add_reading(cli::Command& command, StreamOptions& options) {
 
 void add_randomness(cli::Command& command, StreamOptions& options) {
   add_seed(command, options.common);
-  command.option("--epochs", "K", options.epochs,
-                 "versions of each record, one after the other");
+  command.option("--epochs", "K", options.epochs, "versions of each record, one after the other");
   command.option("--dup", "K", options.copies, "write each version K times");
   command.option("--stats", "FILE", options.stats, "totals as JSON");
 }
@@ -50,10 +49,10 @@ void add_randomness(cli::Command& command, StreamOptions& options) {
 void add_binary(cli::Command& command, StreamOptions& options) {
   command.choice("--binary", options.binary_bits, {{"no", 0}, {"u16", 16}, {"u32", 32}},
                  "plain ids in binary files, with sidecars for labels and positions");
-  command.choice("--layout", options.layout,
-                 {{"nanogpt", records::BinaryLayout::kNanogpt},
-                  {"llmc", records::BinaryLayout::kLlmc}},
-                 "of binary files");
+  command.choice(
+      "--layout", options.layout,
+      {{"nanogpt", records::BinaryLayout::kNanogpt}, {"llmc", records::BinaryLayout::kLlmc}},
+      "of binary files");
   command.option("--length", "N", options.length, cli::Range{1, 1e9}, "ids of a binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
 }
@@ -95,14 +94,14 @@ std::string tally_json(const records::Tally& t, std::uint64_t bad) {
       "\"selected\":{},\"masked\":{},\"kept\":{},\"random\":{},\"dropped\":{},"
       "\"selected_rate\":{},\"masked_rate\":{},\"kept_rate\":{},\"random_rate\":{},"
       "\"dropped_rate\":{}}}\n",
-      t.records, bad, t.tokens_in, t.tokens_out, t.ordinary, t.selected, t.masked, t.kept,
-      t.random, t.dropped, share(t.selected, t.ordinary), share(t.masked, t.selected),
+      t.records, bad, t.tokens_in, t.tokens_out, t.ordinary, t.selected, t.masked, t.kept, t.random,
+      t.dropped, share(t.selected, t.ordinary), share(t.masked, t.selected),
       share(t.kept, t.selected), share(t.random, t.selected), share(t.dropped, t.ordinary));
 }
 
 std::string tally_text(const records::Tally& t) {
-  std::string out = fmt::format("{} records, {} tokens in, {} out", t.records, t.tokens_in,
-                                t.tokens_out);
+  std::string out =
+      fmt::format("{} records, {} tokens in, {} out", t.records, t.tokens_in, t.tokens_out);
   const auto percent = [](std::uint64_t part, std::uint64_t whole) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };

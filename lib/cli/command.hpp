@@ -73,6 +73,8 @@ class Command {
   Command& option(std::string names, std::string value, std::optional<double>& target, Range range,
                   std::string help);
   Command& option(std::string names, std::string value, int& target, Range range, std::string help);
+  Command& option(std::string names, std::string value, std::int64_t& target, Range range,
+                  std::string help);
   Command& option(std::string names, std::string value, std::optional<std::int64_t>& target,
                   Range range, std::string help);
   Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);

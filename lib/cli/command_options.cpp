@@ -142,6 +142,19 @@ Command& Command::option(std::string names, std::string value, int& target, Rang
               }});
 }
 
+Command& Command::option(std::string names, std::string value, std::int64_t& target, Range range,
+                         std::string help) {
+  const std::string name = long_name(names);
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = target == 0 ? std::string() : fmt::format("{}", target),
+              .words = {},
+              .set = [&target, range, name](const std::string& text) {
+                target = parse_in<std::int64_t>(name, text, range, "a whole number");
+              }});
+}
+
 Command& Command::option(std::string names, std::string value, std::optional<std::int64_t>& target,
                          Range range, std::string help) {
   const std::string name = long_name(names);

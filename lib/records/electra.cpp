@@ -1,11 +1,14 @@
 #include "records/electra.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
+#include "records/record_filter.hpp"
 
 namespace masque::records {
 
@@ -95,7 +98,46 @@ class Electra final : public Corruption {
   RandomSource token_;
 };
 
+class Joined final : public Corruption {
+ public:
+  Joined(const std::string& path, const TokenTable& tokens) : path_(path) {
+    RecordFilter filter{.input = path, .strict = true, .tokens = tokens};
+    filter.sink = [](std::string_view) {};
+    walk_records(filter, [&](Record& record, std::string&) {
+      samples_.resize(std::max<std::size_t>(samples_.size(), record.number + 1));
+      samples_[record.number] = record.ids;
+    });
+  }
+
+  void apply(Record& record, Scratch&, Tally& tally) const override {
+    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    const std::size_t n = record.size();
+    if (record.number >= samples_.size() || samples_[record.number].size() != n) {
+      throw InputError(
+          fmt::format("no sample of {} ids in line {} of {}", n, record.number + 1, escape(path_)));
+    }
+    std::vector<std::int32_t>& original = record.original.make(n);
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      original[i] = record.ids[i];
+      record.ids[i] = samples_[record.number][i];
+      labels[i] = record.ids[i] != original[i] ? 1 : 0;
+      tally.selected += static_cast<std::uint64_t>(labels[i]);
+      tally.random += static_cast<std::uint64_t>(labels[i]);
+    }
+    tally.ordinary += n;
+  }
+
+ private:
+  std::string path_;
+  std::vector<std::vector<TokenId>> samples_;
+};
+
 }  // namespace
+
+std::unique_ptr<Corruption> make_joined_electra(const std::string& path, TokenTable tokens) {
+  return std::make_unique<Joined>(path, tokens);
+}
 
 std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTable tokens) {
   if (!(options.temperature > 0)) throw UsageError("temperature: expected a number above 0");

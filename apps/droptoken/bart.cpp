@@ -1,0 +1,55 @@
+// droptoken bart: the noise of denoising sequence-to-sequence models.
+#include "records/bart.hpp"
+
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "stream.hpp"
+
+namespace masque::droptoken {
+
+namespace {
+
+using records::BartNoise;
+
+struct Options {
+  StreamOptions stream;
+  records::BartOptions bart;
+  std::optional<std::int64_t> sentence_end;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.stream.common);
+  const Tokens tokens(o.stream);
+  records::BartOptions bart = o.bart;
+  bart.seed = o.stream.common.seed;
+  if (o.sentence_end) bart.sentence_end = static_cast<TokenId>(*o.sentence_end);
+  const auto corruption = make_bart(bart, tokens.table());
+  return run_stream(o.stream, tokens, corruption.get(), session);
+}
+
+}  // namespace
+
+void declare_bart(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("bart", "noise for denoising; the target is in 'original'");
+  c.example("droptoken bart --tokenizer bart/ --special --noise infill < text > records",
+            "spans become one mask token each");
+  c.choice("--noise", o->bart.noise,
+           {{"infill", BartNoise::kInfill},
+            {"mask", BartNoise::kMask},
+            {"delete", BartNoise::kDelete},
+            {"permute", BartNoise::kPermute},
+            {"rotate", BartNoise::kRotate}},
+           "spans, tokens, deletion, order of sentences, another start");
+  c.option("--rate", "P", o->bart.rate, cli::Range{0, 1}, "share of the ordinary tokens");
+  c.option("--lambda", "X", o->bart.lambda, cli::Range{0, 100}, "mean length of spans (Poisson)");
+  c.option("--sentence-end", "ID", o->sentence_end, cli::Range{0, 2147483647},
+           "token that ends a sentence, where records have no 'doc'");
+  add_reading(c, o->stream);
+  add_randomness(c, o->stream);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::droptoken

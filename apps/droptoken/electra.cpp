@@ -1,0 +1,65 @@
+// droptoken electra: selected tokens are replaced by a generator's.
+#include "records/electra.hpp"
+
+#include <memory>
+
+#include "base/error.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "selection_options.hpp"
+#include "similar_tokens.hpp"
+#include "stream.hpp"
+
+namespace masque::droptoken {
+
+namespace {
+
+struct Options {
+  StreamOptions stream;
+  SelectionChoice selection;
+  std::string generator = "uniform";
+  double temperature = 1;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.stream.common);
+  const Tokens tokens(o.stream);
+  const records::SelectionOptions selection = selection_of(o.selection, o.stream.common.seed);
+  std::unique_ptr<records::Corruption> corruption;
+  if (o.generator.starts_with("join:")) {
+    corruption = make_joined_electra(o.generator.substr(5), tokens.table());
+  } else {
+    records::ElectraOptions electra{.selection = selection, .temperature = o.temperature};
+    if (o.generator.starts_with("unigram:")) {
+      electra.weights = read_weights(o.generator.substr(8), tokens);
+    } else if (o.generator != "uniform") {
+      throw UsageError("--generator: expected uniform, unigram:FILE or join:FILE");
+    }
+    corruption = make_electra(electra, tokens.table());
+  }
+  return run_stream(o.stream, tokens, corruption.get(), session);
+}
+
+}  // namespace
+
+void declare_electra(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("electra", "replaced tokens; labels say which differ");
+  c.example("droptoken electra --tokenizer electra/ --special < text > records",
+            "uniform replacements of 15 %");
+  c.example("droptoken electra --tokenizer electra/ --generator unigram:counts.tsv --temperature 2",
+            "by frequency, flattened");
+  c.example("droptoken electra --tokenizer electra/ --generator join:samples.jsonl < records",
+            "another program's samples, joined by record number");
+  add_selection(c, o->selection);
+  c.option("--generator", "HOW", o->generator,
+           "uniform; unigram:FILE with a token and a count in each line; join:FILE of records, "
+           "whose ids are taken line by line");
+  c.option("--temperature", "T", o->temperature, cli::Range{1e-6, 1e6}, "counts to the power 1/T");
+  add_reading(c, o->stream);
+  add_randomness(c, o->stream);
+  add_binary(c, o->stream);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::droptoken

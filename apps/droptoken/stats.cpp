@@ -1,0 +1,87 @@
+// droptoken stats: what a stream of corrupted records shows.
+#include <memory>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "records/undo.hpp"
+#include "selection_options.hpp"
+#include "stream.hpp"
+
+namespace masque::droptoken {
+
+namespace {
+
+struct Options {
+  StreamOptions stream;
+  double rate = 0.15;
+  std::string split = "0.8:0.1:0.1";
+};
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// What the branches come to when a random token happens to be the mask or the token itself.
+std::vector<double> effective(const std::vector<double>& split, TokenId size) {
+  if (size <= 0) return split;
+  const double hit = split[2] / static_cast<double>(size);
+  return {split[0] + hit, split[1] + hit, split[2] - 2 * hit};
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.stream.common);
+  const Tokens tokens(o.stream);
+  const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
+  std::mutex mutex;
+  records::CorruptionStats stats;
+  records::RecordFilter filter = filter_of(o.stream, tokens, session);
+  filter.sink = [](std::string_view) {};
+  filter.look = [&](const records::Record& record) {
+    records::CorruptionStats one;
+    one.see(record, tokens.table());
+    const std::lock_guard lock(mutex);
+    stats.add(one);
+  };
+  const records::FilterResult result = filter_records(filter, nullptr);
+  const records::Tally& t = stats.tally;
+  cli::Report report;
+  report.add("records", t.records);
+  report.add("bad_records", result.bad);
+  report.add("tokens", t.tokens_in);
+  report.add("ordinary", t.ordinary);
+  report.add("dropped", t.dropped);
+  report.add("dropped_rate", share(t.dropped, t.ordinary));
+  report.add("selected", t.selected);
+  report.add("selected_rate", share(t.selected, t.ordinary));
+  report.add("masked_rate", share(t.masked, t.selected));
+  report.add("kept_rate", share(t.kept, t.selected));
+  report.add("random_rate", share(t.random, t.selected));
+  report.add("replaced", stats.replaced_labels);
+  report.add("replaced_rate", share(stats.replaced_labels, t.ordinary));
+  if (t.selected > 0) {
+    report.add("rate_chi_squared",
+               records::chi_squared({t.selected, t.ordinary - t.selected}, {o.rate, 1 - o.rate}));
+    report.add("split_chi_squared", records::chi_squared({t.masked, t.kept, t.random},
+                                                         effective(split, tokens.table().size)));
+  }
+  report.print(session, o.stream.common.json);
+  return report_bad(o.stream, result, session);
+}
+
+}  // namespace
+
+void declare_stats(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("stats", "realised rates of a stream, and chi-squared");
+  c.example("droptoken stats --tokenizer bert-base/ < records",
+            "selected, masked, kept, random; against --rate and --split");
+  c.option("--rate", "P", o->rate, cli::Range{0, 1}, "nominal share of selected tokens");
+  c.option("--split", "M:K:R", o->split, "nominal shares of [MASK], kept and random");
+  add_reading(c, o->stream);
+  add_json(c, o->stream.common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::droptoken

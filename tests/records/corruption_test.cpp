@@ -1,0 +1,407 @@
+// Corruptions: their statistics, what they keep, and that they depend on nothing but record, epoch
+// and seed.
+#include "records/corruption.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "mask/expression.hpp"
+#include "mask/flow.hpp"
+#include "records/bart.hpp"
+#include "records/drop.hpp"
+#include "records/electra.hpp"
+#include "records/mlm.hpp"
+#include "records/pack.hpp"
+#include "records/perm.hpp"
+#include "records/prefix.hpp"
+#include "records/undo.hpp"
+#include "support/message.hpp"
+
+namespace masque::records {
+namespace {
+
+using test::message_of;
+
+constexpr TokenId kMask = 4;
+
+/// Ids 0 … 4 are special; even ids begin words.
+TokenTable table() {
+  TokenTable tokens;
+  tokens.size = 1000;
+  tokens.mask = kMask;
+  tokens.special.assign(5, 1);
+  tokens.begins_word.assign(1000, 0);
+  for (std::size_t i = 0; i < 1000; i += 2) tokens.begins_word[i] = 1;
+  return tokens;
+}
+
+/// [2] ordinary … [3], with ordinary ids from 5.
+Record sample(std::uint64_t number, std::size_t n) {
+  Record record;
+  record.number = number;
+  record.ids.push_back(2);
+  for (std::size_t i = 0; i + 2 < n; ++i) {
+    record.ids.push_back(static_cast<TokenId>(5 + (number * 31 + i * 17) % 995));
+  }
+  if (n > 1) record.ids.push_back(3);
+  return record;
+}
+
+Tally run(const Corruption& corruption, std::size_t records, std::size_t n) {
+  Tally tally;
+  Scratch scratch;
+  for (std::size_t i = 0; i < records; ++i) {
+    Record record = sample(i, n);
+    corruption.apply(record, scratch, tally);
+  }
+  return tally;
+}
+
+/// Within 3 standard deviations of a binomial.
+void check_rate(std::uint64_t found, std::uint64_t of, double p) {
+  const double n = static_cast<double>(of);
+  CHECK(std::abs(static_cast<double>(found) - n * p) <= 3 * std::sqrt(n * p * (1 - p)) + 1e-9);
+}
+
+TEST_CASE("dropping keeps positions and is undone") {
+  for (const std::size_t n : {1UL, 2UL, 3UL, 17UL, 200UL}) {
+    const auto drop = make_drop({.rate = 0.3, .seed = 5}, table());
+    const auto undo = make_undo();
+    Tally tally;
+    Scratch scratch;
+    for (std::uint64_t i = 0; i < 50; ++i) {
+      const Record before = sample(i, n);
+      Record record = before;
+      drop->apply(record, scratch, tally);
+      REQUIRE(record.pos.values.size() == record.size());
+      REQUIRE(record.size() >= 1);
+      for (std::size_t t = 0; t < record.size(); ++t) {
+        REQUIRE(record.ids[t] == before.ids[static_cast<std::size_t>(record.pos.values[t])]);
+      }
+      undo->apply(record, scratch, tally);
+      REQUIRE(record.ids == before.ids);
+      REQUIRE_FALSE(record.pos.present);
+      REQUIRE_FALSE(record.has_dropped);
+    }
+  }
+}
+
+TEST_CASE("realised rates are the nominal ones within three standard deviations") {
+  const Tally drop = run(*make_drop({.rate = 0.15}, table()), 2000, 128);
+  CHECK(drop.ordinary == 2000 * 126);
+  check_rate(drop.dropped, drop.ordinary, 0.15);
+  const Tally mlm = run(*make_mlm({}, table()), 2000, 128);
+  check_rate(mlm.selected, mlm.ordinary, 0.15);
+  check_rate(mlm.masked, mlm.selected, 0.8);
+  check_rate(mlm.kept, mlm.selected, 0.1);
+  check_rate(mlm.random, mlm.selected, 0.1);
+  const Tally mae = run(*make_mae({.ratio = 0.75}, table()), 100, 102);
+  CHECK(mae.dropped == 100 * 75);
+  MlmOptions exact;
+  exact.selection.choice = Choice::kExact;
+  CHECK(run(*make_mlm(exact, table()), 100, 102).selected == 100 * 15);
+  const Tally perm = run(*make_perm({}, table()), 300, 512);
+  CHECK(perm.selected == 300 * 85);
+  const Tally hf = run(*make_perm({.hf = true}, table()), 2000, 512);
+  CHECK(static_cast<double>(hf.selected) / static_cast<double>(hf.ordinary) ==
+        doctest::Approx(0.1666).epsilon(0.01));
+}
+
+TEST_CASE("geometric spans have the mean of their distribution") {
+  MlmOptions options;
+  options.selection.choice = Choice::kSpan;
+  options.selection.rate = 0.02;  // so few that they seldom meet
+  const auto mlm = make_mlm(options, table());
+  std::uint64_t spans = 0;
+  std::uint64_t tokens = 0;
+  Tally tally;
+  Scratch scratch;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    Record record = sample(i, 2000);
+    mlm->apply(record, scratch, tally);
+    bool inside = false;
+    for (const std::int32_t label : record.labels.values) {
+      const bool selected = label != kNoLabel;
+      spans += selected && !inside ? 1U : 0U;
+      tokens += selected ? 1U : 0U;
+      inside = selected;
+    }
+  }
+  // p = 0.2 cut at 10: (1 − 0.8^10) / 0.2; the last span of a record is cut at the goal.
+  CHECK(static_cast<double>(tokens) / static_cast<double>(spans) ==
+        doctest::Approx((1 - std::pow(0.8, 10)) / 0.2).epsilon(0.06));
+}
+
+TEST_CASE("whole words are selected whole, by marks and by a field") {
+  Tally tally;
+  Scratch scratch;
+  MlmOptions options;
+  options.selection.unit = Unit::kWord;
+  options.selection.rate = 0.3;
+  const auto by_mark = make_mlm(options, table());
+  options.selection.unit = Unit::kWords;
+  const auto by_field = make_mlm(options, table());
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    Record record = sample(i, 60);
+    const Record before = record;
+    by_mark->apply(record, scratch, tally);
+    for (std::size_t t = 2; t + 1 < record.size(); ++t) {
+      if (before.ids[t] % 2 == 0) continue;  // goes on with the word before
+      REQUIRE((record.labels.values[t] == kNoLabel) == (record.labels.values[t - 1] == kNoLabel));
+    }
+    Record chinese = sample(i, 10);
+    chinese.words.present = true;
+    chinese.words.values = {0, 1, 1, 2, 3, 3, 3, 4, 4, 5};
+    by_field->apply(chinese, scratch, tally);
+    const auto& labels = chinese.labels.values;
+    for (const auto& [a, b] :
+         std::vector<std::pair<std::size_t, std::size_t>>{{1, 2}, {4, 5}, {5, 6}, {7, 8}}) {
+      REQUIRE((labels[a] == kNoLabel) == (labels[b] == kNoLabel));
+    }
+  }
+  Record plain = sample(1, 10);
+  CHECK(message_of<InputError>([&] {
+          by_field->apply(plain, scratch, tally);
+        }).starts_with("no words"));
+}
+
+TEST_CASE("special tokens stay, labels say what was there, and undo restores it") {
+  Tally tally;
+  Scratch scratch;
+  MlmOptions all;
+  all.selection.rate = 1;
+  all.mask = 0.5;
+  all.keep = 0.25;
+  all.random = 0.25;
+  const auto mlm = make_mlm(all, table());
+  for (const std::size_t n : {1UL, 2UL, 3UL, 50UL}) {
+    const Record before = sample(7, n);
+    Record record = before;
+    mlm->apply(record, scratch, tally);
+    CHECK(record.ids.front() == 2);
+    CHECK(record.labels.values.front() == kNoLabel);
+    for (std::size_t i = 1; i + 1 < n; ++i) CHECK(record.labels.values[i] == before.ids[i]);
+    make_undo()->apply(record, scratch, tally);
+    CHECK(record.ids == before.ids);
+    CHECK_FALSE(record.labels.present);
+  }
+  Record labelled = sample(1, 5);
+  labelled.labels.make(5);
+  CHECK_THROWS_AS(mlm->apply(labelled, scratch, tally), InputError);
+}
+
+TEST_CASE("epochs differ, static masks repeat, a fixed selection keeps its positions") {
+  Scratch scratch;
+  Tally tally;
+  const auto labels = [&](const Corruption& corruption, std::uint64_t epoch) {
+    Record record = sample(3, 200);
+    record.epoch = epoch;
+    corruption.apply(record, scratch, tally);
+    return std::pair(record.labels.values, record.ids);
+  };
+  const auto dynamic = make_mlm({}, table());
+  CHECK(labels(*dynamic, 0) == labels(*dynamic, 0));
+  CHECK(labels(*dynamic, 0) != labels(*dynamic, 1));
+  CHECK(labels(*dynamic, 70) != labels(*dynamic, 71));
+  const auto repeated = make_mlm({.draws = 2}, table());
+  CHECK(labels(*repeated, 0) == labels(*repeated, 2));
+  CHECK(labels(*repeated, 0) != labels(*repeated, 1));
+  const auto fixed = make_mlm({.fixed_selection = true}, table());
+  CHECK(labels(*fixed, 0).first == labels(*fixed, 5).first);
+  CHECK(labels(*fixed, 0).second != labels(*fixed, 5).second);
+}
+
+TEST_CASE("similar tokens stand in for the mask where there are any") {
+  MlmOptions options;
+  options.selection.rate = 1;
+  options.mask = 1;
+  options.keep = options.random = 0;
+  options.similar.resize(900);
+  for (std::size_t i = 5; i < 900; ++i) options.similar[i] = {static_cast<TokenId>(i), 7};
+  Scratch scratch;
+  Tally tally;
+  Record record = sample(3, 100);
+  const Record before = record;
+  make_mlm(options, table())->apply(record, scratch, tally);
+  for (std::size_t i = 1; i + 1 < 100; ++i) {
+    if (before.ids[i] < 900) CHECK((record.ids[i] == 7 || record.ids[i] == before.ids[i]));
+    CHECK(record.ids[i] != kMask);
+  }
+}
+
+TEST_CASE("permutations are clean: no target reads itself or a later one") {
+  Scratch scratch;
+  Tally tally;
+  // XLNet's own rule only: with transformers' the content stream holds [MASK] at the targets.
+  const auto perm = make_perm({.predict = 0.3, .seed = 9}, table());
+  for (const std::size_t n : {2UL, 12UL, 31UL, 40UL}) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      Record record = sample(i, n);
+      perm->apply(record, scratch, tally);
+      const auto length = static_cast<Index>(n);
+      const Mask query = parse_mask(*record.mask).bind({length, length});
+      const Mask self = parse_mask("diagonal").bind({length, length});
+      FlowRequest flow{.layers = std::vector<Mask>(4, query),
+                       .content = std::vector<Mask>(4, query | self),
+                       .query = QueryStart::kPosition};
+      for (std::size_t t = 0; t < n; ++t) {
+        if (record.labels.values[t] == kNoLabel) continue;
+        const auto at = static_cast<Index>(t);
+        flow.forbidden.push_back({{at, at + 1}, {at, at + 1}});
+      }
+      REQUIRE_FALSE(follow_flow(flow).leak);
+    }
+  }
+  for (const std::size_t n : {2UL, 12UL, 40UL}) {
+    Record record = sample(3, n);
+    const Record before = record;
+    make_perm({.hf = true}, table())->apply(record, scratch, tally);
+    for (std::size_t t = 0; t < n; ++t) {
+      const bool target = record.labels.values[t] != kNoLabel;
+      CHECK(record.ids[t] == (target ? kMask : before.ids[t]));
+      if (target) CHECK(record.labels.values[t] == before.ids[t]);
+    }
+  }
+  Record odd = sample(1, 7);
+  CHECK_THROWS_AS(make_perm({.hf = true}, table())->apply(odd, scratch, tally), InputError);
+}
+
+TEST_CASE("the generator's tokens follow its weights, and right guesses count as original") {
+  ElectraOptions options;
+  options.selection.rate = 0.5;
+  options.weights.assign(10, 0);
+  options.weights[6] = 3;
+  options.weights[9] = 1;
+  const auto electra = make_electra(options, table());
+  Scratch scratch;
+  Tally tally;
+  std::uint64_t six = 0;
+  std::uint64_t nine = 0;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    Record record = sample(i, 100);
+    const Record before = record;
+    electra->apply(record, scratch, tally);
+    REQUIRE(record.original.values == before.ids);
+    for (std::size_t t = 0; t < 100; ++t) {
+      REQUIRE(record.labels.values[t] == (record.ids[t] != before.ids[t] ? 1 : 0));
+      if (scratch.flags[t] == 0) continue;
+      six += record.ids[t] == 6 ? 1U : 0U;
+      nine += record.ids[t] == 9 ? 1U : 0U;
+    }
+    make_undo()->apply(record, scratch, tally);
+    REQUIRE(record.ids == before.ids);
+  }
+  CHECK(six + nine == tally.selected);
+  check_rate(six, six + nine, 0.75);
+  CHECK_THROWS_AS(TokenSampler({0, 0}), UsageError);
+}
+
+TEST_CASE("prefixes fill the record, and each objective labels its positions") {
+  Scratch scratch;
+  for (std::size_t objective = 0; objective < 4; ++objective) {
+    PrefixOptions options;
+    options.mix = {0, 0, 0, 0};
+    options.mix[objective] = 1;
+    const auto prefix = make_prefix(options);
+    for (const std::size_t n : {1UL, 2UL, 9UL}) {
+      Tally tally;
+      Record record = sample(4, n);
+      prefix->apply(record, scratch, tally);
+      const auto length = static_cast<Index>(n);
+      const Mask mask = parse_mask(*record.mask).bind({length, length});
+      if (objective == 0) CHECK_FALSE(record.labels.present);
+      if (objective == 0) continue;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t label = record.labels.values[i];
+        if (label == kNoLabel) continue;
+        const std::size_t predicted = objective == 3 ? i - 1 : i + 1;
+        CHECK(label == record.ids[predicted]);
+        CHECK_FALSE(mask.allows(static_cast<Index>(i), static_cast<Index>(predicted)));
+      }
+    }
+  }
+}
+
+TEST_CASE("every noise of BART keeps its ends and its original") {
+  Scratch scratch;
+  Tally tally;
+  for (const BartNoise noise : {BartNoise::kMask, BartNoise::kDelete, BartNoise::kInfill,
+                                BartNoise::kPermute, BartNoise::kRotate}) {
+    const auto bart = make_bart({.noise = noise, .sentence_end = 20}, table());
+    for (const std::size_t n : {1UL, 2UL, 3UL, 60UL}) {
+      const Record before = sample(11, n);
+      Record record = before;
+      bart->apply(record, scratch, tally);
+      CHECK(record.original.values == before.ids);
+      CHECK(record.ids.front() == 2);
+      if (n > 1) CHECK(record.ids.back() == 3);
+      if (noise == BartNoise::kPermute || noise == BartNoise::kRotate) {
+        std::vector<TokenId> a = record.ids;
+        std::vector<TokenId> b = before.ids;
+        std::sort(a.begin(), a.end());
+        std::sort(b.begin(), b.end());
+        CHECK(a == b);
+      }
+      make_undo()->apply(record, scratch, tally);
+      CHECK(record.ids == before.ids);
+    }
+  }
+}
+
+TEST_CASE("packing cuts nothing unless asked, restarts positions and says where documents are") {
+  for (const bool cut : {false, true}) {
+    Packer packer({.length = 10, .pos_start = 2, .cut = cut});
+    std::vector<Record> out;
+    const auto emit = [&](const Record& record) { out.push_back(record); };
+    std::vector<TokenId> all;
+    for (const std::size_t n : {4UL, 5UL, 3UL, 10UL, 1UL}) {
+      const Record document = sample(n, n);
+      all.insert(all.end(), document.ids.begin(), document.ids.end());
+      packer.add(document, emit);
+    }
+    packer.finish(emit);
+    std::vector<TokenId> joined;
+    for (const Record& record : out) {
+      CHECK(record.size() <= 10);
+      if (cut && &record != &out.back()) CHECK(record.size() == 10);
+      joined.insert(joined.end(), record.ids.begin(), record.ids.end());
+      CHECK(record.cu_seqlens.values.front() == 0);
+      CHECK(record.cu_seqlens.values.back() == static_cast<std::int32_t>(record.size()));
+      const auto n = static_cast<Index>(record.size());
+      const Mask mask = parse_mask(*record.mask).bind({n, n});
+      for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) {
+          CHECK(mask.allows(i, j) == (record.doc.values[static_cast<std::size_t>(i)] ==
+                                      record.doc.values[static_cast<std::size_t>(j)]));
+        }
+      }
+      CHECK(record.pos.values.front() == 2);
+    }
+    CHECK(joined == all);
+    CHECK(out.size() == (cut ? 3 : 4));
+  }
+  Packer packer({.length = 3});
+  CHECK_THROWS_AS(packer.add(sample(1, 4), [](const Record&) {}), InputError);
+}
+
+TEST_CASE("a record of special tokens only passes unharmed") {
+  Scratch scratch;
+  Tally tally;
+  Record specials;
+  specials.ids = {2, 3};
+  for (const auto& corruption :
+       {make_drop({.rate = 1}, table()), make_mlm({}, table()), make_mae({.ratio = 1}, table())}) {
+    Record record = specials;
+    corruption->apply(record, scratch, tally);
+    CHECK(record.ids == specials.ids);
+  }
+  Record ordinary;
+  ordinary.ids = {50, 60};
+  make_drop({.rate = 1}, table())->apply(ordinary, scratch, tally);
+  CHECK(ordinary.ids == std::vector<TokenId>{50});
+}
+
+}  // namespace
+}  // namespace masque::records
