@@ -7,6 +7,7 @@ namespace masque::bench {
 
 void declare_block_map(cli::Command& tool);
 void declare_encode(cli::Command& tool);
+void declare_corrupt(cli::Command& tool);
 void declare_flow(cli::Command& tool);
 void declare_identify(cli::Command& tool);
 

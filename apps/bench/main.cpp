@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
                                  tool.example("bench flow -n 4096 -L 12", "information flow");
                                  masque::bench::declare_block_map(tool);
                                  masque::bench::declare_encode(tool);
+                                 masque::bench::declare_corrupt(tool);
                                  masque::bench::declare_flow(tool);
                                  masque::bench::declare_identify(tool);
                                });

@@ -86,7 +86,7 @@ cli::Cell field_cell(const ReceptiveField& field) {
 
 void print_result(const Options& o, const FlowRequest& request, const FlowResult& result,
                   cli::Session& session) {
-  const bool asked = request.objective != Objective::kNone || !request.forbidden.empty();
+  const bool asked = o.objective != Objective::kNone || !request.forbidden.empty();
   cli::Report report;
   report.add("verdict", result.leak ? "leak" : asked ? "clean" : "not asked");
   report.add("layers", static_cast<std::int64_t>(request.layers.size()));
@@ -103,17 +103,18 @@ void print_result(const Options& o, const FlowRequest& request, const FlowResult
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  if (o.two_streams != o.content.has_value()) {
+  if ((o.two_streams && !o.content && o.mask != "-") || (!o.two_streams && o.content)) {
     throw UsageError("--streams two and --content EXPR belong together");
   }
   if (o.objective != Objective::kNone && !o.forbidden.empty()) {
     throw UsageError("--predict or --forbid, not both");
   }
-  const std::vector<MaskLayer> layers = parse_mask_layers(o.mask);
+  const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  const std::vector<MaskLayer> layers = parse_mask_layers(record ? record->expression : o.mask);
   std::vector<MaskExpression> masks;
   masks.reserve(layers.size());
   for (const MaskLayer& layer : layers) masks.push_back(layer.mask);
-  const Positions positions = positions_of(o.positions, masks);
+  const Positions positions = positions_of(o.positions, masks, record);
   FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),
                       .content = {},
                       .keys = o.keys,
@@ -122,9 +123,21 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                       .objective = o.objective,
                       .forbidden = {},
                       .threads = o.common.threads};
-  if (o.content) {
+  if (o.two_streams) {
+    // The content stream of a record reads itself too, as in XLNet.
+    const std::string content =
+        o.content ? *o.content : fmt::format("({}) | diagonal", layers_text(layers));
     const auto count = static_cast<Index>(request.layers.size());
-    request.content = bind_layers(parse_mask_layers(*o.content), count, positions.lengths);
+    request.content = bind_layers(parse_mask_layers(content), count, positions.lengths);
+  }
+  // A record says which positions predict.
+  if (record && o.objective != Objective::kNone) {
+    const Index shift = o.objective == Objective::kNext ? 1 : 0;
+    request.objective = Objective::kNone;
+    for (const Index i : record->labelled) {
+      if (i + shift >= record->length) continue;
+      request.forbidden.push_back({{i + shift, i + shift + 1}, {i, i + 1}});
+    }
   }
   for (const std::string& text : o.forbidden) {
     request.forbidden.push_back(parse_forbidden(text, positions.lengths.queries));
@@ -160,7 +173,9 @@ void declare_flow(cli::Command& tool) {
       "XLNet's two streams");
   c.example("mask-viz flow '3*window(128), full' -n 1024 --forbid 0-9:1000-1023",
             "do the first ten tokens reach the last positions?");
-  c.argument("EXPR", o->mask, "a mask for all layers, or a list: '3*window(128), full'");
+  c.argument(
+      "EXPR", o->mask,
+      "a mask for all layers, or a list: '3*window(128), full'; - is a record on standard input");
   add_lengths(c, o->positions, true);
   c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 100000},
            "layers, if EXPR is one mask [1]");
@@ -171,7 +186,8 @@ void declare_flow(cli::Command& tool) {
            "what queries start with: their token, or their position only");
   c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
            "two: a content stream beside the query stream, as in XLNet");
-  c.option("--content", "EXPR", o->content, "masks of the content stream");
+  c.option("--content", "EXPR", o->content,
+           "masks of the content stream [a record's: its mask | diagonal]");
   c.choice("--residual", o->residual, {{"on", Residual::kOn}, {"off", Residual::kOff}},
            "off: a row that sees no key loses what it carried");
   c.choice("--predict", o->objective,
@@ -180,6 +196,7 @@ void declare_flow(cli::Command& tool) {
   c.option("--forbid", "SRC:DST", o->forbidden,
            "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");
   add_labels(c, o->positions);
+  add_record(c, o->positions);
   c.option("-o,--output", "FILE", o->output,
            "what reaches what: a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv)");
   c.flag("--force", o->force, "write more than 2^31 cells");

@@ -54,8 +54,23 @@ void add_labels(cli::Command& command, PositionOptions& options) {
   command.option("--text", "TEXT", options.text, "names of the positions, between white space");
 }
 
-Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks) {
+void add_record(cli::Command& command, PositionOptions& options) {
+  command.option("--tokenizer", "DIR", options.tokenizer, "names the tokens of a record");
+}
+
+Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks,
+                       const std::optional<RecordMask>& record) {
   Positions positions;
+  if (record) {
+    if (options.length || options.keys || options.offset || options.tokens || options.text) {
+      throw UsageError(
+          "a record has its own length and tokens: no -n, --keys, --offset, --tokens "
+          "or --text");
+    }
+    positions.lengths = {record->length, record->length};
+    positions.labels = record->labels;
+    return positions;
+  }
   if (options.tokens && options.text) throw UsageError("--tokens or --text, not both");
   if (options.text) positions.labels = split(*options.text, " \t\r\n\f\v");
   if (options.tokens) positions.labels = lines_of(read_text(*options.tokens, kMostLabelBytes));

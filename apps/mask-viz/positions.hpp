@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "mask/expression.hpp"
+#include "record_argument.hpp"
 
 namespace masque::mask_viz {
 
@@ -16,6 +17,7 @@ struct PositionOptions {
   std::optional<Index> offset;
   std::optional<std::string> tokens;
   std::optional<std::string> text;
+  std::optional<std::string> tokenizer;  ///< of a record
 };
 
 /// -n and, for masks that need not be square, --keys and --offset.
@@ -32,8 +34,13 @@ struct Positions {
   Mask bind(const MaskExpression& mask) const;
 };
 
-/// What the options say; without -n the number of labels, or what an expression asks for by itself.
-/// Throws UsageError if nothing says it, or two things differ.
-Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks);
+/// --tokenizer, for commands whose mask may be a record.
+void add_record(cli::Command& command, PositionOptions& options);
+
+/// What the options say; those of a record, if there is one; without -n the number of labels, or
+/// what an expression asks for by itself. Throws UsageError if nothing says it, or two things
+/// differ.
+Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks,
+                       const std::optional<RecordMask>& record = std::nullopt);
 
 }  // namespace masque::mask_viz

@@ -24,8 +24,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const MaskExpression expression = parse_mask(o.mask);
-  const Positions positions = positions_of(o.positions, {expression});
+  const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  const MaskExpression expression = parse_mask(record ? record->expression : o.mask);
+  const Positions positions = positions_of(o.positions, {expression}, record);
   const MaskReport r = report_mask(positions.bind(expression), o.block);
   cli::Report report;
   report.add("mask", expression.text());
@@ -64,8 +65,10 @@ void declare_report(cli::Command& tool) {
   cli::Command& c = tool.subcommand("report", "a mask in numbers: pairs, rows, blocks, memory");
   c.example("mask-viz report 'causal & window(256)' -n 1000000", "without looking at every cell");
   c.example("mask-viz report 'document(300,212)' --block 64 --json", "blocks of 64 × 64");
-  c.argument("EXPR", o->mask, "a mask: 'causal | prefix(5)'; names: mask-viz list");
+  c.argument("EXPR", o->mask,
+             "a mask: 'causal | prefix(5)'; names: mask-viz list; - is a record on standard input");
   add_lengths(c, o->positions);
+  add_record(c, o->positions);
   c.option("-b,--block", "B", o->block, cli::Range{1, 1 << 30}, "side of a block");
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

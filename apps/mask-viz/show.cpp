@@ -24,8 +24,9 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const MaskExpression expression = parse_mask(o.mask);
-  const Positions positions = positions_of(o.positions, {expression});
+  const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  const MaskExpression expression = parse_mask(record ? record->expression : o.mask);
+  const Positions positions = positions_of(o.positions, {expression}, record);
   const Mask mask = positions.bind(expression);
   draw::MaskFigureRequest picture{.title = expression.text(), .labels = positions.labels};
   if (o.convention) {
@@ -58,8 +59,10 @@ void declare_show(cli::Command& tool) {
   c.example("mask-viz show 'document(300,212)' -o ends.npy --as cu_seqlens",
             "what a kernel for packed documents takes");
   c.example("mask-viz show 'unilm(6,10)' --ascii", "# and . only, for other programs");
-  c.argument("EXPR", o->mask, "a mask: 'causal | prefix(5)'; names: mask-viz list");
+  c.argument("EXPR", o->mask,
+             "a mask: 'causal | prefix(5)'; names: mask-viz list; - is a record on standard input");
   add_lengths(c, o->positions);
+  add_record(c, o->positions);
   add_labels(c, o->positions);
   c.option("-o,--output", "FILE", o->output, kOutputHelp);
   c.option("--as", "CONVENTION", o->convention,

@@ -26,9 +26,7 @@ class Mlm final : public Corruption {
     selection_.select(record, options_.fixed_selection ? 0 : epoch, tokens_, scratch, tally);
     const std::size_t n = record.size();
     std::vector<std::int32_t>& labels = record.labels.make(n);
-    scratch.words.resize(n);
-    branch_.stream(epoch, record.number).words(n, scratch.words.data());
-    // A second pass visits the selected ones only.
+    // A second pass visits the selected ones only, word c for the c-th of them.
     std::vector<std::int32_t>& chosen = scratch.numbers;
     chosen.resize(n + 1);
     std::size_t count = 0;
@@ -38,10 +36,12 @@ class Mlm final : public Corruption {
       chosen[count] = static_cast<std::int32_t>(i);
       count += selected ? 1U : 0U;
     }
+    scratch.words.resize(count);
+    branch_.stream(epoch, record.number).words(count, scratch.words.data());
     Draw draw(token_.stream(epoch, record.number));
     for (std::size_t c = 0; c < count; ++c) {
-      const auto i = static_cast<std::size_t>(chosen[c]);
-      record.ids[i] = replaced(record.ids[i], scratch.words[i], draw, tally);
+      TokenId& id = record.ids[static_cast<std::size_t>(chosen[c])];
+      id = replaced(id, scratch.words[c], draw, tally);
     }
   }
 

@@ -106,10 +106,15 @@ void Selection::select(const Record& record, std::uint64_t epoch, const TokenTab
     scratch.words.resize(n);
     stream.words(n, scratch.words.data());
     flags.resize(n);
+    const TokenId* ids = record.ids.data();
+    const std::uint8_t* special = tokens.special.data();
+    const auto known = static_cast<std::uint32_t>(tokens.special.size());
+    const std::uint32_t* words = scratch.words.data();
     for (std::size_t i = 0; i < n; ++i) {
-      const bool special = tokens.is_special(record.ids[i]);
-      ordinary += special ? 0U : 1U;
-      flags[i] = !special && scratch.words[i] < threshold ? 1 : 0;
+      const auto id = static_cast<std::uint32_t>(ids[i]);
+      const unsigned free = id < known ? 1U - special[id] : 1U;
+      ordinary += free;
+      flags[i] = static_cast<std::uint8_t>(free & static_cast<unsigned>(words[i] < threshold));
     }
   } else {
     const std::vector<Run> units = units_of(record, tokens);
