@@ -84,6 +84,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     begins[i] = tokenizer.begins_word(static_cast<TokenId>(i));
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
   std::vector<std::unique_ptr<text::IdEncoder>> encoders;
+  encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<text::IdEncoder>(tokenizer, options));
   LineInput input(0, "standard input", o.input.max_line);

@@ -32,6 +32,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
     binary = std::make_unique<BinaryOutput>(*o.output, o.binary, o.layout, tokenizer.size());
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
   std::vector<std::unique_ptr<LineEncoder>> encoders;
+  encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) encoders.push_back(std::make_unique<LineEncoder>(tokenizer, o));
   LineInput input(0, "standard input", o.input.max_line);
   InputLines lines(o.input);

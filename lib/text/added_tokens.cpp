@@ -65,6 +65,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
     if (declared != token.id && renamed++ == 0) {
       first = fmt::format("'{}' has {}, not {}", escape(token.content), token.id, declared);
     }
+    token.shown = token.content;
     by_content_.emplace(token.content, tokens_.size());
     by_id_.insert_or_assign(token.id, tokens_.size());
     tokens_.push_back(std::move(token));
@@ -75,7 +76,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
   }
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      const AddedToken& token = tokens_[i];
+      AddedToken& token = tokens_[i];
       if (token.special != special || !token.found) continue;
       if (!token.normalized) {
         raw_.add(token.content, i);
@@ -83,6 +84,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
         AlignedText content = AlignedText::from(token.content);
         if (normalizer != nullptr) normalizer->apply(content);
         cooked_.add(content.text, i);
+        token.shown = content.text;
       }
     }
   }

@@ -22,6 +22,7 @@ struct AddedToken {
   bool rstrip = false;       ///< and on its right
   bool normalized = false;   ///< found in the normalised text, not in the raw one
   bool special = false;
+  std::string shown;  ///< filled by AddedTokens: the content as decoding shows it, normalised
   bool found = true;  ///< false: only a name, never found in text
 };
 

@@ -68,7 +68,7 @@ std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
 }
 
 std::string words_json(const std::string& kind, const FolderConfig& config) {
-  const std::string metaspace =
+  std::string metaspace =
       fmt::format(R"({{"type":"Metaspace","replacement":"▁","prepend_scheme":"{}","split":true}})",
                   setting(config, "legacy", true) ? "always" : "first");
   if (kind != "deberta-v2") return metaspace;
@@ -110,7 +110,7 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   if (kind != "albert" && kind != "xlnet" && kind != "t5" && kind != "deberta-v2")
     kind = guess(spiece);
   if (flavor == Flavor::kSentencePiece || (flavor == Flavor::kAuto && kind.empty()))
-    return read_spiece_by_its_rules(std::move(spiece), path);
+    return read_spiece_by_its_rules(spiece, path);
   if (kind.empty()) {
     throw InputError(path,
                      "the vocabulary of no known architecture, expected ALBERT, XLNet, T5 or "

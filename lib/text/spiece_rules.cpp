@@ -97,7 +97,7 @@ std::string decoder_json(bool bytes) {
 
 }  // namespace
 
-TokenizerParts read_spiece_by_its_rules(SpieceModel spiece, const std::string& path) {
+TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::string& path) {
   const TokenId unknown = spiece.unk_id;
   const auto normalizer = std::make_shared<SpieceNormalizer>(spiece, path);
   std::vector<AddedToken> added;
@@ -113,7 +113,7 @@ TokenizerParts read_spiece_by_its_rules(SpieceModel spiece, const std::string& p
   }
   const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
   const std::string json = fmt::format(R"({{"decoder":{}}})", decoder_json(spiece.byte_fallback));
-  auto model = make_spiece(std::move(spiece), PieceRules::kSentencePiece, path);
+  auto model = make_spiece(spiece, PieceRules::kSentencePiece, path);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), std::move(model), unigram ? "Unigram" : "BPE", path);
   parts.steps.normalizer = normalizer;

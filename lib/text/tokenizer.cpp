@@ -136,7 +136,7 @@ IdEncoder Tokenizer::id_encoder(const EncodeOptions& options) const {
 
 std::string_view Tokenizer::token(TokenId id) const {
   const AddedToken* added = added_.find(id);
-  return added != nullptr ? std::string_view(added->content) : parts_.steps.model->token(id);
+  return added != nullptr ? std::string_view(added->shown) : parts_.steps.model->token(id);
 }
 
 std::optional<TokenId> Tokenizer::find(std::string_view token) const {
@@ -148,7 +148,10 @@ std::size_t Tokenizer::size() const {
   return std::max(parts_.steps.model->size(), added_.end_of_ids());
 }
 
-bool Tokenizer::is_special(TokenId id) const { return added_.is_special(token(id)); }
+bool Tokenizer::is_special(TokenId id) const {
+  const AddedToken* added = added_.find(id);
+  return added != nullptr && added->special;
+}
 
 bool Tokenizer::begins_word(TokenId id) const {
   if (added_.find(id) != nullptr || parts_.word_mark == WordMark::kEveryToken) return true;

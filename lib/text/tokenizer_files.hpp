@@ -45,7 +45,7 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor);
 
 /// The same by the rules of libsentencepiece, without a template.
-TokenizerParts read_spiece_by_its_rules(SpieceModel spiece, const std::string& path);
+TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::string& path);
 
 /// "chars:FILE", "whitespace:FILE", "bytes"; nothing for another name.
 std::optional<TokenizerParts> make_builtin(const std::string& name);

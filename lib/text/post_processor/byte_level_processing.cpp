@@ -57,8 +57,8 @@ void trim_byte_level_offsets(Encoding& encoding, bool add_prefix_space) {
     const std::uint32_t trailing = trailing_spaces(encoding.tokens[i]);
     Span& offset = encoding.offsets[i];
     if (leading > 0) {
-      // The first space is the one that was put there.
-      if ((i == 0 || offset.begin == 0) && add_prefix_space) --leading;
+      // A single first space is the one that was put there.
+      if ((i == 0 || offset.begin == 0) && add_prefix_space && leading == 1) leading = 0;
       offset.begin = std::min(offset.begin + leading, offset.end);
     }
     if (trailing > 0 && offset.end >= trailing)

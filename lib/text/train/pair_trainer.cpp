@@ -75,11 +75,13 @@ class Trainer {
         characters[word.text.substr(i, char_bytes(word.text, i))] += word.count;
     }
     std::vector<CountedWord> ordered;
+    ordered.reserve(characters.size());
     for (const auto& [text, count] : characters) ordered.push_back({text, count});
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const auto& a, const auto& b) { return a.count > b.count; });
     if (ordered.size() > options_.max_alphabet) ordered.resize(options_.max_alphabet);
     std::vector<std::string> kept = options_.alphabet;
+    kept.reserve(kept.size() + ordered.size());
     for (const CountedWord& character : ordered) kept.push_back(character.text);
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());

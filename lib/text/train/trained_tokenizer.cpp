@@ -150,7 +150,8 @@ std::vector<TrainedFile> train_tokenizer(const std::vector<CountedWord>& words,
   if (bpe) {
     files.emplace_back("vocab.json", vocab_json(vocabulary.tokens) + "\n");
     std::string merges = "#version: 0.2\n";
-    for (const auto& [left, right] : vocabulary.merges) merges += left + " " + right + "\n";
+    for (const auto& [left, right] : vocabulary.merges)
+      merges.append(left).append(" ").append(right).append("\n");
     files.emplace_back("merges.txt", std::move(merges));
   } else {
     std::string lines;
