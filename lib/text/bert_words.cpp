@@ -45,9 +45,9 @@ ByteTable make_table(bool clean_text, bool lowercase) {
 }
 
 const ByteTable& table_for(const BertOptions& options) {
-  static const std::array<ByteTable, 4> tables{make_table(false, false), make_table(true, false),
-                                               make_table(false, true), make_table(true, true)};
-  return tables[(options.clean_text ? 1U : 0U) + (options.lowercase ? 2U : 0U)];
+  static const std::array<ByteTable, 4> kTables{make_table(false, false), make_table(true, false),
+                                                make_table(false, true), make_table(true, true)};
+  return kTables[(options.clean_text ? 1U : 0U) + (options.lowercase ? 2U : 0U)];
 }
 
 class WordWriter {

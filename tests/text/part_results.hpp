@@ -89,7 +89,6 @@ class Parts {
         const std::size_t begin = i;
         const char32_t c = next_char(word.text, i);
         const Span span = word.span(begin, i);
-        // A character begins behind those before it; its end counts itself.
         out.insert(out.end(), {c, chars[span.begin], chars[span.end]});
       }
       out.push_back(0xFFFFFFFF);
