@@ -70,6 +70,7 @@ TokenizerParts open_file_parts(const std::string& path, Flavor flavor) {
   if (name.ends_with(".json")) return open_json(folder, path);
   if (name.ends_with(".txt")) return open_vocab_txt(folder, path, flavor);
   if (name.ends_with(".model")) return open_spiece(folder, path, flavor);
+  if (!exists(path)) throw InputError(path, "no such file or folder, expected a tokenizer");
   throw InputError(path, "unknown kind of tokenizer, expected .json, .txt or .model");
 }
 

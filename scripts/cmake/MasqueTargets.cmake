@@ -51,8 +51,8 @@ function(masque_add_layer name)
   install(TARGETS ${installed} EXPORT masqueTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
     OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/masque COMPONENT dev)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.hpp)
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/masque/${name} COMPONENT dev)
+  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${name} COMPONENT dev
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/masque FILES_MATCHING PATTERN "*.hpp")
 endfunction()
 
 # masque_add_tool(NAME SOURCES file… LAYERS layer… [NO_INSTALL])

@@ -1,0 +1,45 @@
+// Any bytes as a record: what is accepted prints to a record that reads to the same again.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/line_filter.hpp"
+#include "records/record_reader.hpp"
+
+namespace masque::records {
+namespace {
+
+/// A line with readable bytes behind it, as streams give them.
+std::string padded(std::string_view line) {
+  std::string text;
+  text.reserve(line.size() + kLinePadding);
+  text = line;
+  return text;
+}
+
+const char* wrong(std::string_view data) {
+  const std::string line = padded(data.substr(0, data.find('\n')));
+  JsonRecordReader reader;
+  Record record;
+  if (reader.read(line, record)) return nullptr;
+  std::string first;
+  append_record(record, first);
+  const std::string again_line = padded(std::string_view(first).substr(0, first.size() - 1));
+  Record again;
+  if (reader.text().has_value()) return nullptr;  // has no ids yet
+  if (reader.read(again_line, again)) return "what was printed is refused";
+  std::string second;
+  append_record(again, second);
+  return first == second ? nullptr : "another record";
+}
+
+}  // namespace
+}  // namespace masque::records
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const char* wrong = masque::records::wrong({reinterpret_cast<const char*>(data), size});
+  if (wrong == nullptr) return 0;
+  std::fprintf(stderr, "fuzz_record: %s\n", wrong);
+  std::abort();
+}
