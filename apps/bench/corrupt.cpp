@@ -42,6 +42,7 @@ std::vector<TokenId> ids_of(std::uint64_t record, std::size_t n) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   std::vector<std::vector<TokenId>> data;
+  data.reserve(static_cast<std::size_t>(o.records));
   for (int i = 0; i < o.records; ++i) {
     data.push_back(ids_of(static_cast<std::uint64_t>(i), static_cast<std::size_t>(o.length)));
   }

@@ -159,9 +159,9 @@ records::RecordFilter filter_of(const StreamOptions& options, const Tokens& toke
   filter.input = options.input;
   filter.format = options.format;
   if (tokens.tokenizer()) {
-    const auto tokenizer = tokens.tokenizer();
+    const std::shared_ptr<const text::Tokenizer>& tokenizer = tokens.tokenizer();
     const text::EncodeOptions encode{.special = options.special};
-    filter.make_encoder = [tokenizer, encode] {
+    filter.make_encoder = [tokenizer, encode]() -> records::EncodeFunction {
       const auto encoder = std::make_shared<text::IdEncoder>(tokenizer->id_encoder(encode));
       return [tokenizer, encoder](std::string_view line, std::vector<TokenId>& ids) {
         encoder->encode(line, ids);

@@ -135,7 +135,7 @@ class Joined final : public Corruption {
 
 }  // namespace
 
-std::unique_ptr<Corruption> make_joined_electra(const std::string& path, TokenTable tokens) {
+std::unique_ptr<Corruption> make_joined_electra(const std::string& path, const TokenTable& tokens) {
   return std::make_unique<Joined>(path, tokens);
 }
 

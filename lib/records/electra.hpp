@@ -33,6 +33,6 @@ std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTab
 /// The samples of another generator: record n of `path` (records as lines) has the ids that record
 /// n becomes; lengths must agree. Labels and `original` as above. Memory: all ids of the file.
 /// Throws InputError.
-std::unique_ptr<Corruption> make_joined_electra(const std::string& path, TokenTable tokens);
+std::unique_ptr<Corruption> make_joined_electra(const std::string& path, const TokenTable& tokens);
 
 }  // namespace masque::records

@@ -205,7 +205,9 @@ TEST_CASE("text that is no matrix is never taken for an empty one") {
     CAPTURE(text);
     CHECK(refused(text).find("n.tsv: ") != std::string::npos);
   }
-  write_file(folder / "n.tsv", "\xEF\xBB\xBF" "1 0\n1 1\n");
+  write_file(folder / "n.tsv",
+             "\xEF\xBB\xBF"
+             "1 0\n1 1\n");
   CHECK(read_mask(folder / "n.tsv").count() == 3);
   write_mask(folder / "m.json", bound("causal", {3, 3}), {});
   CHECK(read_mask(folder / "m.json").count() == 6);

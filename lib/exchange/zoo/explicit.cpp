@@ -12,8 +12,8 @@ namespace {
 /// Standard input can be read once only, but is asked for its lengths first.
 BitMatrix read_once(const std::string& path) {
   if (path != "-") return read_mask(path);
-  static const BitMatrix bits = read_mask("-");
-  return bits;
+  static const BitMatrix kBits = read_mask("-");
+  return kBits;
 }
 
 const MaskKind kExplicit{
