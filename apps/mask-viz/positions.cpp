@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/utf8.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::mask_viz {
 
@@ -22,6 +24,19 @@ std::vector<std::string> split(std::string_view text, std::string_view separator
     at = end;
   }
   return out;
+}
+
+/// The tokens of a text, with the special ones that the tokenizer adds.
+std::vector<std::string> tokens_of(const std::string& text, const std::string& path) {
+  const text::Tokenizer tokenizer = text::Tokenizer::open(path);
+  std::string valid;
+  append_replacing_invalid(text, valid);
+  std::vector<TokenId> ids;
+  tokenizer.id_encoder({.special = true}).encode(valid, ids);
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const TokenId id : ids) tokens.emplace_back(tokenizer.token(id));
+  return tokens;
 }
 
 /// One a line; an empty line is an empty token.
@@ -55,7 +70,8 @@ void add_labels(cli::Command& command, PositionOptions& options) {
 }
 
 void add_record(cli::Command& command, PositionOptions& options) {
-  command.option("--tokenizer", "DIR", options.tokenizer, "names the tokens of a record");
+  command.option("--tokenizer", "DIR", options.tokenizer,
+                 "names the tokens of --text, or of a record");
 }
 
 Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks,
@@ -72,7 +88,14 @@ Positions positions_of(const PositionOptions& options, const std::vector<MaskExp
     return positions;
   }
   if (options.tokens && options.text) throw UsageError("--tokens or --text, not both");
-  if (options.text) positions.labels = split(*options.text, " \t\r\n\f\v");
+  if (options.tokenizer && !options.text) {
+    throw UsageError("--tokenizer names the tokens of --text, or of a record (EXPR is -)");
+  }
+  if (options.text && options.tokenizer) {
+    positions.labels = tokens_of(*options.text, *options.tokenizer);
+  } else if (options.text) {
+    positions.labels = split(*options.text, " \t\r\n\f\v");
+  }
   if (options.tokens) positions.labels = lines_of(read_text(*options.tokens, kMostLabelBytes));
   const bool labelled = options.tokens || options.text;
   const auto count = static_cast<Index>(positions.labels.size());

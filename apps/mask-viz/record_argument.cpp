@@ -43,10 +43,7 @@ std::string mask_of(const records::Record& record) {
 
 std::optional<RecordMask> read_record_mask(const std::string& argument,
                                            const std::optional<std::string>& tokenizer) {
-  if (argument != "-") {
-    if (tokenizer) throw UsageError("--tokenizer names the tokens of a record: EXPR must be -");
-    return std::nullopt;
-  }
+  if (argument != "-") return std::nullopt;
   if (::isatty(STDIN_FILENO) == 1) {
     throw UsageError("standard input is a terminal, expected a record");
   }
