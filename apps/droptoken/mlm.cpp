@@ -36,7 +36,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                           .draws = o.draws,
                           .fixed_selection = o.fixed_selection};
   if (o.replace.starts_with("similar:")) {
-    mlm.similar = read_similar(o.replace.substr(8), tokens);
+    mlm.similar = read_similar(o.replace.substr(8), tokens, o.stream.common.threads, session);
   } else if (o.replace != "mask") {
     throw UsageError("--replace: expected mask or similar:FILE");
   }
@@ -59,7 +59,9 @@ void declare_mlm(cli::Command& tool) {
   add_selection(c, o->selection);
   c.option("--split", "M:K:R", o->split, "shares of [MASK], kept and random among the selected");
   c.option("--replace", "HOW", o->replace,
-           "mask, or similar:FILE with a token and its similar ones in each line (MacBERT)");
+           "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
+           "checkpoint, whose "
+           "embeddings say");
   c.option("--draws", "S", o->draws, "static masks: epochs e and e + S are alike; 0: all differ");
   c.flag("--fixed-selection", o->fixed_selection,
          "the same positions in all epochs, replaced anew in each");

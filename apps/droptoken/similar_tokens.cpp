@@ -1,5 +1,6 @@
 #include "similar_tokens.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/line_filter.hpp"
+#include "surgery/embedding_table.hpp"
+#include "surgery/similar_rows.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::droptoken {
@@ -50,7 +53,39 @@ class TokenFinder {
 
 }  // namespace
 
-records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens) {
+namespace {
+
+records::SimilarTokens nearest_in_table(const std::string& path, const Tokens& tokens, int threads,
+                                        cli::Session& session) {
+  const Checkpoint checkpoint = open_checkpoint(path);
+  const EmbeddingTable table =
+      find_embedding_table(checkpoint, ModelConfig::find(checkpoint.folder()), std::nullopt);
+  const TokenId size = tokens.table().size;
+  if (size > 0 && table.rows() < static_cast<std::uint64_t>(size)) {
+    throw InputError(path, fmt::format("a table of {} rows, expected at least the {} ids of the "
+                                       "vocabulary",
+                                       table.rows(), size));
+  }
+  SimilarRowsRequest request{.count = 10, .skip = tokens.table().special, .threads = threads};
+  if (size > 0) {  // rows behind the vocabulary are padding
+    request.skip.resize(table.rows(), 0);
+    std::fill(request.skip.begin() + size, request.skip.end(), 1);
+  }
+  request.progress = session.progress("comparing rows");
+  const auto rows = similar_rows(checkpoint, *table.input, request);
+  session.clear_progress();
+  records::SimilarTokens similar(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) similar[i].assign(rows[i].begin(), rows[i].end());
+  return similar;
+}
+
+}  // namespace
+
+records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens, int threads,
+                                    cli::Session& session) {
+  if (path.ends_with(".safetensors") || is_folder(path)) {
+    return nearest_in_table(path, tokens, threads, session);
+  }
   const TokenFinder finder(path, tokens);
   records::SimilarTokens similar;
   std::uint64_t number = 0;

@@ -8,9 +8,12 @@
 
 namespace masque::droptoken {
 
-/// Reads a list: in each line a token, then its similar ones, between tabs or spaces; tokens or
-/// ids (without a tokenizer ids only). Throws InputError naming the line.
-records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens);
+/// From an embedding table, if `path` is a checkpoint (a folder or .safetensors): for each ordinary
+/// token the ten nearest rows by cosine. Else from a list: in each line a token, then its similar
+/// ones, between tabs or spaces; tokens or ids (without a tokenizer ids only). Throws InputError,
+/// naming the line.
+records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens, int threads,
+                                    cli::Session& session);
 
 /// Reads weights of tokens: in each line a token or id, and a number. Ids that are not listed have
 /// weight 0.
