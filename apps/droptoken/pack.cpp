@@ -29,6 +29,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const Tokens tokens(o.stream);
   records::Packer packer(
       {.length = static_cast<std::size_t>(o.length), .pos_start = o.pos_start, .cut = o.cut});
+  std::uint64_t documents = 0;
   std::uint64_t sequences = 0;
   std::uint64_t ids = 0;
   std::string rest;
@@ -39,16 +40,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       append_record(record, out);
     };
   };
-  const records::FilterResult result = walk_records(
-      filter_of(o.stream, tokens, session),
-      [&](records::Record& record, std::string& out) { packer.add(record, emit(out)); });
+  const records::FilterResult result = walk_records(filter_of(o.stream, tokens, session),
+                                                    [&](records::Record& record, std::string& out) {
+                                                      packer.add(record, emit(out));
+                                                      ++documents;
+                                                    });
   packer.finish(emit(rest));
   session.print(rest);
   const cli::ExitCode code = report_bad(o.stream, result, session);
   session.flush();
   const double room = static_cast<double>(sequences) * static_cast<double>(o.length);
-  session.note(fmt::format("{} documents in {} sequences, {:.2f} % filled", result.tally.records,
-                           sequences,
+  session.note(fmt::format("{} documents in {} sequences, {:.2f} % filled", documents, sequences,
                            sequences == 0 ? 0.0 : 100 * static_cast<double>(ids) / room));
   return code;
 }

@@ -24,6 +24,12 @@ class Bart final : public Corruption {
     if (record.original.present) {
       throw InputError("has original already, expected a record without");
     }
+    if (record.labels.present || record.has_dropped || record.has_weights ||
+        record.cu_seqlens.present || record.mask) {
+      throw InputError(
+          "has labels, dropped, weights, cu_seqlens or a mask, expected a record "
+          "without");
+    }
     record.original.present = true;
     record.original.values = record.ids;
     for (Numbers* list : {&record.pos, &record.seg, &record.words}) list->clear();

@@ -196,7 +196,18 @@ class Outputs {
 
   void commit() {
     if (filter_.layout == BinaryLayout::kLlmc) write_header();
-    for (std::optional<OutputFile>* file : {&labels_, &pos_, &original_, &dropped_, &lengths_}) {
+    const std::pair<const char*, std::optional<OutputFile>*> sidecars[] = {
+        {".labels", &labels_},
+        {".pos", &pos_},
+        {".original", &original_},
+        {".dropped", &dropped_},
+        {".lengths", &lengths_}};
+    for (const auto& [suffix, file] : sidecars) {
+      if (*file || !exists(filter_.output + suffix)) continue;
+      throw InputError(filter_.output + suffix,
+                       "is there from another run and would not fit, expected it to be removed");
+    }
+    for (const auto& [suffix, file] : sidecars) {
       if (*file) (*file)->commit();
     }
     ids_.commit();
@@ -232,8 +243,9 @@ class Outputs {
   std::uint64_t written_ = 0;
 };
 
-void read_header(Source& source, const BinaryFilter& filter) {
-  if (filter.layout != BinaryLayout::kLlmc) return;
+/// The number of ids that the header states; nothing without one.
+std::optional<std::uint64_t> read_header(Source& source, const BinaryFilter& filter) {
+  if (filter.layout != BinaryLayout::kLlmc) return std::nullopt;
   std::array<std::int32_t, 256> header{};
   const std::size_t count = source.read(reinterpret_cast<char*>(header.data()), kHeaderBytes);
   const auto [magic, version] = llmc_magic(filter.bytes);
@@ -242,6 +254,7 @@ void read_header(Source& source, const BinaryFilter& filter) {
                                                 "{} and version {}",
                                                 filter.bytes, magic, version));
   }
+  return static_cast<std::uint64_t>(std::max(header[2], 0));
 }
 
 }  // namespace
@@ -252,7 +265,7 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
     throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
   }
   Source source(filter.input);
-  read_header(source, filter);
+  const std::optional<std::uint64_t> stated = read_header(source, filter);
   Outputs outputs(filter);
   const Converter converter(filter, corruption, source.name());
   const int threads = filter.threads > 0 ? filter.threads : default_threads();
@@ -283,6 +296,10 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
       tally.add(tallies[i]);
     }
     first += pieces * piece_records;
+  }
+  if (stated && *stated != tally.tokens_in) {
+    throw InputError(source.name(), fmt::format("{} ids, expected {} as its header says",
+                                                tally.tokens_in, *stated));
   }
   outputs.commit();
   return tally;

@@ -5,15 +5,56 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "base/escape.hpp"
 
 namespace masque::records {
 
 namespace {
 
+/// The token before other corruptions.
+TokenId true_id(const Record& record, std::size_t i) {
+  if (record.original.present) return record.original.values[i];
+  const bool labelled = record.labels.present && labels_are_own(record);
+  return labelled && record.labels.values[i] != kNoLabel ? record.labels.values[i] : record.ids[i];
+}
+
+/// Packed documents become shorter; other masks that depend on places cannot follow.
+void check_mask(const Record& record) {
+  if (record.original.present && record.original.values.size() != record.size()) {
+    throw InputError("original of another length, expected tokens to be dropped first");
+  }
+  if (!record.mask || record.cu_seqlens.present) return;
+  for (const char* free : {"full", "causal", "reverse", "strict_causal", "diagonal", "tta"}) {
+    if (*record.mask == free) return;
+  }
+  throw InputError(fmt::format("a mask of places, '{}', expected tokens to be dropped first",
+                               escape(*record.mask)));
+}
+
+void shorten_documents(Record& record, const std::vector<std::uint8_t>& keep) {
+  std::vector<std::int32_t>& ends = record.cu_seqlens.values;
+  std::string mask = "document(";
+  std::int32_t kept = 0;
+  std::size_t at = 0;
+  for (std::size_t d = 0; d < ends.size(); ++d) {
+    const std::int32_t before = kept;
+    if (ends[d] < 0 || static_cast<std::size_t>(ends[d]) > keep.size()) {
+      throw InputError("cu_seqlens: beyond the ids");
+    }
+    for (; at < static_cast<std::size_t>(ends[d]); ++at) kept += keep[at];
+    ends[d] = kept;
+    if (d > 0) mask += fmt::format("{}{}", d == 1 ? "" : ",", kept - before);
+  }
+  if (record.mask) record.mask = mask + ")";
+}
+
 /// Takes out the tokens with keep == 0 and notes them, after bringing enough of them back.
 void take_out(Record& record, std::vector<std::uint8_t>& keep, std::uint64_t min_keep,
               Tally& tally) {
+  check_mask(record);
   const std::size_t n = record.size();
   auto left = static_cast<std::uint64_t>(std::accumulate(keep.begin(), keep.end(), std::size_t{0}));
   for (std::size_t i = 0; i < n && left < min_keep; ++i) {
@@ -24,9 +65,10 @@ void take_out(Record& record, std::vector<std::uint8_t>& keep, std::uint64_t min
   record.has_dropped = true;
   const std::size_t before = record.dropped.size();
   for (std::size_t i = 0; i < n; ++i) {
-    if (keep[i] == 0) record.dropped.push_back({record.position(i), record.ids[i]});
+    if (keep[i] == 0) record.dropped.push_back({record.position(i), true_id(record, i)});
   }
   tally.dropped += record.dropped.size() - before;
+  if (record.cu_seqlens.present) shorten_documents(record, keep);
   record.keep_tokens(keep);
 }
 

@@ -23,7 +23,9 @@ void Packer::append(const Record& document, std::size_t begin, std::size_t end) 
   }
   for (std::size_t i = begin; i < end; ++i) {
     open_.ids.push_back(document.ids[i]);
-    open_.pos.values.push_back(options_.pos_start + static_cast<std::int32_t>(i - begin));
+    open_.pos.values.push_back(options_.pos_start + (document.pos.present
+                                                         ? document.pos.values[i]
+                                                         : static_cast<std::int32_t>(i - begin)));
     open_.doc.values.push_back(documents_);
     if (document.labels.present) open_.labels.values.push_back(document.labels.values[i]);
   }
@@ -47,6 +49,7 @@ void Packer::close(const Emit& emit) {
 
 void Packer::add(const Record& document, const Emit& emit) {
   if (document.ids.empty()) return;
+  if (document.has_weights) throw InputError("weights, which packing cannot keep");
   if (options_.cut) {
     for (std::size_t begin = 0; begin < document.size();) {
       const std::size_t room = options_.length - open_.size();

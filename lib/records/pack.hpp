@@ -15,7 +15,8 @@ struct PackOptions {
 
 /// Puts documents into sequences in their order: the next one goes into the open sequence if it
 /// fits, else a new one is begun. Fields of the result: `ids`, `pos` (restarted), `doc`,
-/// `cu_seqlens`, `mask` (document(…)), and `labels` if every document has them.
+/// `cu_seqlens`, `mask` (document(…)), and `labels` if every document has them; other fields are
+/// left out. Gaps in a document's positions stay.
 class Packer {
  public:
   using Emit = std::function<void(const Record& sequence)>;

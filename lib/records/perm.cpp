@@ -68,7 +68,9 @@ class Perm final : public Corruption {
       ++tally.masked;
     }
     tally.ordinary += static_cast<std::uint64_t>(ordinary);
-    record.mask = order_text(draw, functional);
+    // What was blocked stays blocked: documents, say.
+    const std::string order = order_text(draw, functional);
+    record.mask = record.mask ? fmt::format("({}) & {}", *record.mask, order) : order;
   }
 
  private:

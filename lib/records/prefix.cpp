@@ -19,6 +19,8 @@ class Prefix final : public Corruption {
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
     if (record.labels.present) throw InputError("has labels already, expected a record without");
+    if (record.mask) throw InputError("has a mask already, expected a record without");
+    if (record.seg.present) throw InputError("has seg already, expected a record without");
     const auto n = static_cast<Index>(record.size());
     Draw draw(random_.stream(record.epoch, record.number));
     const double total = std::accumulate(options_.mix.begin(), options_.mix.end(), 0.0);

@@ -91,6 +91,28 @@ void Record::clear() {
   other.clear();
 }
 
+std::optional<std::string> length_problem(const Record& record) {
+  const std::size_t n = record.size();
+  const std::pair<const char*, const Numbers*> lists[] = {{"pos", &record.pos},
+                                                          {"seg", &record.seg},
+                                                          {"doc", &record.doc},
+                                                          {"words", &record.words},
+                                                          {"labels", &record.labels}};
+  for (const auto& [name, list] : lists) {
+    if (!list->present || list->values.size() == n) continue;
+    return fmt::format("{}: {} values, expected {} as in ids", name, list->values.size(), n);
+  }
+  if (record.has_weights && record.weights.size() != n) {
+    return fmt::format("weights: {} values, expected {} as in ids", record.weights.size(), n);
+  }
+  return std::nullopt;
+}
+
+bool labels_are_own(const Record& record) {
+  return !record.mask || (*record.mask != "causal" && *record.mask != "reverse" &&
+                          !record.mask->starts_with("unilm("));
+}
+
 void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {
   MASQUE_CHECK(keep.size() >= size());
   const std::size_t n = size();
@@ -108,6 +130,7 @@ void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {
     values.resize(at);
   };
   compact(ids);
+  if (original.present && original.values.size() == n) compact(original.values);
   for (Numbers* list : {&pos, &seg, &doc, &words, &labels}) {
     if (list->present) compact(list->values);
   }

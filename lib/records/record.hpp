@@ -77,6 +77,13 @@ struct Record {
   void keep_tokens(const std::vector<std::uint8_t>& keep);
 };
 
+/// What is wrong with the lengths of lists that have a value for each token; nothing if they fit.
+std::optional<std::string> length_problem(const Record& record);
+
+/// Whether labels are about the token of their own position. Those of language models (mask causal,
+/// reverse or unilm(…)) are about a neighbour.
+bool labels_are_own(const Record& record);
+
 /// Appends the record as one JSON object and a line feed.
 void append_record(const Record& record, std::string& out);
 

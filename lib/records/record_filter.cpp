@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/parallel.hpp"
 #include "base/utf8.hpp"
 #include "records/record_reader.hpp"
@@ -98,6 +99,7 @@ class PieceReader {
       case LineFormat::kIds: problem = read_ids(line, record); break;
       default: read_text(line, record, problem); break;
     }
+    if (!problem) problem = length_problem(record);
     if (!problem) problem = check_ids(record);
     return true;
   }
@@ -221,8 +223,23 @@ class Versions {
   const Corruption* corruption_;
 };
 
+/// A part of a file begins with a line of its own; what the whole is, its first line says.
+LineFormat format_of(const RecordFilter& filter) {
+  if (filter.format != LineFormat::kAuto) return filter.format;
+  if (filter.first_record > 0) {
+    throw UsageError(
+        "the first record has a number: say what the lines are, the first line of a "
+        "part may mislead (--format)");
+  }
+  if (!filter.shard || filter.input == "-") return LineFormat::kAuto;
+  const InputFile file = InputFile::open(filter.input);
+  std::string head(std::min<std::uint64_t>(file.size(), 1 << 16), '\0');
+  file.read(0, std::as_writable_bytes(std::span(head)));
+  return guess_format(head);
+}
+
 LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
-  format = filter.format;
+  format = format_of(filter);
   LineFilter lines;
   lines.threads = filter.threads;
   lines.max_line = filter.max_line;

@@ -96,23 +96,6 @@ Problem read_raw(od::value value, std::string_view key, std::string_view& raw) {
   return error == simdjson::SUCCESS ? Problem() : wrong(key, "a JSON value");
 }
 
-Problem check_lengths(const Record& record) {
-  const std::size_t n = record.size();
-  const std::pair<const char*, const Numbers*> lists[] = {{"pos", &record.pos},
-                                                          {"seg", &record.seg},
-                                                          {"doc", &record.doc},
-                                                          {"words", &record.words},
-                                                          {"labels", &record.labels}};
-  for (const auto& [name, list] : lists) {
-    if (!list->present || list->values.size() == n) continue;
-    return fmt::format("{}: {} values, expected {} as in ids", name, list->values.size(), n);
-  }
-  if (record.has_weights && record.weights.size() != n) {
-    return fmt::format("weights: {} values, expected {} as in ids", record.weights.size(), n);
-  }
-  return std::nullopt;
-}
-
 /// Reads the members of one object.
 class MemberReader {
  public:
@@ -221,7 +204,7 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
     return "something behind the JSON object, expected one a line";
   if (members.has_ids) {
     state_->text.reset();
-    return check_lengths(record);
+    return length_problem(record);
   }
   if (!state_->text) return "no ids, expected them or text";
   return std::nullopt;

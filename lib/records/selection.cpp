@@ -66,8 +66,15 @@ std::size_t Selection::run_length(Draw& draw) const {
     return u < 0.4 ? 1 : u < 0.7 ? 2 : u < 0.9 ? 3 : 4;
   }
   if (options_.choice != Choice::kSpan) return 1;
+  // Geometric within 1 … longest, as SpanBERT: the tail is shared out, not piled on the longest.
+  const double q = 1 - options_.span_p;
+  const double total = 1 - std::pow(q, static_cast<double>(options_.span_longest));
+  double below = draw.uniform() * total;
   std::size_t length = 1;
-  while (length < options_.span_longest && draw.uniform() >= options_.span_p) ++length;
+  for (double p = options_.span_p; length < options_.span_longest && below >= p; p *= q) {
+    below -= p;
+    ++length;
+  }
   return length;
 }
 

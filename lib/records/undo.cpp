@@ -42,17 +42,26 @@ void put_back(Record& record) {
 class Undo final : public Corruption {
  public:
   void apply(Record& record, Scratch&, Tally&) const override {
+    const bool dropped = record.has_dropped && !record.dropped.empty();
     if (record.original.present) {
+      if (record.original.values.size() != record.size()) {
+        if (dropped)
+          throw InputError("original of another length and dropped, expected one of them");
+        for (Numbers* list : {&record.pos, &record.seg, &record.doc, &record.words}) list->clear();
+        record.has_weights = false;
+        record.weights.clear();
+      }
       record.ids = record.original.values;
-    } else if (record.labels.present) {
+    } else if (record.labels.present && labels_are_own(record)) {
       for (std::size_t i = 0; i < record.size(); ++i) {
         if (record.labels.values[i] != kNoLabel) record.ids[i] = record.labels.values[i];
       }
     }
+    if (!labels_are_own(record) && record.mask->starts_with("unilm(")) record.seg.clear();
     record.original.clear();
     record.labels.clear();
-    record.mask.reset();
-    if (record.has_dropped && !record.dropped.empty()) put_back(record);
+    if (!record.cu_seqlens.present) record.mask.reset();
+    if (dropped) put_back(record);
     if (record.has_dropped && record.pos.present) drop_plain_positions(record);
     record.has_dropped = false;
     record.dropped.clear();
@@ -80,7 +89,8 @@ void CorruptionStats::see(const Record& record, const TokenTable& tokens) {
   const bool electra = record.original.present && record.original.values.size() == record.size();
   for (std::size_t i = 0; i < record.size(); ++i) {
     const TokenId id = record.ids[i];
-    const std::int32_t label = record.labels.present ? record.labels.values[i] : kNoLabel;
+    const std::int32_t label =
+        record.labels.present && labels_are_own(record) ? record.labels.values[i] : kNoLabel;
     const TokenId before = electra ? record.original.values[i] : label != kNoLabel ? label : id;
     if (!tokens.is_special(before)) ++tally.ordinary;
     if (electra) {

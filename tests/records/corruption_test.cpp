@@ -129,9 +129,15 @@ TEST_CASE("geometric spans have the mean of their distribution") {
       inside = selected;
     }
   }
-  // p = 0.2 cut at 10: (1 − 0.8^10) / 0.2; the last span of a record is cut at the goal.
+  // p = 0.2 within 1 … 10; the last span of a record is cut at the goal.
+  double mean = 0;
+  double total = 0;
+  for (int k = 1; k <= 10; ++k) {
+    mean += k * std::pow(0.8, k - 1);
+    total += std::pow(0.8, k - 1);
+  }
   CHECK(static_cast<double>(tokens) / static_cast<double>(spans) ==
-        doctest::Approx((1 - std::pow(0.8, 10)) / 0.2).epsilon(0.06));
+        doctest::Approx(mean / total).epsilon(0.06));
 }
 
 TEST_CASE("whole words are selected whole, by marks and by a field") {
@@ -401,6 +407,82 @@ TEST_CASE("a record of special tokens only passes unharmed") {
   ordinary.ids = {50, 60};
   make_drop({.rate = 1}, table())->apply(ordinary, scratch, tally);
   CHECK(ordinary.ids == std::vector<TokenId>{50});
+}
+
+TEST_CASE("compositions are undone exactly, or refused") {
+  Scratch scratch;
+  Tally tally;
+  const auto undo = make_undo();
+  const auto drop = make_drop({.rate = 0.4, .seed = 8}, table());
+  std::vector<std::unique_ptr<Corruption>> first;
+  MlmOptions half;
+  half.selection.rate = 0.5;
+  ElectraOptions electra;
+  electra.selection.rate = 0.5;
+  first.push_back(make_mlm(half, table()));
+  first.push_back(make_electra(electra, table()));
+  for (const auto& corruption : first) {
+    for (std::uint64_t i = 0; i < 50; ++i) {
+      const Record before = sample(i, 1 + i % 30);
+      Record record = before;
+      corruption->apply(record, scratch, tally);
+      drop->apply(record, scratch, tally);
+      undo->apply(record, scratch, tally);
+      REQUIRE(record.ids == before.ids);
+    }
+  }
+  for (std::size_t objective = 0; objective < 4; ++objective) {
+    PrefixOptions options;
+    options.mix = {0, 0, 0, 0};
+    options.mix[objective] = 1;
+    const Record before = sample(3, 12);
+    Record record = before;
+    make_prefix(options)->apply(record, scratch, tally);
+    undo->apply(record, scratch, tally);
+    CHECK(record.ids == before.ids);
+    CHECK_FALSE(record.seg.present);
+    CHECK_FALSE(record.mask.has_value());
+  }
+  Record noisy = sample(5, 20);
+  make_bart({.noise = BartNoise::kDelete}, table())->apply(noisy, scratch, tally);
+  if (noisy.size() != 20) CHECK_THROWS_AS(drop->apply(noisy, scratch, tally), InputError);
+  Record placed = sample(5, 20);
+  placed.mask = "prefix(4)";
+  CHECK_THROWS_AS(drop->apply(placed, scratch, tally), InputError);
+  Record crooked;
+  crooked.ids = {1};
+  crooked.pos.present = crooked.original.present = crooked.has_dropped = true;
+  crooked.pos.values = {0};
+  crooked.original.values = {1, 2, 3};
+  crooked.dropped = {{1, 2}};
+  CHECK_THROWS_AS(undo->apply(crooked, scratch, tally), InputError);
+}
+
+TEST_CASE("dropping from packed documents keeps what says where they are") {
+  Packer packer({.length = 20});
+  std::vector<Record> packed;
+  const auto emit = [&](const Record& record) { packed.push_back(record); };
+  for (std::uint64_t i = 0; i < 4; ++i) packer.add(sample(i, 5), emit);
+  packer.finish(emit);
+  REQUIRE(packed.size() == 1);
+  Scratch scratch;
+  Tally tally;
+  Record& record = packed.front();
+  make_drop({.rate = 0.5, .seed = 2}, table())->apply(record, scratch, tally);
+  REQUIRE(record.cu_seqlens.values.size() == 5);
+  CHECK(record.cu_seqlens.values.back() == static_cast<std::int32_t>(record.size()));
+  const auto n = static_cast<Index>(record.size());
+  const Mask mask = parse_mask(*record.mask).bind({n, n});
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < n; ++j) {
+      CHECK(mask.allows(i, j) == (record.doc.values[static_cast<std::size_t>(i)] ==
+                                  record.doc.values[static_cast<std::size_t>(j)]));
+    }
+  }
+  Record whole = sample(1, 6);
+  whole.mask = "document(2,4)";
+  make_perm({}, table())->apply(whole, scratch, tally);
+  CHECK(whole.mask->starts_with("(document(2,4)) & "));
 }
 
 }  // namespace

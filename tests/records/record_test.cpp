@@ -125,7 +125,7 @@ TEST_CASE("threads, parts and shards give the bytes of the whole") {
   write_file(folder / "a", text.substr(0, half));
   write_file(folder / "b", text.substr(half));
   CHECK(filtered(folder / "a", {}, *drop) +
-            filtered(folder / "b", {.first_record = lines}, *drop) ==
+            filtered(folder / "b", {.format = LineFormat::kIds, .first_record = lines}, *drop) ==
         whole);
 }
 

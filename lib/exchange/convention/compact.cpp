@@ -20,6 +20,7 @@ template <class T>
 MatrixSource source_of(DType dtype, Shape shape, std::vector<T> values) {
   const auto shared = std::make_shared<const std::vector<T>>(std::move(values));
   return {dtype, std::move(shape), [shared](std::uint64_t offset, MutableBytes out) {
+            if (out.empty()) return;
             std::memcpy(out.data(), reinterpret_cast<const std::byte*>(shared->data()) + offset,
                         out.size());
           }};
