@@ -32,10 +32,11 @@ LINES = [
     "\ufeffbom \ufffdrep", "\u202ertl\u202c", "\ue000private \U000f0000x", "👩\u200d👩\u200d👧 🏳️\u200d🌈 😀", "▁the▁cat ▁ ▁▁", "▁", " ▁ the",
     "[MASK] the[MASK]cat  [MASK]  x", "<mask> the<mask>cat  <mask>  x", "[CLS] the [SEP] [PAD][UNK]", "<s>the</s> <pad><unk> <cls> <sep>",
     "<MASK> [mask]", "<eop> the <eod>x", "the <extra_id_0> cat <extra_id_99><extra_id_1> <extra_id_100>", "<new> the<new>", "the <|endoftext|> cat", "the<extra_id_0>cat</s>the<mask>the[MASK]the<new>the",
-    "...!!?? ---", "a.b,c;d", "$5 +1 =2 ^3 |x~", "。，！ 「中」", "𠀀 \U0002b830 \U0002b920 \U0002f800x", "t" * 99, "t" * 100, "t" * 101,
-    "e\u0301" * 100, "é" * 101, "t" * 199, "t" * 200, "t" * 201, "中" * 12, "  " * 12 + "b", "the\u1680cat \u180e x", "'s 'LL ’s",
+    "...!!?? ---", "a.b,c;d", "$5 +1 =2 ^3 |x~", "。，！ 「中」", "𠀀 \U0002b830 \U0002b920 \U0002f800x", "中" * 12, "  " * 12 + "b", "the\u1680cat \u180e x", "'s 'LL ’s",
     "cats mats theca", "\u00a0the\u00a0", " \u3000 ", "x \n y",
 ]
+# Around the limits of WordPiece.
+LONG = ["t" * 99, "t" * 100, "t" * 101, "e\u0301" * 100, "é" * 101, "t" * 199, "t" * 200, "t" * 201]
 
 
 def sentences():
@@ -85,8 +86,8 @@ def spiece(name, converter, config, file, specials, **options):
                                  do_lower_case=config.get("do_lower_case", name.startswith("albert")), keep_accents=config.get("keep_accents", False),
                                  split_by_punct=config.get("split_by_punct", False))
     tokenizer = getattr(converters, converter)(slow).converted()
-    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=lstrip) for t, lstrip in specials])
     added_from(tokenizer, config)
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=lstrip) for t, lstrip in specials])
     return tokenizer
 
 
@@ -108,9 +109,9 @@ def wordpiece(name, converter, config, names, vocab, lines=None):
     cls, sep, unk = names[0], names[1], "[UNK]"
     slow = types.SimpleNamespace(vocab=ids, unk_token=unk, basic_tokenizer=basic, cls_token=cls, sep_token=sep, cls_token_id=ids[cls], sep_token_id=ids[sep])
     tokenizer = getattr(converters, converter)(slow).converted()
+    added_from(tokenizer, config)
     # MPNet's mask token takes the space before it.
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=t == "<mask>") for t in names])
-    added_from(tokenizer, config)
     return tokenizer
 
 
@@ -129,8 +130,8 @@ def byte_level(name, converter, config, names):
     slow = types.SimpleNamespace(encoder=vocab, bpe_ranks={m: i for i, m in enumerate(merges)}, convert_tokens_to_ids=vocab.get, cls_token="<s>",
                                  sep_token="</s>", cls_token_id=vocab.get("<s>"), sep_token_id=vocab.get("</s>"), add_prefix_space=config.get("add_prefix_space", False))
     tokenizer = getattr(converters, converter)(slow).converted()
-    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip="mask" in t.lower()) for t in names])
     added_from(tokenizer, config)
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip="mask" in t.lower()) for t in names])
     return tokenizer
 
 
@@ -203,7 +204,7 @@ def save(name, cases):
 
 def save_converted(name, tokenizer):
     cases = []
-    for line in LINES:
+    for line in LINES + (LONG if type(tokenizer.model).__name__ == "WordPiece" else LONG[2:4]):
         e = tokenizer.encode(line, add_special_tokens=False)
         cases.append({"text": line, "ids": e.ids, "offsets": [n for o in e.offsets for n in o],
                       "special": tokenizer.encode(line).ids})
@@ -267,7 +268,7 @@ def main():
         vocab = {t: i for i, t in enumerate((OUT / folder / "vocab.txt").read_text().split("\n")[:-1])}
         for name, rules in (("google", google), ("bert4keras", bert4keras)):
             save(name + suffix, [{"text": t, "ids": ids, "special": [vocab["[CLS]"], *ids, vocab["[SEP]"]]}
-                                 for t in LINES for ids in [rules(t, vocab, lower)]])
+                                 for t in LINES + LONG for ids in [rules(t, vocab, lower)]])
 
 
 if __name__ == "__main__":
