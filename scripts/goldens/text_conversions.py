@@ -26,7 +26,8 @@ OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "text" / 
 LINES = [
     "", " ", "   ", "\t", "the", " the ", "  the   cat  ", "The CAT sat ON", "the cat's mat, don't I'll",
     "café Été naïve", "e\u0301te\u0301 cafe\u0301", "e\u0323\u0301 \u0301x", "Ünïcödé ß ŉ ĳ", "İstanbul ıI", "ΟΔΟΣ Σ ΣΑΣ σς",
-    "ΟΔΟΣ. ΟΔΟΣ, ΑΣ1 Σ1", "中国", "the中cat国", "한국어", "\u1112\u1161\u11ab", "がぎ か\u3099", "１２ ａｂ ｶﾞ", "ﬁ ﬂ Ⅷ ① ²",
+    "ΟΔΟΣ. ΟΔΟΣ, ΑΣ1 Σ1",
+    "Ο'Σ ΟΣ'Ο かΣ ΟΣか Ο.Σ ΟΣ.Ο Ο\u00adΣ ΟΣ\u0301Ο \u0301Σ ʰΣ ΟΣΣΣ", "中国", "the中cat国", "한국어", "\u1112\u1161\u11ab", "がぎ か\u3099", "１２ ａｂ ｶﾞ", "ﬁ ﬂ Ⅷ ① ²",
     "12, 3, 1990,", "1,234,567", "the 12, cat", "9,9,9,", "٣, ٣,٣", "x1, 0,0", "²,", "``the'' cat`` ''", "`` '' ` ' ```", "\"the\" (cat) - £5",
     "a\u00a0b\u2009c\u3000d", "\u0085nel\u2028line\u2029para", "a\tb\x0bc\x0cd\re", "\x00nul\x00 \x01a\x7f\x9f", "soft\u00adhyphen zero\u200bwidth a\u200db",
     "\ufeffbom \ufffdrep", "\u202ertl\u202c", "\ue000private \U000f0000x", "👩\u200d👩\u200d👧 🏳️\u200d🌈 😀", "▁the▁cat ▁ ▁▁", "▁", " ▁ the",
@@ -213,7 +214,7 @@ def save_converted(name, tokenizer):
 
 WORDS = ("the cat ##s mat sat on in a b c d e g h i l n o p r s t u x y the ##e ##t ##a ##b ##c ##d ##h ##i ##l ##n ##o ##p ##r ##x ##1 ##2 ##3 0 1 2 3 9 , . ' ` \" ( ) - [ ] < > "
          "! ? mask ##sk cls cafe café ete été naive nel ##line line para rep bom rt ##rt ##rtl 中 国 한국어 \u1112\u1161\u11ab か か\u3099 が "
-         "οδος οδοσ σς σ ς σας \ue000 ##\ue000 \ue000private \U000f0000x \U0002b830 \U0002b920 ##\U0002b920 i ##\u0307 istanbul ıi ß ## ##_ 。 ， 😀 The CAT ##T ON "
+         "οδος οδοσ ο ##ο ##σ ##ς σς σ ς σας \ue000 ##\ue000 \ue000private \U000f0000x \U0002b830 \U0002b920 ##\U0002b920 i ##\u0307 istanbul ıi ß ## ##_ 。 ， 😀 The CAT ##T ON "
          "softhyphen zerowidth ab sigma ΟΔΟΣ ##Σ İ ##stanbul £ 5 $ + = ^ | ~ ; ² ٣ ##٣ １２ ａｂ").split()
 
 
