@@ -301,7 +301,7 @@ def case_table():
             else:
                 ends += [c, c]
         arrays += [array("char32_t", f"k{name}", ends), f"const std::size_t k{name}Count = {len(ends) // 2};\n"]
-    write("case_table.cpp", "Ranges, first and last: cased characters, and those that str.lower looks through.", arrays)
+    write("case_table.cpp", "Ranges: cased characters, and those that str.lower ignores.", arrays)
 
 
 def single_word_characters():

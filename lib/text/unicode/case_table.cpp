@@ -1,4 +1,4 @@
-// Ranges, first and last: cased characters, and those that str.lower looks through. Written by scripts/unicode_tables.py.
+// Ranges: cased characters, and those that str.lower ignores. Written by scripts/unicode_tables.py.
 // clang-format off
 #include "text/unicode/tables.hpp"
 #include "text/unicode/unicode.hpp"
