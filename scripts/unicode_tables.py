@@ -4,7 +4,7 @@
 Each property is asked of the library itself, code point by code point: its parts follow different
 versions of Unicode (categories of 8.0, normal forms of 9.0, Oniguruma's classes of 16.0, lower case of
 the Rust compiler that built it). Nothing comes from Python's unicodedata but one mark of each combining
-class, and those classes never change. Written with tokenizers 0.23.3, Python 3.11.7. Takes a minute and
+class, and those classes never change, and the characters that the rule of the final sigma looks at. Written with tokenizers 0.23.3, Python 3.11.7. Takes a minute and
 a half; run from anywhere.
 """
 
@@ -285,6 +285,23 @@ def main():
         array("std::uint64_t", "kPair", [hex(p) for p, _ in ordered]),
         array("char32_t", "kComposed", [c for _, c in ordered]),
         f"const std::size_t kPairCount = {len(ordered)};\n"])
+    case_table()
+
+
+def case_table():
+    """Ranges of characters that str.lower takes for cased, and that it looks through."""
+    cased = ask(lambda c: (c + "Σ").lower().endswith("ς"))
+    ignorable = ask(lambda c: ("a" + c + "Σ").lower().endswith("ς")) - cased
+    arrays = []
+    for name, members in (("Cased", cased), ("CaseIgnorable", ignorable)):
+        ends = []
+        for c in sorted(members):
+            if ends and ends[-1] == c - 1:
+                ends[-1] = c
+            else:
+                ends += [c, c]
+        arrays += [array("char32_t", f"k{name}", ends), f"const std::size_t k{name}Count = {len(ends) // 2};\n"]
+    write("case_table.cpp", "Ranges: cased characters, and those that str.lower ignores.", arrays)
 
 
 def single_word_characters():

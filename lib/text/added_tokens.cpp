@@ -62,7 +62,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
       token.id = std::max(vocabulary, highest + 1);
     }
     highest = std::max(highest, token.id);
-    if (declared != token.id && renamed++ == 0) {
+    if (declared >= 0 && declared != token.id && renamed++ == 0) {
       first = fmt::format("'{}' has {}, not {}", escape(token.content), token.id, declared);
     }
     token.shown = token.content;

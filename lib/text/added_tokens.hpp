@@ -15,7 +15,7 @@ namespace masque::text {
 
 /// An entry of "added_tokens".
 struct AddedToken {
-  TokenId id = 0;
+  TokenId id = -1;  ///< what the file says; -1: nothing
   std::string content;
   bool single_word = false;  ///< only between characters that are no part of a word
   bool lstrip = false;       ///< takes the white space on its left

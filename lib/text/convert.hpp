@@ -20,4 +20,8 @@ std::string added_json(const Model& model, const std::vector<std::string_view>& 
 /// "[CLS]:0 A:0 [SEP]:0". "null" if the model lacks one of the tokens.
 std::string template_json(const Model& model, std::string_view single, std::string_view pair);
 
+/// Whether a piece ends with a digit (any that Python's isdigit knows) and a comma: ALBERT and
+/// XLNet take 100 off its score.
+bool is_number_comma(std::string_view piece);
+
 }  // namespace masque::text

@@ -61,6 +61,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
       R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}},"added_tokens":[{}]}})",
       prefix, processor, added);
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
+  add_folder_tokens(config, parts.added);
   parts.format = "vocab.json and merges.txt";
   parts.summary.emplace_back("read_as", kind);
   return parts;

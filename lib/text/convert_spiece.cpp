@@ -1,4 +1,6 @@
 // spiece.model as transformers converts it, and by SentencePiece's own rules.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -37,12 +39,6 @@ std::string guess(const SpieceModel& spiece) {
   if (has(spiece, 0, "[PAD]") && has(spiece, 1, "[CLS]")) return "deberta-v2";
   if (has(spiece, 0, "<pad>") && has(spiece, 1, "</s>")) return "t5";
   return {};
-}
-
-/// "piece," of a digit and a comma: ALBERT and XLNet take 100 off its score.
-bool is_number_comma(const std::string& piece) {
-  return piece.size() >= 2 && piece.back() == ',' && piece[piece.size() - 2] >= '0' &&
-         piece[piece.size() - 2] <= '9';
 }
 
 std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
@@ -85,20 +81,31 @@ std::string processor_json(const Model& model, const std::string& kind) {
   return template_json(model, "[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
 }
 
-std::string all_added_json(const SpieceModel& spiece, const Model& model) {
+std::string all_added_json(const SpieceModel& spiece, const Model& model, const std::string& kind) {
   std::string out;
   const auto add = [&](std::string_view content, bool special, bool lstrip) {
     const std::string item = added_json(model, content, special, lstrip);
     if (!item.empty()) out += (out.empty() ? "" : ",") + item;
   };
   for (const ScoredPiece& piece : spiece.pieces) {
-    const bool mask = piece.text == "<mask>" || piece.text == "[MASK]";
+    const bool mask = piece.text == "<mask>" || (piece.text == "[MASK]" && kind != "deberta-v2");
     const bool control = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown;
     if (control || mask) add(piece.text, true, mask);
     if (piece.type == PieceType::kUserDefined && !mask)
-      add(piece.text, piece.text == "<eop>", false);
+      add(piece.text, piece.text == "<eop>" || piece.text == "<eod>", false);
   }
   return out;
+}
+
+/// DeBERTa's [MASK], which its vocabulary lacks, behind the others.
+void add_mask(std::vector<AddedToken>& tokens) {
+  if (std::any_of(tokens.begin(), tokens.end(),
+                  [](const AddedToken& token) { return token.content == "[MASK]"; }))
+    return;
+  AddedToken mask;
+  mask.content = "[MASK]";
+  mask.special = true;
+  tokens.push_back(std::move(mask));
 }
 
 }  // namespace
@@ -130,9 +137,11 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   const std::string json = fmt::format(
       R"({{"normalizer":{},"pre_tokenizer":{},"post_processor":{},"decoder":{},"added_tokens":[{}]}})",
       normalizer_json(spiece, kind, config), words, processor_json(*model, kind),
-      words_json("", config), all_added_json(spiece, *model));
+      words_json("", config), all_added_json(spiece, *model, kind));
   TokenizerParts parts =
       assemble(parse_json_file(json, path), model, unigram ? "Unigram" : "BPE", path);
+  add_folder_tokens(config, parts.added);
+  if (kind == "deberta-v2") add_mask(parts.added);
   if (unigram) parts.unknown_as_text = unknown;
   parts.format = "spiece.model";
   parts.summary.emplace_back("read_as", kind);

@@ -20,10 +20,11 @@ JsonValue read_optional(const std::string& folder, const char* name) {
 
 /// "BertTokenizerFast" or "bert" → "bert".
 std::string architecture_of(const JsonValue& settings, const JsonValue& config) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kClasses{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kClasses{
       {{"BertTokenizer", "bert"},
        {"DistilBertTokenizer", "bert"},
        {"ElectraTokenizer", "bert"},
+       {"MPNetTokenizer", "mpnet"},
        {"RobertaTokenizer", "roberta"},
        {"GPT2Tokenizer", "gpt2"},
        {"AlbertTokenizer", "albert"},
@@ -53,6 +54,7 @@ FolderConfig read_folder_config(const std::string& folder) {
   out.path = join(folder, "tokenizer_config.json");
   out.settings = read_optional(folder, "tokenizer_config.json");
   out.architecture = architecture_of(out.settings, read_optional(folder, "config.json"));
+  out.added_ids = read_optional(folder, "added_tokens.json");
   read_role_names(out.settings, out.roles);
   read_role_names(read_optional(folder, "special_tokens_map.json"), out.roles);
   return out;

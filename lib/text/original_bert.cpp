@@ -15,24 +15,39 @@ bool is_private(char32_t c) { return (c >= 0xE000 && c <= 0xF8FF) || c >= 0xF000
 
 bool is_chinese(char32_t c) { return is(c, kChinese) || (c >= 0x2B820 && c <= 0x2B91F); }
 
-/// A character that has case or none but is part of a word, for the rule of the final sigma.
-bool in_word(char32_t c) { return is(c, kLetter | kBertMark); }
+/// Finds the sigmas that are the last letter of a word that has others, as Python's str.lower does.
+class FinalSigma {
+ public:
+  explicit FinalSigma(std::string_view text) : text_(text) {}
 
-/// Whether the sigma before byte `end` is the last letter of a word that has others.
-bool is_final(std::string_view text, std::size_t begin, std::size_t end) {
-  if (begin == 0) return false;
-  std::size_t before = begin;
-  if (!in_word(previous_char(text, before))) return false;
-  return end == text.size() || !in_word(next_char(text, end));
-}
+  /// Takes the next character, which ends at `end`; whether it is a final sigma.
+  bool take(char32_t c, std::size_t end) {
+    const bool final = c == kSigma && cased_before_ && !cased_behind(end);
+    if (!is_case_ignorable(c)) cased_before_ = is_cased(c);
+    return final;
+  }
+
+ private:
+  /// Each call looks at what is between one sigma and the next, which is cased: linear in all.
+  bool cased_behind(std::size_t i) const {
+    while (i < text_.size()) {
+      const char32_t c = next_char(text_, i);
+      if (!is_case_ignorable(c)) return is_cased(c);
+    }
+    return false;
+  }
+
+  std::string_view text_;
+  bool cased_before_ = false;
+};
 
 void final_sigmas(AlignedText& text) {
   if (text.text.find("\xCE\xA3") == std::string::npos) return;
   Rewriter rewriter(text);
+  FinalSigma sigmas(text.text);
   for (std::size_t i = 0; i < text.text.size();) {
-    const std::size_t begin = i;
     const char32_t c = next_char(text.text, i);
-    rewriter.put(c == kSigma && is_final(text.text, begin, i) ? kFinalSigma : c, 0);
+    rewriter.put(sigmas.take(c, i) ? kFinalSigma : c, 0);
   }
   rewriter.finish();
 }

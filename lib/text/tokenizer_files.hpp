@@ -27,13 +27,19 @@ struct FolderConfig {
   std::string architecture;  ///< "bert", "roberta", …: of tokenizer_class, else of model_type
   std::string path;          ///< of tokenizer_config.json
   JsonValue settings;        ///< tokenizer_config.json; null if there is none
+  JsonValue added_ids;       ///< added_tokens.json; null if there is none
   RoleNames roles;
 };
 FolderConfig read_folder_config(const std::string& folder);
 /// A flag of tokenizer_config.json.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
 
-/// vocab.txt, as transformers converts it for BERT, or by Google's or bert4keras' rules.
+/// Adds to `tokens` what the folder adds: added_tokens_decoder of tokenizer_config.json, else
+/// added_tokens.json, and the tokens with a role. Flags of a token that is there already are
+/// replaced by those of added_tokens_decoder. Throws InputError for entries that are none.
+void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens);
+
+/// vocab.txt, as transformers converts it for BERT and MPNet, or by Google's or bert4keras' rules.
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                               const FolderConfig& config, Flavor flavor);
 /// vocab.json and merges.txt: GPT-2, RoBERTa, DeBERTa.

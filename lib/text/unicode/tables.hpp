@@ -30,5 +30,11 @@ extern const std::size_t kPairCount;
 extern const std::uint64_t kPair[];
 extern const char32_t kComposed[];
 
+// Ranges: first, last, first, last, … The counts are of ranges.
+extern const std::size_t kCasedCount;
+extern const char32_t kCased[];
+extern const std::size_t kCaseIgnorableCount;
+extern const char32_t kCaseIgnorable[];
+
 }  // namespace tables
 }  // namespace masque::text

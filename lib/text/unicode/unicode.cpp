@@ -12,7 +12,21 @@ std::u32string_view mapping(const std::uint8_t* blocks, const std::uint16_t* off
   return {tables::kPool + offset + 1, tables::kPool[offset]};
 }
 
+/// Whether one of the ranges holds it.
+bool in_ranges(const char32_t* ranges, std::size_t count, char32_t c) {
+  const char32_t* end = ranges + 2 * count;
+  const char32_t* next = std::upper_bound(ranges, end, c);
+  const auto place = static_cast<std::size_t>(next - ranges);
+  return place % 2 == 1 || (place > 0 && ranges[place - 1] == c);
+}
+
 }  // namespace
+
+bool is_cased(char32_t c) { return in_ranges(tables::kCased, tables::kCasedCount, c); }
+
+bool is_case_ignorable(char32_t c) {
+  return in_ranges(tables::kCaseIgnorable, tables::kCaseIgnorableCount, c);
+}
 
 std::u32string_view lower_case(char32_t c) {
   return mapping(tables::kLowerBlock, tables::kLowerOffset, c);

@@ -68,6 +68,11 @@ inline const CharProperties& properties(char32_t c) {
 
 inline bool is(char32_t c, std::uint32_t any) { return properties(c).has(any); }
 
+/// Upper, lower or title case, and none of the next; as Python 3.11's str.lower has it.
+bool is_cased(char32_t c);
+/// What str.lower looks through for the rule of the final sigma: marks, apostrophes, full stops …
+bool is_case_ignorable(char32_t c);
+
 /// What a character becomes; empty if it stays. Hangul syllables are not in the decompositions.
 std::u32string_view lower_case(char32_t c);
 std::u32string_view canonical_decomposition(char32_t c);   ///< whole: nothing in it decomposes
