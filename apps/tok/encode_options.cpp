@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parallel.hpp"
 
 namespace masque::tok {
 
@@ -74,7 +75,13 @@ text::Encoding LineEncoder::encode(std::uint64_t number, std::string_view line) 
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos)
     throw InputError("standard input", fmt::format("line {}: no tab, expected two texts", number));
-  return tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
+  text::Encoding encoding;
+  // A pair that cannot be cut is the line's fault.
+  const auto problem = problem_of([&] {
+    encoding = tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
+  });
+  if (problem) throw InputError("standard input", fmt::format("line {}: {}", number, *problem));
+  return encoding;
 }
 
 const std::vector<TokenId>& LineEncoder::ids(std::uint64_t number, std::string_view line) {

@@ -23,6 +23,7 @@ struct Options {
   text::TrainOptions train;
   int size = 30000;
   bool cased = false;
+  bool force = false;
   InputOptions input;
   cli::CommonOptions common;
 };
@@ -47,7 +48,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   session.configure(o.common);
   check(o);
   need_stream(command);
-  OutputFolder output(o.output, Existing::kRefuse);
+  OutputFolder output(o.output, o.force ? Existing::kReplace : Existing::kRefuse);
   const text::WordCutter cutter(o.train);
   text::WordCounts counts(o.train.max_words);
   std::uint64_t block = 0;
@@ -107,6 +108,7 @@ void declare_train(cli::Command& tool) {
   c.option("--special", "TOKEN", o->train.special, "one more special token; may be repeated");
   c.option("--max-words", "N", o->train.max_words,
            "different words counted at a time; bounds the memory");
+  c.flag("--force", o->force, "replace the folder if it holds nothing else");
   add_input(c, o->input);
   add_threads(c, o->common);
   add_quiet(c, o->common);

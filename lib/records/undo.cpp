@@ -65,6 +65,9 @@ class Undo final : public Corruption {
     if (record.has_dropped && record.pos.present) drop_plain_positions(record);
     record.has_dropped = false;
     record.dropped.clear();
+    for (const TokenId id : record.ids) {
+      if (id < 0) throw InputError(fmt::format("id {} in what is to be restored", id));
+    }
   }
 
  private:

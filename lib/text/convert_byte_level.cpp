@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMaxVocabulary = 1U << 30;
 
-std::string joined(std::vector<std::string> items) {
+std::string joined(const std::vector<std::string>& items) {
   std::string out;
   for (const std::string& item : items) {
     if (item.empty()) continue;

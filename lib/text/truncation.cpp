@@ -48,7 +48,7 @@ void truncate(Encoding& first, Encoding* second, const Truncation& truncation) {
   if (target == nullptr) throw UsageError("truncation: one text, expected a second one to cut");
   const std::size_t excess = total - most;
   if (target->size() <= excess) {
-    throw UsageError(
+    throw InputError(
         fmt::format("truncation: the {} text has {} tokens, expected more than {} to cut",
                     cut_first ? "first" : "second", target->size(), excess));
   }

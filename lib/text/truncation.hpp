@@ -14,7 +14,7 @@ struct Truncation {
 };
 
 /// Cuts as Hugging Face's tokenizers do; `max_length` no longer counts the template's tokens.
-/// `second` may be nullptr. Throws UsageError if the chosen text is too short to be cut so far, or
+/// `second` may be nullptr. Throws InputError if the chosen text is too short to be cut so far, or
 /// is not there.
 void truncate(Encoding& first, Encoding* second, const Truncation& truncation);
 

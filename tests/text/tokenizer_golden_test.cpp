@@ -67,7 +67,7 @@ Encoding encode(const Tokenizer& tokenizer, const JsonValue& json, const EncodeO
 void check_case(const Tokenizer& tokenizer, const JsonValue& json) {
   const EncodeOptions options = options_of(json);
   if (flag(json, "fails")) {
-    CHECK_THROWS_AS(encode(tokenizer, json, options), UsageError);
+    CHECK_THROWS_AS(encode(tokenizer, json, options), Error);
     return;
   }
   const Encoding got = encode(tokenizer, json, options);
