@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "text/utf8_repair.hpp"
+#include "base/utf8.hpp"
 
 namespace masque::tok {
 
@@ -49,7 +49,7 @@ void need_stream(const cli::Command& command) {
 }
 
 void InputLines::each(LineBatch& batch, const Use& use) {
-  const bool good = text::valid_utf8(batch.text);
+  const bool good = valid_utf8(batch.text);
   const std::string_view all = batch.text;
   std::string repaired;
   std::uint64_t number = batch.first_line;
@@ -65,7 +65,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
         ++returns;
       }
     }
-    if (!good && !text::valid_utf8(line)) {
+    if (!good && !valid_utf8(line)) {
       if (options_.invalid == Invalid::kError) {
         throw InputError("standard input", fmt::format("line {}: not UTF-8, expected it", number));
       }
@@ -74,7 +74,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
         continue;
       }
       repaired.clear();
-      repaired_ += text::repair_utf8(line, repaired);
+      repaired_ += append_replacing_invalid(line, repaired);
       ++repaired_lines_;
       line = repaired;
     }

@@ -11,6 +11,9 @@ namespace masque {
 /// Length of the longest valid prefix. Cost O(n), several bytes at a time where all are ASCII.
 std::size_t valid_utf8_prefix(std::string_view text);
 
+/// Whether all of it is UTF-8.
+inline bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+
 /// Appends `text` with U+FFFD for every maximal subpart of an ill-formed sequence (Unicode 15,
 /// 3.9; as Rust and Python's errors="replace"). Returns how many there were.
 std::uint64_t append_replacing_invalid(std::string_view text, std::string& out);

@@ -122,7 +122,7 @@ class PieceReader {
       problem = "text, expected --tokenizer, or ids or JSON";
       return;
     }
-    if (valid_utf8_prefix(line) == line.size()) return encode_(line, record.ids);
+    if (valid_utf8(line)) return encode_(line, record.ids);
     valid_.clear();
     append_replacing_invalid(line, valid_);
     encode_(valid_, record.ids);

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/utf8.hpp"
 #include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"
-#include "text/utf8_repair.hpp"
 #include "text/vocabulary_file.hpp"
 
 namespace masque::text {
@@ -23,7 +23,7 @@ class BytesDecoder final : public Decoder {
     std::string bytes;
     for (const std::string& token : tokens) bytes += token;
     std::string text;
-    repair_utf8(bytes, text);
+    append_replacing_invalid(bytes, text);
     tokens.assign(1, std::move(text));
   }
 };

@@ -31,7 +31,7 @@ struct Change {
   std::int64_t change;
 };
 
-std::int64_t count_chars(std::string_view text) {
+std::int64_t count_code_points(std::string_view text) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < text.size(); i += utf8_length(text[i])) ++count;
   return count;
@@ -42,7 +42,7 @@ std::int64_t count_chars(std::string_view text) {
 void replace(std::vector<Change>& changes, std::string_view old, std::string_view replacement) {
   for (std::size_t i = 0; i < replacement.size();)
     changes.push_back({next_char(replacement, i), 0});
-  const std::int64_t more = count_chars(replacement) - count_chars(old);
+  const std::int64_t more = count_code_points(replacement) - count_code_points(old);
   if (more < 0 && !changes.empty()) changes.back().change += more;
   const std::size_t size = changes.size();
   for (std::int64_t i = 1; i <= more; ++i) changes[size - static_cast<std::size_t>(i)].change = 1;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "text/model/byte_pieces.hpp"
 #include "text/utf8.hpp"
 #include "text/vocabulary.hpp"

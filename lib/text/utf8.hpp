@@ -18,13 +18,4 @@ inline std::size_t char_bytes(std::string_view text, std::size_t at) {
   return size < text.size() - at ? size : text.size() - at;
 }
 
-/// Whether all of it is UTF-8.
-bool valid_utf8(std::string_view text);
-
-inline std::size_t count_chars(std::string_view text) {
-  std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1U : 0U;
-  return count;
-}
-
 }  // namespace masque::text

@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "text/tokenizer.hpp"
 #include "text/tokenizer_files.hpp"
-#include "text/utf8_repair.hpp"
 
 namespace {
 
 void use(const masque::text::Tokenizer& tokenizer, std::string_view raw) {
   std::string text;
-  masque::text::repair_utf8(raw, text);
+  masque::append_replacing_invalid(raw, text);
   const masque::text::EncodeOptions options;
   const auto encoding = tokenizer.encode(text, options);
   std::vector<masque::TokenId> ids;

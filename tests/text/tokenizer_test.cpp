@@ -7,17 +7,17 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer_files.hpp"
 #include "text/train/trained_tokenizer.hpp"
-#include "text/utf8_repair.hpp"
 
 namespace masque::text {
 namespace {
 
 std::string repaired(std::string_view text, std::size_t& count) {
   std::string out;
-  count = repair_utf8(text, out);
+  count = append_replacing_invalid(text, out);
   return out;
 }
 

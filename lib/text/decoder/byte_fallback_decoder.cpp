@@ -1,6 +1,6 @@
 // ByteFallback: tokens <0xHH> back to bytes.
+#include "base/utf8.hpp"
 #include "text/decoder/variants.hpp"
-#include "text/utf8_repair.hpp"
 
 namespace masque::text {
 

@@ -1,7 +1,7 @@
 // ByteLevel: characters that stand for bytes.
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "text/decoder/variants.hpp"
-#include "text/utf8_repair.hpp"
 
 namespace masque::text {
 
@@ -38,7 +38,7 @@ class ByteLevelDecoder final : public Decoder {
       bytes += token;
     }
     std::string text;
-    repair_utf8(bytes, text);
+    append_replacing_invalid(bytes, text);
     tokens.assign(1, std::move(text));
   }
 };

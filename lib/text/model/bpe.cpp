@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "text/model/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/pair_table.hpp"
@@ -35,7 +36,7 @@ class Bpe final : public VocabularyModel {
         bytes_([&](const std::string& token) { return find(token); }),
         merges_(merges.size()) {
     if (options_.unk_token) unk_ = find(*options_.unk_token);
-    const std::size_t prefix = count_chars(options_.continuing_subword_prefix);
+    const std::size_t prefix = count_code_points(options_.continuing_subword_prefix);
     for (std::size_t i = 0; i < merges.size(); ++i) add_merge(merges[i], i, prefix, path);
     note_ambiguity();
     plain_ = options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty();

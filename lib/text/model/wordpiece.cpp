@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/trie.hpp"
 #include "text/utf8.hpp"
@@ -22,7 +23,7 @@ class WordPiece final : public VocabularyModel {
 
   void tokenize(std::string_view word, std::vector<Piece>& out) const override {
     const std::size_t limit = options_.max_input_chars_per_word;
-    if (word.size() > limit && count_chars(word) > limit) return overlong(word, out);
+    if (word.size() > limit && count_code_points(word) > limit) return overlong(word, out);
     const std::size_t before = out.size();
     Trie::Node start = Trie::kRoot;
     for (std::size_t begin = 0; begin < word.size(); start = continued_) {

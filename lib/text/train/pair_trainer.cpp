@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/types.hpp"
+#include "base/utf8.hpp"
 #include "text/utf8.hpp"
 
 namespace masque::text {
@@ -94,7 +95,7 @@ class Trainer {
   }
 
   void split(const CountedWord& word) {
-    if (count_chars(word.text) > options_.max_characters) return;
+    if (count_code_points(word.text) > options_.max_characters) return;
     Word out{{}, word.count};
     for (std::size_t i = 0; i < word.text.size(); i += char_bytes(word.text, i)) {
       std::string character = word.text.substr(i, char_bytes(word.text, i));

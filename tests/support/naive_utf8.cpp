@@ -1,11 +1,11 @@
-#include "text/utf8_repair.hpp"
+#include "support/naive_utf8.hpp"
 
 #include <cstdint>
 #include <cstring>
 
 #include "base/escape.hpp"
 
-namespace masque::text {
+namespace masque::test {
 
 namespace {
 
@@ -58,9 +58,9 @@ std::size_t bad_length(std::string_view text) {
 
 }  // namespace
 
-bool valid_utf8(std::string_view text) { return valid_run(text) == text.size(); }
+bool naive_valid_utf8(std::string_view text) { return valid_run(text) == text.size(); }
 
-std::size_t repair_utf8(std::string_view text, std::string& out) {
+std::size_t naive_repair_utf8(std::string_view text, std::string& out) {
   std::size_t count = 0;
   while (!text.empty()) {
     const std::size_t good = valid_run(text);
@@ -74,4 +74,4 @@ std::size_t repair_utf8(std::string_view text, std::string& out) {
   return count;
 }
 
-}  // namespace masque::text
+}  // namespace masque::test
