@@ -67,6 +67,7 @@ def pieces(path, mode, size=150, extra=(), **options):
         if piece not in have:
             proto.pieces.add(piece=piece, score=score)
     del proto.trainer_spec.input[:]
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")  # the path of this run
     path.write_bytes(proto.SerializeToString(deterministic=True))
     return proto
 
