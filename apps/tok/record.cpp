@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
+#include "base/decimal.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
@@ -13,19 +13,6 @@
 namespace masque::tok {
 
 namespace {
-
-/// Writes a number that is not negative; returns its end.
-char* put_number(char* out, std::uint32_t value) {
-  std::array<char, 10> digits;
-  char* at = digits.data() + digits.size();
-  do {
-    *--at = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value > 0);
-  const auto size = static_cast<std::size_t>(digits.data() + digits.size() - at);
-  std::memcpy(out, at, size);
-  return out + size;
-}
 
 template <class T>
 void append_numbers(std::string& out, std::string_view name, const std::vector<T>& values) {
@@ -81,13 +68,13 @@ RecordFields parse_fields(std::string_view list) {
 
 void append_ids(std::string& out, const std::vector<TokenId>& ids, char between) {
   constexpr std::size_t kAtOnce = 512;
-  std::array<char, kAtOnce * 11> buffer;
+  std::array<char, kAtOnce*(kDecimalChars + 1)> buffer;
   for (std::size_t begin = 0; begin < ids.size(); begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, ids.size());
     char* at = buffer.data();
     for (std::size_t i = begin; i < end; ++i) {
       if (i > 0) *at++ = between;
-      at = put_number(at, static_cast<std::uint32_t>(ids[i]));
+      at = write_decimal(ids[i], at);
     }
     out.append(buffer.data(), static_cast<std::size_t>(at - buffer.data()));
   }

@@ -1,11 +1,11 @@
 #include "records/record.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "base/decimal.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 
@@ -13,39 +13,9 @@ namespace masque::records {
 
 namespace {
 
-/// Pairs of digits, for numbers below ten thousand in two steps.
-constexpr std::array<char, 200> kPairs = [] {
-  std::array<char, 200> pairs{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    pairs[2 * i] = static_cast<char>('0' + i / 10);
-    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
-  }
-  return pairs;
-}();
-
-/// Writes a number and returns the end; 11 characters at most.
-char* write_number(std::int32_t value, char* out) {
-  std::uint32_t rest = static_cast<std::uint32_t>(value);
-  if (value < 0) {
-    *out++ = '-';
-    rest = 0U - rest;
-  }
-  std::array<char, 10>
-      digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled from behind
-  std::size_t at = digits.size();
-  while (rest >= 100) {
-    at -= 2;
-    std::memcpy(digits.data() + at, kPairs.data() + std::size_t{2} * (rest % 100), 2);
-    rest /= 100;
-  }
-  if (rest >= 10) {
-    at -= 2;
-    std::memcpy(digits.data() + at, kPairs.data() + std::size_t{2} * rest, 2);
-  } else {
-    digits[--at] = static_cast<char>('0' + rest);
-  }
-  std::memcpy(out, digits.data() + at, digits.size() - at);
-  return out + (digits.size() - at);
+void append_number(std::int32_t value, std::string& out) {
+  std::array<char, kDecimalChars> text{};
+  out.append(text.data(), write_decimal(value, text.data()));
 }
 
 void append_list(std::string_view key, const std::vector<std::int32_t>& values, std::string& out) {
@@ -61,7 +31,7 @@ void append_list(std::string_view key, const std::vector<std::int32_t>& values, 
   put("\":[");
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) *at++ = ',';
-    at = write_number(values[i], at);
+    at = write_decimal(values[i], at);
   }
   *at++ = ']';
   out.resize(static_cast<std::size_t>(at - out.data()));
@@ -72,13 +42,6 @@ void append_if(std::string_view key, const Numbers& numbers, std::string& out) {
 }
 
 }  // namespace
-
-void append_number(std::int64_t value, std::string& out) {
-  std::array<char, 24> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  MASQUE_CHECK(error == std::errc{});
-  out.append(text.data(), end);
-}
 
 void Record::clear() {
   ids.clear();

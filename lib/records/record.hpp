@@ -87,7 +87,4 @@ bool labels_are_own(const Record& record);
 /// Appends the record as one JSON object and a line feed.
 void append_record(const Record& record, std::string& out);
 
-/// Appends a whole number.
-void append_number(std::int64_t value, std::string& out);
-
 }  // namespace masque::records
