@@ -129,6 +129,8 @@ class Command {
 
  private:
   Command& add(Entry entry);
+  Command& number(std::string names, std::string value, std::string help, std::string initial,
+                  std::function<void(const std::string&)> set);
   Command& choose(const std::string& names, std::vector<std::string> words, std::string initial,
                   std::function<void(std::size_t)> set, const std::string& help);
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,6 +59,21 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
   return value;
 }
 
+/// Sets a target from text that is a number in a range.
+template <class Number, class Target>
+std::function<void(const std::string&)> setter(const std::string& names, Target& target,
+                                               Range range) {
+  return [&target, range, name = long_name(names)](const std::string& text) {
+    constexpr bool kWhole = std::is_integral_v<Number>;
+    target = parse_in<Number>(name, text, range, kWhole ? "a whole number" : "a number");
+  };
+}
+
+/// A default of 0 says nothing.
+std::string unless_zero(std::int64_t value) {
+  return value == 0 ? std::string() : fmt::format("{}", value);
+}
+
 }  // namespace
 
 Command& Command::argument(std::string name, std::string& target, std::string help) {
@@ -103,69 +120,47 @@ Command& Command::option(std::string names, std::string value, std::optional<std
               .set = [&target](const std::string& text) { target = text; }});
 }
 
-Command& Command::option(std::string names, std::string value, double& target, Range range,
-                         std::string help) {
-  const std::string name = long_name(names);
+Command& Command::number(std::string names, std::string value, std::string help,
+                         std::string initial, std::function<void(const std::string&)> set) {
   return add({.names = std::move(names),
               .value = std::move(value),
               .help = std::move(help),
-              .initial = fmt::format("{}", target),
+              .initial = std::move(initial),
               .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<double>(name, text, range, "a number");
-              }});
+              .set = std::move(set)});
+}
+
+Command& Command::option(std::string names, std::string value, double& target, Range range,
+                         std::string help) {
+  auto set = setter<double>(names, target, range);
+  return number(std::move(names), std::move(value), std::move(help), fmt::format("{}", target),
+                std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, std::optional<double>& target,
                          Range range, std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<double>(name, text, range, "a number");
-              }});
+  auto set = setter<double>(names, target, range);
+  return number(std::move(names), std::move(value), std::move(help), {}, std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, int& target, Range range,
                          std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = target == 0 ? std::string() : fmt::format("{}", target),
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<int>(name, text, range, "a whole number");
-              }});
+  auto set = setter<int>(names, target, range);
+  return number(std::move(names), std::move(value), std::move(help), unless_zero(target),
+                std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, std::int64_t& target, Range range,
                          std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = target == 0 ? std::string() : fmt::format("{}", target),
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<std::int64_t>(name, text, range, "a whole number");
-              }});
+  auto set = setter<std::int64_t>(names, target, range);
+  return number(std::move(names), std::move(value), std::move(help), unless_zero(target),
+                std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, std::optional<std::int64_t>& target,
                          Range range, std::string help) {
-  const std::string name = long_name(names);
-  return add({.names = std::move(names),
-              .value = std::move(value),
-              .help = std::move(help),
-              .initial = {},
-              .words = {},
-              .set = [&target, range, name](const std::string& text) {
-                target = parse_in<std::int64_t>(name, text, range, "a whole number");
-              }});
+  auto set = setter<std::int64_t>(names, target, range);
+  return number(std::move(names), std::move(value), std::move(help), {}, std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, std::uint64_t& target,
