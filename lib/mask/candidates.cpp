@@ -31,13 +31,6 @@ int unfamiliarity(std::string_view name) {
   return std::find(std::begin(kLast), std::end(kLast), name) != std::end(kLast) ? 2 : 1;
 }
 
-MaskExpression named(std::string_view name, const std::vector<std::string>& values) {
-  std::vector<MaskArgument> arguments;
-  arguments.reserve(values.size());
-  for (const std::string& value : values) arguments.push_back({.name = {}, .value = value});
-  return {std::string(name), std::move(arguments)};
-}
-
 /// All ways to give a kind its numbers.
 class Enumerator {
  public:
@@ -55,13 +48,13 @@ class Enumerator {
 
   template <class Use>
   void each(const Use& use) const {
-    if (kind_.parameters.empty()) return use(named(kind_.name, {}));
+    if (kind_.parameters.empty()) return use(named_mask(kind_.name, {}));
     // Parts that make up the length: two numbers, or a list of two.
     if (kind_.fits == Fits::kParts || kind_.own != nullptr) {
       const Index least = kind_.own != nullptr ? 1 : 0;
       for (const Index first : numbers_) {
         if (first >= least && first <= lengths_.queries - least) {
-          use(named(kind_.name, texts({first, lengths_.queries - first})));
+          use(named_mask(kind_.name, texts({first, lengths_.queries - first})));
         }
       }
       return;
@@ -69,12 +62,12 @@ class Enumerator {
     for (const Index first : numbers_) {
       if (first < kind_.parameters[0].least || !is_position(0, first)) continue;
       if (kind_.parameters.size() == 1) {
-        use(named(kind_.name, texts({first})));
+        use(named_mask(kind_.name, texts({first})));
         continue;
       }
       for (const Index second : numbers_) {
         if (second >= kind_.parameters[1].least && is_position(1, second))
-          use(named(kind_.name, texts({first, second})));
+          use(named_mask(kind_.name, texts({first, second})));
       }
     }
   }
@@ -115,6 +108,13 @@ std::uint64_t hash_of(const Sketch& sketch) {
 }
 
 }  // namespace
+
+MaskExpression named_mask(std::string_view name, const std::vector<std::string>& values) {
+  std::vector<MaskArgument> arguments;
+  arguments.reserve(values.size());
+  for (const std::string& value : values) arguments.push_back({.name = {}, .value = value});
+  return {std::string(name), std::move(arguments)};
+}
 
 Sampling::Sampling(Lengths lengths)
     : columns_(runs_of(lengths.keys)),

@@ -15,6 +15,9 @@ namespace masque {
 /// Cells of up to 64 sampled rows and columns; all cells of a mask of at most 64 × 64.
 using Sketch = std::array<std::uint64_t, 64>;
 
+/// A name with arguments by position.
+MaskExpression named_mask(std::string_view name, const std::vector<std::string>& values);
+
 /// Where a mask is sampled.
 class Sampling {
  public:

@@ -15,13 +15,6 @@ namespace {
 /// Longest list worth printing.
 constexpr std::size_t kMaxList = 4096;
 
-MaskExpression listed(std::string_view name, const std::vector<std::string>& items) {
-  std::vector<MaskArgument> arguments;
-  arguments.reserve(items.size());
-  for (const std::string& item : items) arguments.push_back({.name = {}, .value = item});
-  return {std::string(name), std::move(arguments)};
-}
-
 std::vector<std::string> texts(const std::vector<Index>& numbers) {
   std::vector<std::string> out;
   out.reserve(numbers.size());
@@ -196,24 +189,24 @@ std::optional<MaskExpression> enclosing_documents(const Mask& mask) {
   if (mask.lengths().queries != mask.lengths().keys) return std::nullopt;
   const std::vector<Index> lengths = finest_documents(mask);
   if (lengths.size() < 2 || lengths.size() > kMaxList) return std::nullopt;
-  return listed("document", texts(lengths));
+  return named_mask("document", texts(lengths));
 }
 
 std::optional<MaskExpression> enclosing_keys(const Mask& mask) {
   const std::vector<Index> keys = keys_where(mask, false);
   if (keys.empty() || static_cast<Index>(keys.size()) == mask.lengths().keys) return std::nullopt;
   if (keys.back() + 1 == static_cast<Index>(keys.size())) {
-    return listed("pad", {std::to_string(keys.size())});
+    return named_mask("pad", {std::to_string(keys.size())});
   }
   const std::vector<std::string> items = ranges(keys);
-  return items.size() > kMaxList ? std::nullopt : std::optional(listed("keep", items));
+  return items.size() > kMaxList ? std::nullopt : std::optional(named_mask("keep", items));
 }
 
 std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampling) {
   std::vector<Candidate> found;
   const auto add = [&](std::string_view name, const std::vector<std::string>& items) {
     if (items.empty() || items.size() > kMaxList) return;
-    MaskExpression expression = listed(name, items);
+    MaskExpression expression = named_mask(name, items);
     const int base = name == "document" ? 100 : 110;
     const int cost = base + 10 * static_cast<int>(items.size());
     const Sketch sketch = sampling.sketch(expression.bind(mask.lengths()));

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "text/grapheme.hpp"
 #include "text/rewriter.hpp"
 
@@ -31,18 +32,13 @@ struct Change {
   std::int64_t change;
 };
 
-std::int64_t count_code_points(std::string_view text) {
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < text.size(); i += utf8_length(text[i])) ++count;
-  return count;
-}
-
 /// `replacement` for `old`, counted as the reference counts: what is missing at the end is dropped
 /// by the last character so far, even if that is one of an earlier replacement.
 void replace(std::vector<Change>& changes, std::string_view old, std::string_view replacement) {
   for (std::size_t i = 0; i < replacement.size();)
     changes.push_back({next_char(replacement, i), 0});
-  const std::int64_t more = count_code_points(replacement) - count_code_points(old);
+  const auto more = static_cast<std::int64_t>(count_code_points(replacement)) -
+                    static_cast<std::int64_t>(count_code_points(old));
   if (more < 0 && !changes.empty()) changes.back().change += more;
   const std::size_t size = changes.size();
   for (std::int64_t i = 1; i <= more; ++i) changes[size - static_cast<std::size_t>(i)].change = 1;
