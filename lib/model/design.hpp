@@ -37,7 +37,11 @@ enum class LayerKind {
 };
 
 /// Which token a position reads, unless a mask is given.
-enum class DefaultMask { kFull, kCausal, kStrictDiagonal /* T-TA: all but itself */ };
+enum class DefaultMask {
+  kFull,
+  kCausal,
+  kOthers,  ///< all but itself: T-TA
+};
 
 /// Which streams run.
 enum class Streams {
@@ -99,6 +103,7 @@ struct Design {
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
   Index position_offset = 0;          ///< added to positions: RoBERTa's 2
   std::optional<Index> pad_token_id;
+  std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
 
   std::optional<NormDesign> embedding_norm;
   double embedding_scale = 1;
