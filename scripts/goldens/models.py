@@ -16,12 +16,14 @@ import json
 import pathlib
 import shutil
 import sys
+import zlib
 
 import numpy as np
 import safetensors.numpy
 import safetensors.torch
 import torch
 
+import model_numpy
 import model_runs as runs
 from model_cases import CASES
 
@@ -96,11 +98,56 @@ def size(folder):
     return total
 
 
+def make_numpy(name, model_class, config, mask_id):
+    """A model that transformers lacks."""
+    folder = OUT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    tensors = model_numpy.random_tensors(model_class.shapes(config), zlib.crc32(name.encode()), STD)
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    extra = {}
+    if mask_id is not None:
+        (folder / "vocab.txt").write_text("".join(t + "\n" for t in vocabulary(mask_id, config["vocab_size"])))
+        config = config | dict(mask_token_id=mask_id)
+    elif name == "roformer_v2":  # what such files hold besides
+        extra = {"roformer.pooler.dense.weight": np.full((24, 24), 0.5, np.float32),
+                 "roformer.pooler.dense.bias": np.full(24, 0.5, np.float32),
+                 "cls.predictions.decoder.weight": tensors["roformer.embeddings.word_embeddings.weight"]}
+    safetensors.numpy.save_file(tensors | extra, folder / "model.safetensors", metadata={"format": "pt"})
+    records = runs.make_records(name, [1, 2, 7, LONGEST], config["vocab_size"], config["type_vocab_size"],
+                                config["pad_token_id"], LONGEST if name == "tta" else 0)
+    model, single = model_class(config, tensors), model_class(config, tensors, np.float32)
+    expected = [model.run(r) for r in records]
+    rounding = max(runs.differences([single.run(r) for r in records], expected).values())
+    if mask_id is not None:
+        check_no_leak(model, records[2], expected[2])
+    save(folder, records, expected)
+    print(f"{name}: f32 {rounding:.1e}, {size(folder)} bytes", flush=True)
+
+
+def vocabulary(mask_id, size):
+    special = ["[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", "[CLS]", "[SEP]"]
+    special[mask_id], special[4] = special[4], special[mask_id]
+    return special + [chr(ord("a") + i % 26) * (1 + i // 26) for i in range(size - len(special))]
+
+
+def check_no_leak(model, record, expected):
+    """Row i does not depend on token i, and does on the others."""
+    for i, token in enumerate(record["ids"]):
+        changed = dict(record, ids=record["ids"][:i] + [token % 40 + 1] + record["ids"][i + 1:])
+        logits = model.run(changed)["logits"]
+        same = (logits == expected["logits"]).all(-1)
+        assert same[i] and not np.delete(same, i).any(), (i, same)
+
+
 def main():
     wanted = tuple(sys.argv[1:]) or ("",)
     for case in CASES:
         if case.name.startswith(wanted):
             make(case)
+    for case in model_numpy.CASES:
+        if case[0].startswith(wanted):
+            make_numpy(*case)
 
 
 if __name__ == "__main__":
