@@ -1,0 +1,38 @@
+// Layer norm and RMS norm, alone and behind a residual.
+#pragma once
+
+#include <span>
+
+#include "tensor/matrix.hpp"
+
+namespace masque::kernel {
+
+enum class Norm {
+  kLayer,  ///< (x − mean) / √(variance + ε). Ba 2016, arXiv:1607.06450
+  kRms,    ///< x / √(mean(x²) + ε). Zhang 2019, arXiv:1910.07467
+};
+
+/// y = norm(x) ⊙ weight + bias, row by row; empty weight means 1, empty bias 0. y may be x. Sums
+/// run over fixed lanes that are added in order: the same bits on every processor.
+template <class T>
+void norm_forward(Norm norm, MatrixView<const T> x, std::span<const T> weight,
+                  std::span<const T> bias, double epsilon, MatrixView<T> y);
+
+/// y = norm(x + residual) ⊙ weight + bias. y may be x or residual. With `sum` (rows of x, may be x
+/// or residual, without data: none) x + residual is kept there.
+template <class T>
+void residual_norm_forward(Norm norm, MatrixView<const T> x, MatrixView<const T> residual,
+                           std::span<const T> weight, std::span<const T> bias, double epsilon,
+                           MatrixView<T> sum, MatrixView<T> y);
+
+/// Adds to d_x, d_weight, d_bias (the latter two may be empty).
+template <class T>
+void norm_backward(Norm norm, MatrixView<const T> x, std::span<const T> weight, double epsilon,
+                   MatrixView<const T> d_y, MatrixView<T> d_x, std::span<T> d_weight,
+                   std::span<T> d_bias);
+
+/// x += y, element by element.
+template <class T>
+void add_to(MatrixView<const T> y, MatrixView<T> x);
+
+}  // namespace masque::kernel

@@ -1,0 +1,28 @@
+// Threads of the kernels: OpenMP, as in oneDNN, so that both share one team.
+//
+// A kernel splits its outermost independent index. Inside a region that already runs in parallel
+// everything is serial: a caller with enough independent work puts its own loop outside.
+#pragma once
+
+#include <functional>
+
+#include "base/types.hpp"
+
+namespace masque::kernel {
+
+/// Threads that later kernels use; ≤ 0 means all processors this process may use. Not while kernels
+/// run.
+void set_threads(int threads);
+/// Threads that a kernel called here would use: 1 inside a parallel region.
+int threads();
+
+/// Calls work(begin, end) for runs that make up [0, count), in parallel if there are at least
+/// 2 · grain items. The runs depend on the number of threads: results must not depend on them.
+/// `work` must not throw.
+void parallel_ranges(Index count, Index grain, const std::function<void(Index, Index)>& work);
+
+/// Calls work(0) … work(count − 1) in increasing order of start, each on some thread. The first
+/// exception stops further items and is rethrown here; so does a noted signal.
+void parallel_items(Index count, const std::function<void(Index)>& work);
+
+}  // namespace masque::kernel

@@ -1,0 +1,19 @@
+// In what numbers a model computes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace masque::kernel {
+
+enum class Precision {
+  kF32,   ///< float throughout
+  kBf16,  ///< operands of matrix products rounded to bfloat16, sums in float; the rest float
+  kF64,   ///< double throughout, by the reference kernels
+};
+
+/// "f32", "bf16", "f64".
+std::string_view precision_name(Precision precision);
+std::optional<Precision> find_precision(std::string_view name);
+
+}  // namespace masque::kernel

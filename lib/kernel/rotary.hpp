@@ -1,0 +1,35 @@
+// Rotary position embedding: pairs of features turned by an angle that grows with the position.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::kernel {
+
+/// Which features make a pair.
+enum class RotaryLayout {
+  kAdjacent,  ///< (2t, 2t + 1): RoFormer
+  kHalf,      ///< (t, t + size/2): GPT-NeoX, Llama
+};
+
+/// Angles of each pair at position 1. Su et al. 2021, arXiv:2104.09864, eq. 15: θ_t =
+/// base^(−2t/size).
+std::vector<double> rotary_frequencies(double base, Index size);
+
+/// Turns, in place, the first 2 · frequencies.size() features of each head of x (rows, heads ·
+/// head_size). positions: one a row. The angles are computed in double and rounded once. `factor`
+/// multiplies cosine and sine (YaRN).
+template <class T>
+void rotary_forward(RotaryLayout layout, std::span<const double> frequencies,
+                    std::span<const Index> positions, Index head_size, double factor,
+                    MatrixView<T> x);
+/// d_x ← its gradient, in place.
+template <class T>
+void rotary_backward(RotaryLayout layout, std::span<const double> frequencies,
+                     std::span<const Index> positions, Index head_size, double factor,
+                     MatrixView<T> d_x);
+
+}  // namespace masque::kernel

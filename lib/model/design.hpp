@@ -1,0 +1,139 @@
+// What a model is, as data: everything the engine needs to know besides the weights. A family makes
+// one from config.json (model/family/).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "kernel/activation.hpp"
+#include "kernel/normalize.hpp"
+#include "kernel/rotary.hpp"
+
+namespace masque::model {
+
+/// How positions enter.
+enum class PositionScheme {
+  kNone,
+  kLearned,       ///< a table added to the token embeddings
+  kSinusoidal,    ///< a fixed table added to the token embeddings
+  kRotary,        ///< queries and keys are turned
+  kXlnet,         ///< XLNet's relative terms, per layer
+  kT5,            ///< a bias by bucket, one table for all layers
+  kDisentangled,  ///< DeBERTa's terms, one table for all layers
+  kAlibi,
+};
+
+enum class NormPlacement {
+  kPost,      ///< x ← norm(x + f(x))
+  kPre,       ///< x ← x + f(norm(x)), and a norm behind the last layer
+  kParallel,  ///< x ← x + attention(norm1(x)) + feed_forward(norm2(x)): GPT-NeoX
+};
+
+enum class LayerKind {
+  kTransformer,     ///< attention, then feed-forward
+  kGatedAttention,  ///< GAU: one layer that is both
+};
+
+/// Which token a position reads, unless a mask is given.
+enum class DefaultMask { kFull, kCausal, kStrictDiagonal /* T-TA: all but itself */ };
+
+/// Which streams run.
+enum class Streams {
+  kOne,
+  kTwo,        ///< XLNet: a query stream beside the content stream where targets are asked for
+  kFixedKeys,  ///< T-TA: queries start without tokens; keys and values come from the embeddings
+};
+
+struct NormDesign {
+  kernel::Norm kind = kernel::Norm::kLayer;
+  double epsilon = 1e-12;
+};
+
+struct RotaryDesign {
+  kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
+  std::vector<double> frequencies;  ///< after any scaling; 2 · size() features of a head are turned
+  double factor = 1;                ///< of cosine and sine
+  bool values = false;              ///< values are turned too (RoFormer's rotary_value)
+};
+
+/// What differs from layer to layer.
+struct LayerDesign {
+  Index weights = 0;            ///< whose weights it uses: ALBERT's layers share
+  std::optional<Index> window;  ///< |i − j| ≤ window: local attention
+  RotaryDesign rotary;          ///< of PositionScheme::kRotary
+  bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
+};
+
+enum class HeadKind {
+  kNone,
+  kMasked,         ///< a vocabulary at each position: the token that stands there
+  kCausal,         ///< a vocabulary at each position: the next token
+  kDiscriminator,  ///< one logit a position: replaced (> 0) or original
+};
+
+struct HeadDesign {
+  HeadKind kind = HeadKind::kNone;
+  bool transform = false;  ///< dense, activation, norm before the vocabulary
+  kernel::Activation activation = kernel::Activation::kGelu;
+  std::optional<NormDesign> norm;  ///< of the transform
+  bool tied = true;                ///< the vocabulary matrix is the word table
+  double scale = 1;                ///< of the states before the vocabulary matrix
+};
+
+/// A model without its weights.
+struct Design {
+  std::string family;      ///< stem: "bert"
+  std::string model_type;  ///< of config.json
+
+  Index vocab_size = 0;
+  Index hidden_size = 0;
+  Index embedding_size = 0;  ///< width of the tables; a projection follows if it is not hidden_size
+  Index num_hidden_layers = 0;
+  Index num_attention_heads = 1;
+  Index num_key_value_heads = 1;
+  Index head_size = 0;
+  Index intermediate_size = 0;
+  Index type_vocab_size = 0;          ///< 0: no token types
+  Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
+  Index position_offset = 0;          ///< added to positions: RoBERTa's 2
+  std::optional<Index> pad_token_id;
+
+  std::optional<NormDesign> embedding_norm;
+  double embedding_scale = 1;
+  PositionScheme position = PositionScheme::kLearned;
+  bool sinusoidal_interleaved = false;
+
+  LayerKind layer_kind = LayerKind::kTransformer;
+  NormPlacement norm_placement = NormPlacement::kPost;
+  NormDesign norm;
+  bool final_norm = false;
+  kernel::Activation activation = kernel::Activation::kGelu;
+  bool gated = false;  ///< act(x W_gate) ⊙ (x W_up)
+  double attention_scale = 1;
+  std::string normalizer = "softmax";
+  DefaultMask mask = DefaultMask::kFull;
+  Streams streams = Streams::kOne;
+  std::vector<LayerDesign> layers;  ///< num_hidden_layers of them
+
+  // T5 and MPNet
+  Index relative_buckets = 0;
+  Index relative_max_distance = 0;
+  // DeBERTa
+  bool content_to_position = false;
+  bool position_to_content = false;
+  bool share_attention_key = false;
+  Index position_buckets = -1;
+  Index max_relative_positions = 0;
+  bool relative_norm = false;
+  Index convolution_size = 0;  ///< conv_kernel_size of its first layer; 0: none
+  kernel::Activation convolution_activation = kernel::Activation::kTanh;
+  // GAU
+  Index attention_key_size = 0;
+
+  HeadDesign head;
+  std::vector<std::string> notes;  ///< what the checkpoint lacks, one line each
+};
+
+}  // namespace masque::model

@@ -1,0 +1,103 @@
+// A model that runs: ids in; states, attention weights, logits and log-probabilities out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/precision.hpp"
+#include "mask/expression.hpp"
+#include "mask/flow.hpp"
+#include "model/design.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::model {
+
+/// Sequences one after the other, without padding.
+struct Batch {
+  std::vector<TokenId> ids;
+  std::vector<Index> begins{0};  ///< sequence s is ids [begins[s], begins[s + 1])
+  std::vector<Index> positions;  ///< one an id; empty: 0, 1, … in each sequence
+  std::vector<Index> segments;   ///< token types, one an id; empty: 0
+  /// One a sequence: replaces what the model would let through. Empty: the model's own, or --mask.
+  std::vector<std::optional<Mask>> masks;
+  /// Two streams only, one a sequence: what the query stream may read; empty: no query stream.
+  std::vector<std::optional<Mask>> query_masks;
+
+  Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+  Index length(Index s) const {
+    return begins[static_cast<std::size_t>(s) + 1] - begins[static_cast<std::size_t>(s)];
+  }
+  /// Appends a sequence of ids alone.
+  void add(std::span<const TokenId> sequence);
+};
+
+/// Which results are wanted.
+struct Request {
+  bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
+  bool attentions = false;
+  bool logits = false;       ///< of `rows`; of a discriminator one a row
+  bool last_states = false;  ///< of `rows`: the last hidden state
+  /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
+  /// ascending; empty with `all_rows`. The last layer and the head work for these only.
+  std::vector<Index> rows;
+  bool all_rows = false;
+  /// One a row: log-probabilities of these ids are returned. Empty: none.
+  std::vector<TokenId> targets;
+};
+
+/// Takes results while they are made. Calls for one sequence come in order, from one thread; those
+/// for different sequences may come at the same time. f64 models call the functions of double, the
+/// others those of float; views end with the call.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// state 0 … layers: (length, hidden size).
+  virtual void hidden_states(Index sequence, Index state, MatrixView<const float> rows);
+  virtual void hidden_states(Index sequence, Index state, MatrixView<const double> rows);
+  /// The query stream of two-stream models, in the same way.
+  virtual void query_states(Index sequence, Index state, MatrixView<const float> rows);
+  virtual void query_states(Index sequence, Index state, MatrixView<const double> rows);
+  /// Weights (queries, keys) of a head.
+  virtual void attention(Index sequence, Index layer, Index head, MatrixView<const float> weights);
+  virtual void attention(Index sequence, Index layer, Index head, MatrixView<const double> weights);
+  /// Logits or last states of `request.rows[first] …`, which lie in this sequence.
+  virtual void logits(Index sequence, Index first, MatrixView<const float> rows);
+  virtual void logits(Index sequence, Index first, MatrixView<const double> rows);
+  virtual void last_states(Index sequence, Index first, MatrixView<const float> rows);
+  virtual void last_states(Index sequence, Index first, MatrixView<const double> rows);
+};
+
+struct ModelOptions {
+  kernel::Precision precision = kernel::Precision::kF32;
+  std::string family;               ///< --family; empty: by config.json
+  std::vector<MaskLayer> masks;     ///< --mask: one for all layers, or a list; empty: the model's
+  std::optional<KeySource> keys;    ///< --kv; none: the model's
+  std::optional<QueryStart> query;  ///< --query; none: the model's
+};
+
+/// A loaded model. Immutable: `run` may be called from several threads.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const Design& design() const = 0;
+  virtual kernel::Precision precision() const = 0;
+  /// Tensors of the checkpoint that nothing uses.
+  virtual const std::vector<std::string>& unused() const = 0;
+
+  /// Runs a batch. Returns log-probabilities (nats) of request.targets, one a row; empty if none
+  /// were asked for. Results of a sequence do not depend on the others of the batch nor on threads.
+  /// Memory grows with the tokens of a few chunks of sequences, besides what is asked for. Throws
+  /// InputError for ids beyond the vocabulary, sequences beyond max_position_embeddings, and a head
+  /// that the model has not; UsageError for masks that do not fit.
+  virtual std::vector<double> run(const Batch& batch, const Request& request,
+                                  Observer* observer = nullptr) const = 0;
+};
+
+/// Loads a checkpoint and prepares its weights.
+std::unique_ptr<Model> open_model(const std::string& path, const ModelOptions& options = {});
+
+}  // namespace masque::model

@@ -1,0 +1,97 @@
+// The tensors of a model by role, as the file has them or turned the way the engine wants them:
+// matrices (out, in). Read from a checkpoint by the family's table of names (model/family/).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/design.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::model {
+
+/// A tensor as a matrix; a vector is one row. Without data: the model has none. It points into the
+/// mapped file where that holds the same type, else into memory of its own.
+template <class T>
+struct Weight {
+  MatrixView<const T> view;
+  std::shared_ptr<const void> owner;
+
+  explicit operator bool() const { return view.data != nullptr; }
+  std::span<const T> span() const {
+    return {view.data, static_cast<std::size_t>(view.rows * view.columns)};
+  }
+};
+
+/// A dense layer: weight (out, in), bias (out) or none.
+template <class T>
+struct DenseWeights {
+  Weight<T> weight;
+  Weight<T> bias;
+};
+
+template <class T>
+struct NormWeights {
+  Weight<T> weight;  ///< none: 1
+  Weight<T> bias;    ///< none: 0
+};
+
+/// One layer.
+template <class T>
+struct LayerWeights {
+  DenseWeights<T> query, key, value, output;
+  NormWeights<T> attention_norm;  ///< post-norm: behind attention; pre-norm: in front of it
+  DenseWeights<T> up;             ///< hidden → intermediate
+  DenseWeights<T> gate;           ///< of gated layers: the half that the activation sees
+  DenseWeights<T> down;
+  NormWeights<T> feed_forward_norm;
+  // XLNet: vectors of heads · head size
+  DenseWeights<T> relative;
+  Weight<T> content_bias, position_bias, segment_bias;  ///< r_w_bias, r_r_bias, r_s_bias
+  Weight<T> segment_table;                              ///< (2, heads · head size)
+  // DeBERTa without share_att_key
+  DenseWeights<T> position_key, position_query;
+  // DeBERTa's convolution beside the first layer: (hidden, hidden · kernel size), kernel innermost
+  DenseWeights<T> convolution;
+  NormWeights<T> convolution_norm;
+  // GAU: hidden → 2e + s; γ and β of queries and keys: (2, s)
+  DenseWeights<T> gated_input;
+  Weight<T> gated_gamma, gated_beta;
+};
+
+template <class T>
+struct ModelWeights {
+  Weight<T> word_table, position_table, segment_table;
+  NormWeights<T> embedding_norm;
+  DenseWeights<T> embedding_projection;
+  Weight<T> query_start;     ///< XLNet's mask_emb
+  Weight<T> relative_table;  ///< T5, MPNet: (buckets, heads); DeBERTa: (2 · span, hidden)
+  NormWeights<T> relative_norm;
+  std::vector<LayerWeights<T>> layers;  ///< one for each different LayerDesign::weights
+  NormWeights<T> final_norm;
+  DenseWeights<T> head_transform;
+  NormWeights<T> head_norm;
+  DenseWeights<T> decoder;  ///< tied: its weight is the word table
+};
+
+/// A model as read: design, weights, and what was odd.
+template <class T>
+struct LoadedModel {
+  Design design;
+  ModelWeights<T> weights;
+  std::string path;
+  std::vector<std::string> unused;  ///< tensors that no role took, by name
+};
+
+struct LoadOptions {
+  std::string family;  ///< --family; empty: by config.json's model_type
+};
+
+/// Reads a checkpoint folder (config.json and weights). T is float or double. Throws InputError for
+/// a family that is not known, options of config.json that the engine does not have (by name),
+/// missing tensors, wrong shapes and values that are not finite (tensor and place named).
+template <class T>
+LoadedModel<T> load_model(const std::string& path, const LoadOptions& options = {});
+
+}  // namespace masque::model

@@ -1,0 +1,82 @@
+// Attention of one sequence: which pairs (a mask), what a score is (queries, keys, position terms),
+// how scores become weights (a normalizer), and how it is evaluated (dense, block, long).
+//
+// T is float (fast), double or std::complex<double> (reference).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "mask/block_map.hpp"
+#include "nn/normalizer.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::nn {
+
+/// Position terms of the scores of one head of one sequence. Lives while that head is evaluated.
+template <class T>
+class HeadBias {
+ public:
+  virtual ~HeadBias() = default;
+  /// scores(i, j) += b(queries.begin + i, keys.begin + j), already multiplied by whatever scale the
+  /// scheme has. Thread-safe.
+  virtual void add(Range queries, Range keys, MatrixView<T> scores) const = 0;
+};
+
+/// Position terms of one sequence.
+template <class T>
+class ScoreBias {
+ public:
+  virtual ~ScoreBias() = default;
+  /// The terms of a head; query (T, head size) and key (S, head size) are its columns. Called from
+  /// several threads for different heads.
+  virtual std::unique_ptr<HeadBias<T>> head(Index head, MatrixView<const T> query,
+                                            MatrixView<const T> key) const = 0;
+};
+
+/// The attention of one sequence, all heads. Views and pointers are borrowed.
+template <class T>
+struct AttentionProblem {
+  MatrixView<const T> query;  ///< (T, heads · head size): head h in columns h · head size …
+  MatrixView<const T> key;    ///< (S, key heads · head size)
+  MatrixView<const T> value;  ///< (S, key heads · value size)
+  Index num_heads = 1;
+  Index num_key_value_heads = 1;  ///< head h reads key head h · key heads / heads
+  double scale = 1;               ///< of q·k, before position terms
+  const Normalizer* normalizer = nullptr;
+  const ScoreBias<T>* bias = nullptr;  ///< none: nullptr
+  /// (T × S); nullptr: everything is visible.
+  const BlockMap* blocks = nullptr;
+};
+
+/// Called with the weights (T, S) of each head, from any thread; the view ends with the call.
+template <class T>
+using WeightsVisitor = std::function<void(Index head, MatrixView<const T> weights)>;
+
+/// One way to evaluate attention. Stateless, registered by name; all agree but for rounding.
+class AttentionEvaluation {
+ public:
+  virtual ~AttentionEvaluation() = default;
+  virtual std::string_view name() const = 0;  ///< "dense", "block", "long"
+  /// context (T, heads · value size). A query that sees no key gets 0. `visit` may be empty; with
+  /// it the weights are made whole, whatever the evaluation. Parallel over heads and blocks of
+  /// queries.
+  virtual void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
+                       const WeightsVisitor<float>& visit) const = 0;
+  virtual void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
+                       const WeightsVisitor<double>& visit) const = 0;
+};
+
+/// All registered evaluations, sorted by name.
+std::span<const AttentionEvaluation* const> attention_evaluations();
+const AttentionEvaluation* find_attention_evaluation(std::string_view name);
+struct AttentionEvaluationRegistration {
+  explicit AttentionEvaluationRegistration(std::unique_ptr<const AttentionEvaluation> evaluation);
+};
+
+/// The evaluation that suits the lengths and the mask best: what models use.
+const AttentionEvaluation& choose_evaluation(Index queries, Index keys, const BlockMap* blocks);
+
+}  // namespace masque::nn

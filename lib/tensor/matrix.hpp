@@ -1,0 +1,103 @@
+// Matrices of numbers in memory: an owner and a view. Row-major; shapes change in named functions.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "base/types.hpp"
+
+namespace masque {
+
+/// Rows of a matrix that somebody else owns. Row i begins at data + i · stride; `stride` ≥ columns.
+template <class T>
+struct MatrixView {
+  T* data = nullptr;
+  Index rows = 0;
+  Index columns = 0;
+  Index stride = 0;
+
+  MatrixView() = default;
+  MatrixView(T* first, Index row_count, Index column_count)
+      : data(first), rows(row_count), columns(column_count), stride(column_count) {}
+  MatrixView(T* first, Index row_count, Index column_count, Index row_stride)
+      : data(first), rows(row_count), columns(column_count), stride(row_stride) {}
+  /// A view for reading of one for writing.
+  template <class U>
+  requires std::is_same_v<T, const U> MatrixView(
+      const MatrixView<U>& other)  // NOLINT(google-explicit-constructor): as span does
+      : data(other.data), rows(other.rows), columns(other.columns), stride(other.stride) {}
+
+  T* row(Index i) const { return data + i * stride; }
+  T& at(Index i, Index j) const { return data[i * stride + j]; }
+  std::span<T> row_span(Index i) const { return {row(i), static_cast<std::size_t>(columns)}; }
+  /// Rows first … first + count − 1.
+  MatrixView middle_rows(Index first, Index count) const {
+    return {data + first * stride, count, columns, stride};
+  }
+  /// Columns first … first + count − 1 of all rows.
+  MatrixView middle_columns(Index first, Index count) const {
+    return {data + first, rows, count, stride};
+  }
+  bool empty() const { return rows == 0 || columns == 0; }
+};
+
+/// Owns rows × columns elements, without gaps, aligned to 64 bytes. Elements of a new matrix are
+/// not initialised. Movable.
+template <class T>
+class Matrix {
+ public:
+  Matrix() = default;
+  /// Elements are not initialised.
+  Matrix(Index rows, Index columns) : rows_(rows), columns_(columns), capacity_(rows * columns) {
+    if (rows * columns > 0) {
+      data_.reset(static_cast<T*>(
+          ::operator new[](static_cast<std::size_t>(rows * columns) * sizeof(T), kAlignment)));
+    }
+  }
+  static Matrix zero(Index rows, Index columns) {
+    Matrix result(rows, columns);
+    std::uninitialized_value_construct_n(result.data(), rows * columns);
+    return result;
+  }
+  static Matrix copy(MatrixView<const T> from) {
+    Matrix result(from.rows, from.columns);
+    for (Index i = 0; i < from.rows; ++i) {
+      std::uninitialized_copy_n(from.row(i), from.columns, result.view().row(i));
+    }
+    return result;
+  }
+
+  Index rows() const { return rows_; }
+  Index columns() const { return columns_; }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  MatrixView<T> view() { return {data_.get(), rows_, columns_}; }
+  MatrixView<const T> view() const { return {data_.get(), rows_, columns_}; }
+  std::span<T> span() { return {data_.get(), static_cast<std::size_t>(rows_ * columns_)}; }
+  std::span<const T> span() const {
+    return {data_.get(), static_cast<std::size_t>(rows_ * columns_)};
+  }
+
+  /// Makes it rows × columns; the content is lost. Keeps the memory where it is enough.
+  void resize(Index rows, Index columns) {
+    if (rows * columns > capacity_) *this = Matrix(rows, columns);
+    rows_ = rows;
+    columns_ = columns;
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(T* data) const { ::operator delete[](data, kAlignment); }
+  };
+  static_assert(std::is_trivially_destructible_v<T>);
+  Index rows_ = 0;
+  Index columns_ = 0;
+  Index capacity_ = 0;
+  std::unique_ptr<T[], Free> data_;
+};
+
+}  // namespace masque
