@@ -93,7 +93,7 @@ struct Design {
 
   Index vocab_size = 0;
   Index hidden_size = 0;
-  Index embedding_size = 0;  ///< width of the tables; a projection follows if it is not hidden_size
+  Index embedding_size = 0;  ///< width of the tables; a projection follows where weights have one
   Index num_hidden_layers = 0;
   Index num_attention_heads = 1;
   Index num_key_value_heads = 1;
