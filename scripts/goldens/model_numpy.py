@@ -237,6 +237,13 @@ def random_tensors(shapes, seed, std):
                    + name.endswith(around_one)).astype(np.float32) for name, shape in shapes.items()}
 
 
+def vocabulary(mask_id, size):
+    """A vocab.txt of the kind that T-TA has, [MASK] at `mask_id`."""
+    special = ["[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", "[CLS]", "[SEP]"]
+    special[mask_id], special[4] = special[4], special[mask_id]
+    return special + [chr(ord("a") + i % 26) * (1 + i // 26) for i in range(size - len(special))]
+
+
 COMMON = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
               max_position_embeddings=20, layer_norm_eps=1e-12, pad_token_id=0)
 TTA = COMMON | dict(architectures=["BertForMaskedLM"], model_type="tta", hidden_act="gelu", type_vocab_size=0)

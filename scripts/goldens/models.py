@@ -107,7 +107,7 @@ def make_numpy(name, model_class, config, mask_id):
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     extra = {}
     if mask_id is not None:
-        (folder / "vocab.txt").write_text("".join(t + "\n" for t in vocabulary(mask_id, config["vocab_size"])))
+        (folder / "vocab.txt").write_text("".join(t + "\n" for t in model_numpy.vocabulary(mask_id, config["vocab_size"])))
         config = config | dict(mask_token_id=mask_id)
     elif name == "roformer_v2":  # what such files hold besides
         extra = {"roformer.pooler.dense.weight": np.full((24, 24), 0.5, np.float32),
@@ -123,12 +123,6 @@ def make_numpy(name, model_class, config, mask_id):
         check_no_leak(model, records[2], expected[2])
     save(folder, records, expected)
     print(f"{name}: f32 {rounding:.1e}, {size(folder)} bytes", flush=True)
-
-
-def vocabulary(mask_id, size):
-    special = ["[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", "[CLS]", "[SEP]"]
-    special[mask_id], special[4] = special[4], special[mask_id]
-    return special + [chr(ord("a") + i % 26) * (1 + i // 26) for i in range(size - len(special))]
 
 
 def check_no_leak(model, record, expected):
