@@ -37,7 +37,11 @@ enum class LayerKind {
 };
 
 /// Which token a position reads, unless a mask is given.
-enum class DefaultMask { kFull, kCausal, kStrictDiagonal /* T-TA: all but itself */ };
+enum class DefaultMask {
+  kFull,
+  kCausal,
+  kOthers,  ///< all but itself: T-TA
+};
 
 /// Which streams run.
 enum class Streams {
@@ -89,7 +93,7 @@ struct Design {
 
   Index vocab_size = 0;
   Index hidden_size = 0;
-  Index embedding_size = 0;  ///< width of the tables; a projection follows if it is not hidden_size
+  Index embedding_size = 0;  ///< width of the tables; a projection follows where weights have one
   Index num_hidden_layers = 0;
   Index num_attention_heads = 1;
   Index num_key_value_heads = 1;
@@ -99,6 +103,7 @@ struct Design {
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
   Index position_offset = 0;          ///< added to positions: RoBERTa's 2
   std::optional<Index> pad_token_id;
+  std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
 
   std::optional<NormDesign> embedding_norm;
   double embedding_scale = 1;

@@ -62,7 +62,8 @@ struct LayerWeights {
 
 template <class T>
 struct ModelWeights {
-  Weight<T> word_table, position_table, segment_table;
+  Weight<T> word_table, segment_table;
+  Weight<T> position_table;  ///< added to the embeddings where there is one, whatever the scheme
   NormWeights<T> embedding_norm;
   DenseWeights<T> embedding_projection;
   Weight<T> query_start;     ///< XLNet's mask_emb

@@ -55,6 +55,10 @@ struct AttentionProblem {
 template <class T>
 using WeightsVisitor = std::function<void(Index head, MatrixView<const T> weights)>;
 
+/// Checks that the shapes fit each other (MASQUE_CHECK): every evaluation calls it.
+template <class T>
+void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context);
+
 /// One way to evaluate attention. Stateless, registered by name; all agree but for rounding.
 class AttentionEvaluation {
  public:

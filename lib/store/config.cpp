@@ -1,5 +1,7 @@
 #include "store/config.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -44,14 +46,48 @@ std::vector<std::string> ModelConfig::architectures() const {
   return names;
 }
 
-std::optional<bool> ModelConfig::tie_word_embeddings() const {
-  const JsonValue* value = member("tie_word_embeddings");
+std::optional<bool> ModelConfig::tie_word_embeddings() const { return flag("tie_word_embeddings"); }
+
+std::optional<bool> ModelConfig::flag(std::string_view name) const {
+  const JsonValue* value = member(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is(JsonKind::kBool)) {
-    throw InputError(
-        path_, fmt::format("tie_word_embeddings (byte {}): expected true or false", value->begin));
+    throw InputError(path_,
+                     fmt::format("{} (byte {}): expected true or false", name, value->begin));
   }
   return value->text == "true";
+}
+
+std::optional<std::vector<std::string>> ModelConfig::strings(std::string_view name) const {
+  const JsonValue* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  const auto is_string = [](const JsonValue& item) { return item.is(JsonKind::kString); };
+  if (!value->is(JsonKind::kArray) || !std::ranges::all_of(value->items, is_string)) {
+    throw InputError(path_,
+                     fmt::format("{} (byte {}): expected a list of strings", name, value->begin));
+  }
+  std::vector<std::string> strings;
+  strings.reserve(value->items.size());
+  for (const JsonValue& item : value->items) strings.push_back(item.text);
+  return strings;
+}
+
+std::optional<ModelConfig> ModelConfig::object(std::string_view name) const {
+  const JsonValue* value = member(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is(JsonKind::kObject)) {
+    throw InputError(path_, fmt::format("{} (byte {}): expected an object", name, value->begin));
+  }
+  ModelConfig inner;
+  inner.path_ = path_;
+  inner.text_ = text_;
+  inner.root_ = *value;
+  return inner;
+}
+
+std::string ModelConfig::spelling(std::string_view name) const {
+  const JsonValue* value = member(name);
+  return value == nullptr ? std::string() : text_.substr(value->begin, value->end - value->begin);
 }
 
 std::optional<std::uint64_t> ModelConfig::size(std::string_view name) const {

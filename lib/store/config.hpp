@@ -31,6 +31,16 @@ class ModelConfig {
   std::optional<std::uint64_t> size(std::string_view name) const;
   std::optional<double> number(std::string_view name) const;
   std::optional<std::string> string(std::string_view name) const;
+  /// true or false. Throws InputError if it is present, not null, and something else.
+  std::optional<bool> flag(std::string_view name) const;
+  /// The strings of a list; nothing if absent or null. Throws InputError for anything else.
+  std::optional<std::vector<std::string>> strings(std::string_view name) const;
+  /// An object inside as a config of its own (its text is the whole file's).
+  std::optional<ModelConfig> object(std::string_view name) const;
+  /// Whether it is present and not null.
+  bool has(std::string_view name) const { return member(name) != nullptr; }
+  /// A value as the file spells it; empty if absent. For messages.
+  std::string spelling(std::string_view name) const;
 
  private:
   const JsonValue* member(std::string_view name) const;

@@ -1,5 +1,7 @@
 #include "tensor/convert.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -32,15 +34,17 @@ MASQUE_VECTORIZE void widen_f32(const std::byte* in, std::size_t n, double* out)
   widen<float>(in, n, out);
 }
 
-MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, double* out) {
+template <class Out>
+void widen_bf16_to(const std::byte* in, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t bits = std::uint32_t{load<std::uint16_t>(in + 2 * i)} << 16;
-    out[i] = static_cast<double>(std::bit_cast<float>(bits));
+    out[i] = static_cast<Out>(std::bit_cast<float>(bits));
   }
 }
 
 // The exponent moves from bias 15 to 127 by a multiplication, which also normalises subnormals.
-MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out) {
+template <class Out>
+void widen_f16_to(const std::byte* in, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t code = load<std::uint16_t>(in + 2 * i);
     const std::uint32_t magnitude = code & 0x7FFF;
@@ -48,8 +52,21 @@ MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out)
     const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
     const std::uint32_t bits =
         std::bit_cast<std::uint32_t>(finite) | infinite | (code & 0x8000) << 16;
-    out[i] = static_cast<double>(std::bit_cast<float>(bits));
+    out[i] = static_cast<Out>(std::bit_cast<float>(bits));
   }
+}
+
+MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, double* out) {
+  widen_bf16_to(in, n, out);
+}
+MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, float* out) {
+  widen_bf16_to(in, n, out);
+}
+MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out) {
+  widen_f16_to(in, n, out);
+}
+MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, float* out) {
+  widen_f16_to(in, n, out);
 }
 
 MASQUE_VECTORIZE void narrow_f32(const double* in, std::size_t n, std::byte* out) {
@@ -130,6 +147,26 @@ void to_double(DType dtype, Bytes in, std::span<double> out) {
     case DType::kF6E3M2: break;
   }
   MASQUE_CHECK(false);
+}
+
+void to_float(DType dtype, Bytes in, std::span<float> out) {
+  MASQUE_CHECK(!is_packed(dtype) && dtype != DType::kC64);
+  const std::size_t width = dtype_bits(dtype) / 8;
+  MASQUE_CHECK(in.size() == out.size() * width);
+  switch (dtype) {
+    case DType::kF32:
+      if (!out.empty()) std::memcpy(out.data(), in.data(), in.size());
+      return;
+    case DType::kBF16: return widen_bf16(in.data(), out.size(), out.data());
+    case DType::kF16: return widen_f16(in.data(), out.size(), out.data());
+    default: break;
+  }
+  std::array<double, 1024> block{};
+  for (std::size_t begin = 0; begin < out.size(); begin += block.size()) {
+    const std::size_t n = std::min(block.size(), out.size() - begin);
+    to_double(dtype, in.subspan(begin * width, n * width), std::span(block).first(n));
+    narrow_f32(block.data(), n, reinterpret_cast<std::byte*>(out.data() + begin));
+  }
 }
 
 bool can_encode(DType dtype) { return is_float(dtype) && dtype != DType::kF8E8M0; }

@@ -13,6 +13,10 @@ namespace masque {
 /// turn, so out is twice as long. Not for packed types.
 void to_double(DType dtype, Bytes in, std::span<double> out);
 
+/// The same to floats; what is wider is rounded once to nearest, ties to even, and may overflow to
+/// infinity. Not for packed types, nor C64.
+void to_float(DType dtype, Bytes in, std::span<float> out);
+
 /// Encodes doubles, each rounded once to nearest, ties to even. Only the types of is_float.
 void from_double(DType dtype, std::span<const double> in, MutableBytes out);
 

@@ -1,0 +1,184 @@
+// The attention of a layer, sequence by sequence.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/parallel.hpp"
+#include "model/pass.hpp"
+#include "nn/position.hpp"
+
+namespace masque::model {
+namespace {
+
+// Positions of a sequence may lie this far apart where a table of all distances is made.
+constexpr Index kFarthest = Index{1} << 20;
+
+template <class V>
+std::span<const Index> part(const V& values, std::span<const Index> begins, Index sequence) {
+  if (values.empty()) return {};
+  const auto begin = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence)]);
+  const auto end = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence) + 1]);
+  return std::span<const Index>(values).subspan(begin, end - begin);
+}
+
+}  // namespace
+
+template <class T>
+const std::vector<std::shared_ptr<const BlockMap>>& Pass<T>::blocks(Index layer,
+                                                                    const Stream<T>& stream) {
+  const std::size_t kind = masks_.kind(layer);
+  const auto [found, fresh] = blocks_.try_emplace({kind, stream.kind});
+  if (!fresh) return found->second;
+  found->second.reserve(static_cast<std::size_t>(chunk_.sequences()));
+  for (Index s = 0; s < chunk_.sequences(); ++s) {
+    const Index begin = chunk_.begins[static_cast<std::size_t>(s)];
+    const Index length = chunk_.begins[static_cast<std::size_t>(s) + 1] - begin;
+    std::vector<Index> rows;
+    if (stream.kind != StreamKind::kContent) {
+      const std::span<const Index> own = part(stream.rows, stream.begins, s);
+      rows.reserve(own.size());
+      for (const Index row : own) rows.push_back(row - begin);
+    }
+    if (rows.empty() && stream.kind != StreamKind::kContent) {
+      found->second.push_back(nullptr);
+      continue;
+    }
+    const auto place = static_cast<std::size_t>(chunk_.first_sequence + s);
+    const auto& given = stream.kind == StreamKind::kQuery ? batch_.query_masks : batch_.masks;
+    found->second.push_back(
+        masks_.blocks(kind, length, rows, given.empty() ? std::nullopt : given[place]));
+  }
+  return found->second;
+}
+
+template <class T>
+void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
+  Index farthest = 0;
+  for (Index s = 0; s < chunk_.sequences(); ++s) {
+    const auto own = part(content_.positions, chunk_.begins, s);
+    if (own.empty()) continue;
+    const auto [low, high] = std::minmax_element(own.begin(), own.end());
+    farthest = std::max(farthest, *high - *low);
+  }
+  if (farthest > kFarthest) {
+    throw InputError(model_.path,
+                     fmt::format("positions {} apart, expected at most {}", farthest, kFarthest));
+  }
+  first_distance_ = farthest;
+  std::vector<double> distances;
+  distances.reserve(static_cast<std::size_t>(2 * farthest + 1));
+  for (Index d = farthest; d >= -farthest; --d) distances.push_back(static_cast<double>(d));
+  Matrix<T> table(2 * farthest + 1, design_.hidden_size);
+  nn::sinusoidal_table<T>(distances, false, table.view());
+  relative_.resize(table.rows(), weights.relative.outputs());
+  weights.relative.forward(table.view(), relative_.view());
+}
+
+template <class T>
+std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
+                                                          MatrixView<const T> query,
+                                                          Index sequence) const {
+  const nn::Places places{part(stream.positions, stream.begins, sequence),
+                          part(content_.positions, chunk_.begins, sequence)};
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  switch (design_.position) {
+    case PositionScheme::kT5:
+      return nn::t5_bias<T>(model_.relative_table.view, design_.relative_max_distance, true,
+                            places);
+    case PositionScheme::kAlibi: return nn::alibi_bias<T>(design_.num_attention_heads, places);
+    case PositionScheme::kXlnet: {
+      nn::XlnetTerms<T> terms;
+      terms.query = query;
+      terms.relative = relative_.view();
+      terms.first_distance = first_distance_;
+      terms.position_bias = weights.position_bias.span();
+      terms.scale = design_.attention_scale;
+      if (!content_.segments.empty()) {
+        terms.segment_bias = weights.segment_bias.span();
+        terms.segment_table = weights.segment_table.view;
+        terms.query_segments = part(stream.segments, stream.begins, sequence);
+        terms.key_segments = part(content_.segments, chunk_.begins, sequence);
+      }
+      return nn::xlnet_bias<T>(terms, places);
+    }
+    case PositionScheme::kDisentangled: {
+      nn::DisentangledTerms<T> terms;
+      terms.position_key = weights.position_key.view();
+      terms.position_query = weights.position_query.view();
+      terms.buckets = design_.position_buckets;
+      terms.max_distance = design_.max_relative_positions;
+      terms.span = terms.buckets > 0 ? terms.buckets : terms.max_distance;
+      terms.scale = design_.attention_scale;
+      return nn::disentangled_bias<T>(terms, places);
+    }
+    default: return nullptr;
+  }
+}
+
+template <class T>
+void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
+                              MatrixView<const T> query, Index sequence, const BlockMap* blocks,
+                              MatrixView<T> context) const {
+  const auto s = static_cast<std::size_t>(sequence);
+  const Index queries = stream.begins[s + 1] - stream.begins[s];
+  const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];
+  if (queries == 0) return;
+  const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
+  const std::unique_ptr<nn::ScoreBias<T>> bias = position_terms(layer, stream, own, sequence);
+  nn::AttentionProblem<T> problem;
+  problem.query = own;
+  Matrix<T> moved;
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  if (weights.content_bias) {  // XLNet's r_w_bias
+    moved = Matrix<T>::copy(own);
+    const std::span<const T> added = weights.content_bias.span();
+    for (Index i = 0; i < queries; ++i) {
+      T* row = moved.view().row(i);
+      for (std::size_t c = 0; c < added.size(); ++c) row[c] += added[c];
+    }
+    problem.query = moved.view();
+  }
+  problem.key = key_.middle_rows(chunk_.begins[s], keys);
+  problem.value = value_.middle_rows(chunk_.begins[s], keys);
+  problem.num_heads = shape.heads;
+  problem.num_key_value_heads = shape.key_heads;
+  problem.scale = shape.scale;
+  problem.normalizer = nn::find_normalizer(design_.normalizer);
+  problem.bias = bias.get();
+  problem.blocks = blocks;
+  nn::WeightsVisitor<T> visit;
+  if (request_.attentions && observer_ != nullptr && stream.kind != StreamKind::kQuery) {
+    const Index number = chunk_.first_sequence + sequence;
+    visit = [this, number, layer](Index head, MatrixView<const T> seen) {
+      observer_->attention(number, layer, head, seen);
+    };
+  }
+  nn::choose_evaluation(queries, keys, blocks)
+      .forward(problem, context.middle_rows(stream.begins[s], queries), visit);
+}
+
+template <class T>
+void Pass<T>::attend(Index layer, const Stream<T>& stream, const Shape& shape,
+                     MatrixView<const T> query, MatrixView<T> context) {
+  const auto& maps = blocks(layer, stream);
+  const auto work = [&](Index s) {
+    attend_sequence(layer, stream, shape, query, s, maps[static_cast<std::size_t>(s)].get(),
+                    context);
+  };
+  // A few long sequences are split inside, by heads.
+  if (chunk_.sequences() >= 2 * kernel::threads()) {
+    kernel::parallel_items(chunk_.sequences(), work);
+  } else {
+    for (Index s = 0; s < chunk_.sequences(); ++s) work(s);
+  }
+}
+
+template void Pass<float>::attend(Index, const Stream<float>&, const Shape&,
+                                  MatrixView<const float>, MatrixView<float>);
+template void Pass<float>::project_relative(const PreparedLayer<float>&);
+template void Pass<double>::attend(Index, const Stream<double>&, const Shape&,
+                                   MatrixView<const double>, MatrixView<double>);
+template void Pass<double>::project_relative(const PreparedLayer<double>&);
+
+}  // namespace masque::model

@@ -1,0 +1,37 @@
+// A batch in pieces that one thread, or all of them, take through the whole model.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace masque::model {
+
+/// Some sequences of a batch. Rows count from the first of the chunk.
+struct Chunk {
+  Index first_sequence = 0;
+  Index first_row = 0;  ///< in the batch
+  Index rows = 0;
+  std::vector<Index> begins;  ///< one a sequence, and the end
+  /// Rows whose last states are wanted, ascending; those of sequence s are
+  /// [wanted_begins[s], wanted_begins[s + 1]).
+  std::vector<Index> wanted;
+  std::vector<Index> wanted_begins;
+  Index first_wanted = 0;  ///< place of the first in the request's rows
+
+  Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+};
+
+/// How to run the chunks.
+struct ChunkPlan {
+  std::vector<Chunk> chunks;
+  /// Each chunk on one thread, several at a time; else one after the other, each on all threads.
+  bool parallel = false;
+};
+
+/// Cuts a batch for `threads` threads. `wanted` are rows of the batch, ascending. Results never
+/// depend on the cut.
+ChunkPlan cut_batch(const Batch& batch, std::span<const Index> wanted, int threads);
+
+}  // namespace masque::model

@@ -1,0 +1,58 @@
+// What BERT and its relatives share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/family.hpp"
+
+namespace masque::model {
+
+/// The class defaults of a relative of BERT.
+struct EncoderDefaults {
+  Index vocab_size = 30522;
+  Index hidden_size = 768;
+  Index num_hidden_layers = 12;
+  Index num_attention_heads = 12;
+  Index intermediate_size = 3072;
+  Index max_position_embeddings = 512;
+  Index type_vocab_size = 2;
+  double layer_norm_eps = 1e-12;
+  std::string_view hidden_act = "gelu";
+  std::optional<Index> pad_token_id = 0;
+};
+
+/// A post-norm encoder with learned positions, from config.json's BERT spellings.
+Design encoder_design(const FamilyConfig& config, std::string_view family,
+                      const EncoderDefaults& defaults);
+
+/// Sets `layers` to num_hidden_layers copies, each with weights of its own.
+void fill_layers(Design& design, const LayerDesign& layer = {});
+
+/// Sets head_size to hidden_size / heads and attention_scale to 1/√head_size. Throws InputError
+/// naming both options if it does not divide.
+void split_heads(Design& design, const FamilyConfig& config, std::string_view hidden_name,
+                 std::string_view heads_name);
+
+/// Makes the model a decoder where `is_decoder` says so; cross-attention is refused.
+void read_is_decoder(Design& design, const FamilyConfig& config);
+
+/// ~embeddings.… : word, position and token type tables and their norm, as the design has them.
+std::vector<TensorRow> embedding_rows(const Design& design);
+
+/// ~encoder.layer.{l}.… : BERT's names.
+std::vector<TensorRow> encoder_layer_rows(std::string_view query = "attention.self.query",
+                                          std::string_view key = "attention.self.key",
+                                          std::string_view value = "attention.self.value");
+
+/// cls.predictions.…: BERT's masked-LM head (a causal one of a decoder).
+HeadPlan bert_head(const Design& design, const FamilyConfig& config);
+
+/// lm_head.…: RoBERTa's, with an exact GELU.
+HeadPlan roberta_head(const Design& design, const FamilyConfig& config);
+
+/// Appends rows.
+void append(std::vector<TensorRow>& rows, std::vector<TensorRow> more);
+
+}  // namespace masque::model

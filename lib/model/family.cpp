@@ -1,0 +1,90 @@
+#include "model/family.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::model {
+
+namespace {
+
+std::vector<const Family*>& registry() {
+  static std::vector<const Family*> families;
+  return families;
+}
+
+std::string known_types() {
+  std::string list;
+  for (const Family* family : families()) {
+    for (const std::string_view type : family->model_types) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", type);
+    }
+  }
+  return list;
+}
+
+std::string known_names() {
+  std::string list;
+  for (const Family* family : families()) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", family->name);
+  }
+  return list;
+}
+
+/// Whether `name` is a class of the family: "BertForMaskedLM", "BertModel", "GPT2LMHeadModel".
+bool has_class(const Family& family, std::string_view name) {
+  return std::ranges::any_of(family.classes, [&](std::string_view stem) {
+    if (!name.starts_with(stem)) return false;
+    const std::string_view rest = name.substr(stem.size());
+    return rest == "Model" || rest == "LMHeadModel" || rest == "EncoderModel" ||
+           rest.starts_with("For") || rest == "PreTrainedModel";
+  });
+}
+
+}  // namespace
+
+FamilyRegistration::FamilyRegistration(const Family& family) {
+  auto& all = registry();
+  const auto by_name = [](const Family* a, const Family* b) { return a->name < b->name; };
+  all.insert(std::upper_bound(all.begin(), all.end(), &family, by_name), &family);
+}
+
+std::span<const Family* const> families() { return registry(); }
+
+const Family* find_family(std::string_view name) {
+  for (const Family* family : families()) {
+    const auto& types = family->model_types;
+    if (family->name == name || std::ranges::find(types, name) != types.end()) return family;
+  }
+  return nullptr;
+}
+
+const Family& choose_family(const ModelConfig& config, std::string_view wanted) {
+  if (!wanted.empty()) {
+    if (const Family* family = find_family(wanted)) return *family;
+    throw UsageError(fmt::format("no family '{}', expected {}", escape(wanted), known_names()));
+  }
+  const std::string type = config.model_type();
+  if (!type.empty()) {
+    if (const Family* family = find_family(type)) return *family;
+    throw InputError(config.path(),
+                     fmt::format("model_type is \"{}\", expected {}", escape(type), known_types()));
+  }
+  const auto names = config.architectures();
+  for (const std::string& name : names) {
+    for (const Family* family : families()) {
+      if (has_class(*family, name)) return *family;
+    }
+  }
+  throw InputError(
+      config.path(),
+      fmt::format("no model_type{}, expected one of {}",
+                  names.empty() ? std::string()
+                                : fmt::format(" and unknown architecture {}", escape(names[0])),
+                  known_types()));
+}
+
+}  // namespace masque::model

@@ -1,0 +1,30 @@
+// BERT: post-norm encoder with learned positions. Devlin 2018, arXiv:1810.04805. MiniLM and the
+// exports of sentence-transformers are the same without prefix and head.
+#include "model/encoder_family.hpp"
+
+namespace masque::model {
+namespace {
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.prefix = "bert.";
+  plan.design = encoder_design(config, "bert", {});
+  read_is_decoder(plan.design, config);
+  plan.rows = embedding_rows(plan.design);
+  append(plan.rows, encoder_layer_rows());
+  plan.heads = {bert_head(plan.design, config)};
+  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "bert",
+    .model_types = {"bert"},
+    .classes = {"Bert"},
+    .loads = "BERT, with its masked-LM (or, is_decoder, causal) head or without; MiniLM",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

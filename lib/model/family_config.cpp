@@ -1,0 +1,118 @@
+#include "model/family_config.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::model {
+
+namespace {
+
+// Products of two sizes fit an Index.
+constexpr Index kLargest = (Index{1} << 31) - 1;
+constexpr Index kMostLayers = 1000;
+
+}  // namespace
+
+void FamilyConfig::refuse(std::string_view name, std::string_view expected) const {
+  std::string value = config_.has(name) ? config_.spelling(name) : "absent";
+  if (value.size() > 60) value = value.substr(0, 60) + "…";
+  throw InputError(config_.path(),
+                   fmt::format("{} is {}, expected {}", name, escape(value), expected));
+}
+
+std::optional<Index> FamilyConfig::whole(std::string_view name, Index least, Index most) const {
+  if (!config_.has(name)) return std::nullopt;
+  const auto value = config_.size(name);
+  if (*value < static_cast<std::uint64_t>(least) || *value > static_cast<std::uint64_t>(most)) {
+    refuse(name, fmt::format("{} to {}", least, most));
+  }
+  return static_cast<Index>(*value);
+}
+
+Index FamilyConfig::whole(Names names, Index least, Index most, Index fallback) const {
+  for (const std::string_view name : names) {
+    if (const auto value = whole(name, least, most)) return *value;
+  }
+  return fallback;
+}
+
+Index FamilyConfig::size(Names names, Index fallback) const {
+  return whole(names, 1, kLargest, fallback);
+}
+
+Index FamilyConfig::count(Names names, Index fallback) const {
+  return whole(names, 0, kLargest, fallback);
+}
+
+Index FamilyConfig::layers(Names names, Index fallback) const {
+  return whole(names, 1, kMostLayers, fallback);
+}
+
+std::optional<Index> FamilyConfig::optional_count(std::string_view name) const {
+  return whole(name, 0, kLargest);
+}
+
+double FamilyConfig::number(std::string_view name, double fallback) const {
+  const double value = config_.number(name).value_or(fallback);
+  if (!std::isfinite(value)) refuse(name, "a finite number");
+  return value;
+}
+
+double FamilyConfig::positive(std::string_view name, double fallback) const {
+  const double value = number(name, fallback);
+  if (!(value > 0)) refuse(name, "a number above 0");
+  return value;
+}
+
+bool FamilyConfig::flag(std::string_view name, bool fallback) const {
+  return config_.flag(name).value_or(fallback);
+}
+
+std::string FamilyConfig::text(std::string_view name, std::string_view fallback) const {
+  if (!config_.has(name)) return std::string(fallback);
+  const auto value = config_.string(name);
+  if (!value) refuse(name, "text");
+  return *value;
+}
+
+kernel::Activation FamilyConfig::activation(std::string_view name,
+                                            std::string_view fallback) const {
+  const auto found = kernel::find_activation(text(name, fallback));
+  if (!found) {
+    refuse(name,
+           "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, relu2, silu, swish, tanh "
+           "or sigmoid");
+  }
+  return *found;
+}
+
+std::optional<FamilyConfig> FamilyConfig::object(std::string_view name) const {
+  auto inner = config_.object(name);
+  if (!inner) return std::nullopt;
+  return FamilyConfig(*std::move(inner));
+}
+
+void FamilyConfig::expect_flag(std::string_view name, bool value) const {
+  if (flag(name, value) != value) {
+    refuse(name, fmt::format("{}: the engine has nothing else", value));
+  }
+}
+
+void FamilyConfig::expect_text(std::string_view name, std::string_view value) const {
+  if (text(name, value) != value) {
+    refuse(name, fmt::format("\"{}\": the engine has nothing else", value));
+  }
+}
+
+void FamilyConfig::expect_number(std::string_view name, double value) const {
+  if (!config_.has(name)) return;
+  if (number(name, value) != value) {
+    refuse(name, fmt::format("{}: the engine has nothing else", value));
+  }
+}
+
+}  // namespace masque::model

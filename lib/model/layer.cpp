@@ -1,0 +1,157 @@
+// A transformer layer: attention and feed-forward around their residuals and norms.
+#include <algorithm>
+
+#include "kernel/activation.hpp"
+#include "kernel/parallel.hpp"
+#include "kernel/rotary.hpp"
+#include "model/pass.hpp"
+
+namespace masque::model {
+namespace {
+
+// Rows that go through both products of a feed-forward layer before the next: what lies between
+// them stays in the cache of one thread.
+constexpr Index kPanelRows = 64;
+constexpr Index kSharedPanelRows = 512;
+
+}  // namespace
+
+template <class T>
+void Pass<T>::turn(Index layer, std::span<const Index> positions, Index head_size,
+                   MatrixView<T> x) const {
+  const RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(layer)].rotary;
+  kernel::rotary_forward<T>(rotary.layout, rotary.frequencies, positions, head_size, rotary.factor,
+                            x);
+}
+
+template <class T>
+void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
+  if (design_.layer_kind == LayerKind::kGatedAttention) return gated_keys_values(layer, source);
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  const LayerDesign& own = design_.layers[static_cast<std::size_t>(layer)];
+  MatrixView<const T> x = source.x.view();
+  if (design_.norm_placement != NormPlacement::kPost && own.input_norm) {
+    normed_.resize(x.rows, x.columns);
+    weights.attention_norm.forward(x, normed_.view());
+    x = normed_.view();
+  }
+  kv_.resize(x.rows, weights.key_value.outputs());
+  weights.key_value.forward(x, kv_.view());
+  const Index key_width = design_.num_key_value_heads * design_.head_size;
+  const MatrixView<T> key = kv_.view().middle_columns(0, key_width);
+  const MatrixView<T> value = kv_.view().middle_columns(key_width, kv_.columns() - key_width);
+  if (design_.position == PositionScheme::kRotary) {
+    turn(layer, source.positions, design_.head_size, key);
+    if (own.rotary.values) turn(layer, source.positions, design_.head_size, value);
+  }
+  key_ = key;
+  value_ = value;
+  if (design_.position == PositionScheme::kXlnet) project_relative(weights);
+}
+
+template <class T>
+void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  q_.resize(x.rows, weights.query.outputs());
+  weights.query.forward(x, q_.view());
+  if (design_.position == PositionScheme::kRotary) {
+    turn(layer, stream.positions, design_.head_size, q_.view());
+  }
+  const Index value_size = value_.columns / design_.num_key_value_heads;
+  context_.resize(x.rows, design_.num_attention_heads * value_size);
+  attend(layer, stream,
+         {design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
+          design_.attention_scale},
+         q_.view(), context_.view());
+  attended_.resize(x.rows, design_.hidden_size);
+  weights.output.forward(context_.view(), attended_.view());
+}
+
+template <class T>
+void Pass<T>::feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x,
+                           MatrixView<T> y) {
+  const Index panel = kernel::threads() > 1 ? kSharedPanelRows : kPanelRows;
+  const Index wide = weights.up.outputs();
+  wide_.resize(std::min(panel, x.rows), wide);
+  for (Index first = 0; first < x.rows; first += panel) {
+    const Index count = std::min(panel, x.rows - first);
+    const MatrixView<T> between = wide_.view().middle_rows(0, count);
+    weights.up.forward(x.middle_rows(first, count), between);
+    MatrixView<T> active = between;
+    if (design_.gated) {
+      active = between.middle_columns(0, wide / 2);
+      kernel::gated_forward<T>(design_.activation, active,
+                               between.middle_columns(wide / 2, wide / 2), active);
+    }
+    weights.down.forward(active, y.middle_rows(first, count));
+  }
+}
+
+template <class T>
+void Pass<T>::advance(Index layer, Stream<T>& stream) {
+  if (design_.layer_kind == LayerKind::kGatedAttention) return gated_advance(layer, stream);
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  const MatrixView<T> x = stream.x.view();
+  if (x.rows == 0) return;
+  if (design_.norm_placement == NormPlacement::kPost) {
+    attention_of(layer, stream, x);
+    weights.attention_norm.add_and_forward(attended_.view(), x);
+    feed_forward(weights, x, attended_.view());
+    weights.feed_forward_norm.add_and_forward(attended_.view(), x);
+    return;
+  }
+  MatrixView<const T> input = x;
+  normed_.resize(x.rows, x.columns);
+  if (design_.layers[static_cast<std::size_t>(layer)].input_norm) {
+    weights.attention_norm.forward(x, normed_.view());
+    input = normed_.view();
+  }
+  attention_of(layer, stream, input);
+  if (design_.norm_placement == NormPlacement::kPre) {
+    kernel::add_to<T>(attended_.view(), x);
+    weights.feed_forward_norm.forward(x, normed_.view());
+  } else {
+    weights.feed_forward_norm.forward(x, normed_.view());
+    kernel::add_to<T>(attended_.view(), x);
+  }
+  feed_forward(weights, normed_.view(), attended_.view());
+  kernel::add_to<T>(attended_.view(), x);
+}
+
+// DeBERTa: x ← norm(x + act(convolution of the layer's input)), zeros beyond the sequence.
+template <class T>
+void Pass<T>::convolve(const PreparedLayer<T>& weights, MatrixView<const T> before,
+                       Stream<T>& after) {
+  const Index size = design_.convolution_size;
+  Matrix<T> windows = Matrix<T>::zero(before.rows, before.columns * size);
+  for (Index s = 0; s < chunk_.sequences(); ++s) {
+    const Index begin = chunk_.begins[static_cast<std::size_t>(s)];
+    const Index end = chunk_.begins[static_cast<std::size_t>(s) + 1];
+    for (Index i = begin; i < end; ++i) {
+      for (Index k = 0; k < size; ++k) {
+        const Index from = i + k - (size - 1) / 2;
+        if (from < begin || from >= end) continue;
+        for (Index c = 0; c < before.columns; ++c) {
+          windows.view().at(i, c * size + k) = before.at(from, c);
+        }
+      }
+    }
+  }
+  attended_.resize(before.rows, before.columns);
+  weights.convolution.forward(windows.view(), attended_.view());
+  kernel::activation_forward<T>(design_.convolution_activation, attended_.view());
+  weights.convolution_norm.add_and_forward(attended_.view(), after.x.view());
+}
+
+template void Pass<float>::turn(Index, std::span<const Index>, Index, MatrixView<float>) const;
+template void Pass<float>::keys_values(Index, const Stream<float>&);
+template void Pass<float>::advance(Index, Stream<float>&);
+template void Pass<float>::convolve(const PreparedLayer<float>&, MatrixView<const float>,
+                                    Stream<float>&);
+template void Pass<double>::turn(Index, std::span<const Index>, Index, MatrixView<double>) const;
+template void Pass<double>::keys_values(Index, const Stream<double>&);
+template void Pass<double>::advance(Index, Stream<double>&);
+template void Pass<double>::convolve(const PreparedLayer<double>&, MatrixView<const double>,
+                                     Stream<double>&);
+
+}  // namespace masque::model

@@ -1,0 +1,27 @@
+#include "model/load.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::model {
+
+template <class T>
+LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
+  const Checkpoint checkpoint = open_checkpoint(path);
+  const auto config = ModelConfig::find(checkpoint.folder());
+  if (!config) throw InputError(path, "no config.json beside the weights");
+  const Family& family = choose_family(*config, options.family);
+  LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint);
+  LoadedModel<T> loaded;
+  loaded.weights = read_tensors<T>(plan, checkpoint);
+  loaded.design = std::move(plan.design);
+  loaded.path = path;
+  loaded.unused = std::move(plan.unused);
+  return loaded;
+}
+
+template LoadedModel<float> load_model(const std::string&, const LoadOptions&);
+template LoadedModel<double> load_model(const std::string&, const LoadOptions&);
+
+}  // namespace masque::model

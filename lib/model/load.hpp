@@ -1,0 +1,48 @@
+// The steps of load_model: names, then bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/family.hpp"
+#include "store/checkpoint.hpp"
+
+namespace masque::model {
+
+/// A part of a tensor that goes to one place of the model.
+struct TensorPart {
+  Role role = Role::kWordTable;
+  Index layer = 0;
+  Index rows = 0;  ///< of the matrix; of a vector: its elements
+};
+
+/// A tensor of the checkpoint and where it goes. Sizes of file and design agree.
+struct TensorPlan {
+  const TensorInfo* info = nullptr;
+  Turn turn = Turn::kNone;
+  bool bias = false;
+  bool vector = false;
+  Index rows = 0;  ///< after the turn; 1 for vectors
+  Index columns = 0;
+  Index heads = 1;                ///< of kHeadTriples
+  std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
+};
+
+/// Which tensors make the model.
+struct LoadPlan {
+  Design design;                    ///< with the head that is there, and notes
+  std::vector<TensorPlan> tensors;  ///< pointers into the checkpoint
+  Index layers = 0;                 ///< different ones
+  std::vector<std::string> unused;
+};
+
+/// Finds every tensor of a model in a checkpoint, by name and shape; nothing is read. Throws
+/// InputError.
+LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint);
+
+/// Reads the tensors, in parallel. Throws InputError for the first (in plan order) that holds
+/// something that is not finite.
+template <class T>
+ModelWeights<T> read_tensors(const LoadPlan& plan, const Checkpoint& checkpoint);
+
+}  // namespace masque::model

@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "model/load.hpp"
+
+namespace masque::model {
+
+namespace {
+
+/// Calls visit(name) for each spelling of "a|b".
+template <class F>
+void for_spellings(std::string_view names, F visit) {
+  while (true) {
+    const std::size_t bar = names.find('|');
+    visit(names.substr(0, bar));
+    if (bar == std::string_view::npos) return;
+    names.remove_prefix(bar + 1);
+  }
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  const std::size_t at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+std::uint64_t u(Index size) { return static_cast<std::uint64_t>(size); }
+
+class Finder {
+ public:
+  Finder(const ModelPlan& model, const Checkpoint& checkpoint)
+      : model_(model), checkpoint_(checkpoint) {
+    plan_.design = model.design;
+    for (const LayerDesign& layer : plan_.design.layers) {
+      plan_.layers = std::max(plan_.layers, layer.weights + 1);
+    }
+    choose_prefix();
+  }
+
+  LoadPlan run() && {
+    for (const TensorRow& row : model_.rows) add_rows(row);
+    add_head();
+    list_unused();
+    return std::move(plan_);
+  }
+
+ private:
+  void choose_prefix();
+  void add_rows(const TensorRow& row);
+  void add_row(const TensorRow& row, Index layer);
+  void add_tensor(const TensorRow& row, const std::string& names, bool bias, Index layer);
+  void add_head();
+  void add_decoder(const HeadPlan& head);
+  void list_unused();
+
+  bool is_skipped_layer(const TensorRow& row, Index layer) const;
+  std::string full_name(std::string_view name) const;
+  const TensorInfo* find(std::string_view names);
+  const TensorInfo* find_one(std::string_view name) const;
+  Shape expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor, Index layer) const;
+
+  const ModelPlan& model_;
+  const Checkpoint& checkpoint_;
+  std::string prefix_;
+  LoadPlan plan_;
+  std::unordered_set<std::string> used_;
+};
+
+std::string Finder::full_name(std::string_view name) const {
+  if (!name.starts_with('~')) return std::string(name);
+  return prefix_ + std::string(name.substr(1));
+}
+
+const TensorInfo* Finder::find_one(std::string_view name) const {
+  const std::string full = full_name(name);
+  if (const TensorInfo* info = checkpoint_.find(full)) return info;
+  // Checkpoints converted from TensorFlow in the old way keep its names of a layer norm.
+  for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
+                                 std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
+    if (full.ends_with(now)) return checkpoint_.find(replaced(full, now, old));
+  }
+  return nullptr;
+}
+
+/// The first spelling that is there; the others count as used too.
+const TensorInfo* Finder::find(std::string_view names) {
+  const TensorInfo* found = nullptr;
+  for_spellings(names, [&](std::string_view name) {
+    const TensorInfo* info = find_one(name);
+    if (info == nullptr) return;
+    used_.insert(info->name);
+    if (found == nullptr) found = info;
+  });
+  return found;
+}
+
+void Finder::choose_prefix() {
+  const auto names_words = [](const TensorRow& row) { return row.roles[0] == Role::kWordTable; };
+  const auto words = std::ranges::find_if(model_.rows, names_words);
+  MASQUE_CHECK(words != model_.rows.end());
+  const auto has_words = [&](const std::string& prefix) {
+    prefix_ = prefix;
+    bool there = false;
+    for_spellings(words->name, [&](std::string_view name) {
+      const std::string end = words->parts == Parts::kTensor ? "" : ".weight";
+      there = there || find_one(std::string(name) + end) != nullptr;
+    });
+    return there;
+  };
+  // With neither, messages name what the family saves.
+  if (!has_words(model_.prefix) && !has_words("")) prefix_ = model_.prefix;
+}
+
+bool Finder::is_skipped_layer(const TensorRow& row, Index layer) const {
+  if (row.roles[0] != Role::kAttentionNorm) return false;
+  const auto& layers = plan_.design.layers;
+  const auto uses = [&](const LayerDesign& l) { return l.weights == layer && l.input_norm; };
+  return std::ranges::none_of(layers, uses);
+}
+
+void Finder::add_rows(const TensorRow& row) {
+  if (row.name.find("{l}") == std::string::npos) return add_row(row, 0);
+  for (Index l = 0; l < plan_.layers; ++l) {
+    if (is_skipped_layer(row, l)) continue;
+    TensorRow one = row;
+    while (one.name.find("{l}") != std::string::npos) {
+      one.name = replaced(one.name, "{l}", fmt::format("{}", l));
+    }
+    add_row(one, l);
+  }
+}
+
+void Finder::add_row(const TensorRow& row, Index layer) {
+  switch (row.parts) {
+    case Parts::kBoth:
+      add_tensor(row, row.name + ".weight", false, layer);
+      return add_tensor(row, row.name + ".bias", true, layer);
+    case Parts::kWeight: return add_tensor(row, row.name + ".weight", false, layer);
+    case Parts::kTensor: return add_tensor(row, row.name, false, layer);
+    case Parts::kBiasTensor: return add_tensor(row, row.name, true, layer);
+  }
+}
+
+/// Fills the sizes of `tensor` and returns the shape that the file should have.
+Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor,
+                             Index layer) const {
+  Index rows = 0;
+  Index columns = 0;
+  for (const Role role : row.roles) {
+    const RoleShape shape = role_shape(plan_.design, role);
+    const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
+    tensor.parts.push_back({role, layer, is_vector(role) && !bias ? shape.columns : own});
+    rows += own;
+    columns = shape.columns;
+  }
+  tensor.vector = bias || is_vector(row.roles[0]);
+  tensor.bias = bias;
+  tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
+  tensor.heads = plan_.design.num_attention_heads;
+  if (tensor.vector) {
+    const Index elements = bias ? rows : columns;
+    tensor.rows = 1;
+    tensor.columns = elements;
+    if (!row.shape.empty()) return row.shape;
+    return {u(elements)};
+  }
+  tensor.rows = rows;
+  tensor.columns = columns;
+  if (!row.shape.empty()) return row.shape;
+  if (tensor.turn == Turn::kTransposed) return {u(columns), u(rows)};
+  return {u(rows), u(columns)};
+}
+
+void Finder::add_tensor(const TensorRow& row, const std::string& names, bool bias, Index layer) {
+  TensorPlan tensor;
+  const Shape expected = expected_shape(row, bias, tensor, layer);
+  tensor.info = find(names);
+  const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
+  if (tensor.info == nullptr) {
+    throw InputError(checkpoint_.path(),
+                     fmt::format("no tensor '{}', expected {} of family {}", first,
+                                 shape_text(expected), plan_.design.family));
+  }
+  const std::string name = escape(tensor.info->name);
+  if (tensor.info->shape != expected) {
+    throw InputError(checkpoint_.path(),
+                     fmt::format("{}: shape {}, expected {} by config.json", name,
+                                 shape_text(tensor.info->shape), shape_text(expected)));
+  }
+  if (!is_float(tensor.info->dtype)) {
+    throw InputError(checkpoint_.path(), fmt::format("{}: type {}, expected a floating-point type",
+                                                     name, dtype_name(tensor.info->dtype)));
+  }
+  plan_.tensors.push_back(std::move(tensor));
+}
+
+void Finder::add_head() {
+  for (const HeadPlan& head : model_.heads) {
+    bool there = head.evidence.empty();
+    if (!there) {
+      for_spellings(head.evidence,
+                    [&](std::string_view name) { there = there || find_one(name) != nullptr; });
+    }
+    if (!there) continue;
+    plan_.design.head = head.design;
+    for (const TensorRow& row : head.rows) add_rows(row);
+    add_decoder(head);
+    return;
+  }
+  plan_.design.head.kind = HeadKind::kNone;
+  if (model_.heads.empty()) return;
+  const HeadPlan& first = model_.heads.front();
+  const std::string_view evidence = first.evidence;
+  plan_.design.notes.push_back(fmt::format("no {}: {} is not there", first.what,
+                                           full_name(evidence.substr(0, evidence.find('|')))));
+}
+
+/// Whether two tensors of one type hold the same bytes.
+bool same_bytes(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  constexpr std::uint64_t kBlock = 1 << 18;
+  std::vector<std::byte> left(kBlock);
+  std::vector<std::byte> right(kBlock);
+  for (std::uint64_t at = 0; at < a.bytes(); at += kBlock) {
+    const std::size_t n = std::min(kBlock, a.bytes() - at);
+    checkpoint.read(a, at, std::span(left).first(n));
+    checkpoint.read(b, at, std::span(right).first(n));
+    if (!std::equal(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(n), right.begin())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// As in transformers: a decoder that is in the file and differs from the word table counts,
+// whatever config.json says of ties.
+void Finder::add_decoder(const HeadPlan& head) {
+  if (head.decoder.empty()) return;
+  const TensorInfo* info = find(head.decoder);
+  const auto is_words = [](const TensorPlan& t) { return t.parts[0].role == Role::kWordTable; };
+  const TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
+  if (head.design.tied) {
+    if (info == nullptr || same_bytes(checkpoint_, *info, words)) return;
+    plan_.design.head.tied = false;
+    plan_.design.notes.push_back(
+        fmt::format("'{}' is used: it differs from the word table, to which config.json ties it",
+                    escape(info->name)));
+  }
+  add_tensor({head.decoder, {Role::kDecoder}, Parts::kTensor}, head.decoder, false, 0);
+}
+
+void Finder::list_unused() {
+  std::vector<std::size_t> counts(model_.skipped.size());
+  for (const TensorInfo& info : checkpoint_.tensors()) {
+    const std::string& name = info.name;
+    if (used_.count(name) > 0) continue;
+    const auto ends = [&](const std::string& end) { return name.ends_with(end); };
+    if (std::ranges::any_of(model_.buffers, ends)) continue;
+    const auto begins = [&](const Skipped& s) { return name.starts_with(s.prefix); };
+    const auto skipped = std::ranges::find_if(model_.skipped, begins);
+    if (skipped == model_.skipped.end()) {
+      plan_.unused.push_back(name);
+    } else {
+      ++counts[static_cast<std::size_t>(skipped - model_.skipped.begin())];
+    }
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    plan_.design.notes.push_back(
+        fmt::format("{} tensors of {} are left out", counts[i], model_.skipped[i].what));
+  }
+}
+
+}  // namespace
+
+LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint) {
+  return Finder(model, checkpoint).run();
+}
+
+}  // namespace masque::model

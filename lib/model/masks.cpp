@@ -1,0 +1,118 @@
+#include "model/masks.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/builtin.hpp"
+
+namespace masque::model {
+namespace {
+
+constexpr std::uint64_t kKnownBytes = 64 << 20;
+
+// Some queries of a mask, renumbered.
+class SomeQueries final : public MaskNode {
+ public:
+  SomeQueries(Mask mask, std::span<const Index> rows)
+      : mask_(std::move(mask)), rows_(rows.begin(), rows.end()) {}
+  bool allows(Index q, Index k) const override { return mask_.allows(row(q), k); }
+  Cover cover(Range q, Range k) const override {
+    if (q.size() == 1) return mask_.cover({row(q.begin), row(q.begin) + 1}, k);
+    return MaskNode::cover(q, k);
+  }
+  std::uint64_t bits(Index q, Index k0, int n) const override { return mask_.bits(row(q), k0, n); }
+
+ private:
+  Index row(Index q) const { return rows_[static_cast<std::size_t>(q)]; }
+  Mask mask_;
+  std::vector<Index> rows_;
+};
+
+std::optional<MaskExpression> default_mask(DefaultMask mask) {
+  switch (mask) {
+    case DefaultMask::kFull: return std::nullopt;
+    case DefaultMask::kCausal: return parse_mask("causal");
+    case DefaultMask::kOthers: return parse_mask("tta");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given) {
+  std::vector<const MaskExpression*> of_layer;
+  for (const MaskLayer& layer : given) {
+    of_layer.insert(of_layer.end(), static_cast<std::size_t>(layer.count), &layer.mask);
+  }
+  const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
+  if (of_layer.size() == 1) of_layer.resize(layers, of_layer.front());
+  if (!of_layer.empty() && of_layer.size() != layers) {
+    throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
+                                 of_layer.size(), layers));
+  }
+  const std::optional<MaskExpression> usual = default_mask(design.mask);
+  kinds_.reserve(layers);
+  for (std::size_t l = 0; l < layers; ++l) {
+    const Kind kind =
+        of_layer.empty() ? Kind{usual, design.layers[l].window} : Kind{*of_layer[l], std::nullopt};
+    std::size_t k = 0;
+    while (k < different_.size() &&
+           !(different_[k].mask == kind.mask && different_[k].window == kind.window)) {
+      ++k;
+    }
+    if (k == different_.size()) different_.push_back(kind);
+    kinds_.push_back(k);
+  }
+}
+
+std::optional<Mask> LayerMasks::bind(const Kind& kind, Index length,
+                                     const std::optional<Mask>& own) const {
+  const Lengths lengths{length, length};
+  std::optional<Mask> mask = own;
+  if (!mask && kind.mask) {
+    const std::optional<Lengths> asked = kind.mask->own_lengths();
+    if (asked && *asked != lengths) {
+      throw UsageError(fmt::format("mask '{}' is for {} × {} tokens, found a sequence of {}",
+                                   kind.mask->text(), asked->queries, asked->keys, length));
+    }
+    mask = kind.mask->bind(lengths);
+  }
+  if (kind.window) {
+    const Mask window = band(lengths, -*kind.window, *kind.window);
+    mask = mask ? *mask & window : window;
+  }
+  return mask;
+}
+
+std::shared_ptr<const BlockMap> LayerMasks::blocks(std::size_t kind, Index length,
+                                                   std::span<const Index> rows,
+                                                   const std::optional<Mask>& own) const {
+  const Kind& what = different_[kind];
+  if (!own && !what.mask && !what.window) return nullptr;
+  if (own && own->lengths() != Lengths{length, length}) {
+    throw UsageError(fmt::format("a mask of {} × {} for a sequence of {} tokens",
+                                 own->lengths().queries, own->lengths().keys, length));
+  }
+  if (!rows.empty()) {
+    const Mask mask = *bind(what, length, own);
+    return std::make_shared<const BlockMap>(Mask(std::make_shared<const SomeQueries>(mask, rows),
+                                                 {static_cast<Index>(rows.size()), length}));
+  }
+  if (own) return std::make_shared<const BlockMap>(*bind(what, length, own));
+  const std::pair key{kind, length};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+  }
+  auto made = std::make_shared<const BlockMap>(*bind(what, length, own));
+  const std::lock_guard lock(mutex_);
+  if (known_bytes_ > kKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += made->bytes();
+  return known_.emplace(key, std::move(made)).first->second;
+}
+
+}  // namespace masque::model

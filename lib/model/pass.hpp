@@ -1,0 +1,118 @@
+// One pass of a chunk through the layers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/chunk.hpp"
+#include "model/masks.hpp"
+#include "model/model.hpp"
+#include "model/prepared.hpp"
+#include "nn/attention.hpp"
+
+namespace masque::model {
+
+/// What a pass is told besides model and batch.
+struct PassSettings {
+  KeySource keys = KeySource::kLayer;
+  QueryStart query = QueryStart::kToken;
+  TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
+};
+
+enum class StreamKind {
+  kContent,  ///< all rows of the chunk
+  kSome,     ///< the wanted rows, under the same masks
+  kQuery,    ///< XLNet's g: rows under the batch's query masks
+};
+
+/// Rows that go through the layers together.
+template <class T>
+struct Stream {
+  StreamKind kind = StreamKind::kContent;
+  Matrix<T> x;                ///< (rows, hidden size)
+  std::vector<Index> begins;  ///< rows of each sequence, and the end
+  std::vector<Index> rows;    ///< of the chunk, where these are not all
+  std::vector<Index> positions;
+  std::vector<Index> segments;
+
+  Index count() const { return x.rows(); }
+};
+
+/// The work on one chunk. For one thread, or called outside a parallel region by one.
+template <class T>
+class Pass {
+ public:
+  Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
+       const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk);
+
+  /// Fills `last`: the last states of the chunk's wanted rows, behind the final norm.
+  void run(MatrixView<T> last);
+
+ private:
+  // Embeddings (embed.cpp).
+  Stream<T> all_rows() const;
+  Stream<T> wanted_rows(StreamKind kind) const;
+  void embed(std::span<const TokenId> ids, Stream<T>& stream) const;
+  void copy_rows(const Stream<T>& from, Stream<T>& to) const;
+  std::span<const TokenId> ids() const;
+
+  // Layers (layer.cpp).
+  void keys_values(Index layer, const Stream<T>& source);
+  void advance(Index layer, Stream<T>& stream);
+  void attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x);
+  void feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x, MatrixView<T> y);
+  void turn(Index layer, std::span<const Index> positions, Index head_size, MatrixView<T> x) const;
+  void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
+
+  // GAU (gated_layer.cpp).
+  void gated_keys_values(Index layer, const Stream<T>& source);
+  void gated_advance(Index layer, Stream<T>& stream);
+  Matrix<T> scaled_keys(const PreparedLayer<T>& weights, Index which, MatrixView<const T> z) const;
+
+  // Attention (attend.cpp).
+  struct Shape {
+    Index heads = 1;
+    Index key_heads = 1;
+    Index head_size = 0;
+    double scale = 1;
+  };
+  void attend(Index layer, const Stream<T>& stream, const Shape& shape, MatrixView<const T> query,
+              MatrixView<T> context);
+  void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
+                       MatrixView<const T> query, Index sequence, const BlockMap* blocks,
+                       MatrixView<T> context) const;
+  std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
+                                                   MatrixView<const T> query, Index sequence) const;
+  const std::vector<std::shared_ptr<const BlockMap>>& blocks(Index layer, const Stream<T>& stream);
+  void project_relative(const PreparedLayer<T>& weights);
+
+  void show_states(Index state, const Stream<T>& stream) const;
+  void run_one_stream(MatrixView<T> last);
+  void run_fixed_start(MatrixView<T> last);
+  void run_two_streams(MatrixView<T> last);
+  void finish(const Stream<T>& stream, MatrixView<T> last) const;
+  bool shows() const { return request_.hidden_states || request_.attentions; }
+
+  const PreparedModel<T>& model_;
+  const Design& design_;
+  const LayerMasks& masks_;
+  const PassSettings& settings_;
+  const Batch& batch_;
+  const Request& request_;
+  Observer* observer_;
+  const Chunk& chunk_;
+
+  Stream<T> content_;  ///< all rows: the source of keys and values
+
+  // Filled anew in every layer.
+  Matrix<T> normed_, q_, kv_, context_, attended_, wide_, relative_;
+  MatrixView<const T> key_, value_;
+  Index first_distance_ = 0;  ///< of XLNet's relative_
+  /// Of every sequence, by kind of mask and stream.
+  std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const BlockMap>>>
+      blocks_;
+};
+
+}  // namespace masque::model

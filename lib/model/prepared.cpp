@@ -1,0 +1,177 @@
+#include "model/prepared.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "base/error.hpp"
+#include "kernel/parallel.hpp"
+
+namespace masque::model {
+namespace {
+
+using kernel::Activation;
+using kernel::Linear;
+using kernel::Precision;
+
+// Dense layers on one input, as one product.
+template <class T, std::size_t N>
+Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Precision precision,
+                  Activation activation = Activation::kNone) {
+  std::vector<MatrixView<const T>> weights;
+  bool any_bias = false;
+  Index outputs = 0;
+  weights.reserve(N);
+  for (const DenseWeights<T>* part : parts) {
+    weights.push_back(part->weight.view);
+    any_bias |= static_cast<bool>(part->bias);
+    outputs += part->weight.view.rows;
+  }
+  std::vector<T> bias;
+  if (any_bias) {
+    bias.reserve(static_cast<std::size_t>(outputs));
+    for (const DenseWeights<T>* part : parts) {
+      const auto end = bias.size() + static_cast<std::size_t>(part->weight.view.rows);
+      const std::span<const T> own = part->bias ? part->bias.span() : std::span<const T>{};
+      bias.insert(bias.end(), own.begin(), own.end());
+      bias.resize(end, T{0});
+    }
+  }
+  return Linear<T>(weights, bias, precision, activation);
+}
+
+template <class T>
+Linear<T> single(const DenseWeights<T>& part, Precision precision,
+                 Activation activation = Activation::kNone) {
+  if (!part.weight) return {};
+  return stacked<T, 1>({&part}, precision, activation);
+}
+
+// DeBERTa: keys and queries of the distances, which no token changes.
+template <class T>
+void project_distances(const Design& design, const LayerWeights<T>& from, MatrixView<const T> table,
+                       Precision precision, PreparedLayer<T>& to) {
+  const auto project = [&](const DenseWeights<T>& own, const DenseWeights<T>& shared) {
+    const Linear<T> dense = single(design.share_attention_key ? shared : own, precision);
+    Matrix<T> result(table.rows, dense.outputs());
+    dense.forward(table, result.view());
+    return result;
+  };
+  if (design.content_to_position) to.position_key = project(from.position_key, from.key);
+  if (design.position_to_content) to.position_query = project(from.position_query, from.query);
+}
+
+// The packing steps of a layer, to be run on any thread.
+template <class T>
+void add_steps(const Design& design, const LayerWeights<T>& from, Precision precision,
+               PreparedLayer<T>& to, std::vector<std::function<void()>>& steps) {
+  to.attention_norm = {design.norm, from.attention_norm};
+  to.feed_forward_norm = {design.norm, from.feed_forward_norm};
+  to.convolution_norm = {design.norm, from.convolution_norm};
+  to.content_bias = from.content_bias;
+  to.position_bias = from.position_bias;
+  to.segment_bias = from.segment_bias;
+  to.segment_table = from.segment_table;
+  to.gated_gamma = from.gated_gamma;
+  to.gated_beta = from.gated_beta;
+  steps.emplace_back([&, precision] { to.output = single(from.output, precision); });
+  if (design.layer_kind == LayerKind::kGatedAttention) {
+    steps.emplace_back([&, precision] {
+      to.gated_input = single(from.gated_input, precision, design.activation);
+    });
+    return;
+  }
+  steps.emplace_back([&, precision] { to.query = single(from.query, precision); });
+  steps.emplace_back([&, precision] {
+    to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
+  });
+  steps.emplace_back([&, precision] {
+    to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, precision)
+                         : single(from.up, precision, design.activation);
+  });
+  steps.emplace_back([&, precision] { to.down = single(from.down, precision); });
+  steps.emplace_back([&, precision] {
+    to.relative = single(from.relative, precision);
+    to.convolution = single(from.convolution, precision);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void PreparedNorm<T>::forward(MatrixView<const T> x, MatrixView<T> y) const {
+  kernel::norm_forward<T>(design.kind, x, weight.span(), bias.span(), design.epsilon, y);
+}
+
+template <class T>
+void PreparedNorm<T>::add_and_forward(MatrixView<const T> residual, MatrixView<T> x) const {
+  kernel::residual_norm_forward<T>(design.kind, x, residual, weight.span(), bias.span(),
+                                   design.epsilon, {}, x);
+}
+
+template <class T>
+const typename PreparedModel<T>::Head& PreparedModel<T>::head() const {
+  if (design.head.kind == HeadKind::kNone) {
+    throw InputError(path, design.notes.empty() ? "the model has no head" : design.notes.front());
+  }
+  LazyHead& lazy = *lazy_head_;
+  std::call_once(lazy.once, [&] {
+    lazy.head.transform = single(lazy.transform, precision, design.head.activation);
+    if (design.head.norm) lazy.head.norm = {*design.head.norm, lazy.norm};
+    lazy.head.decoder = single(lazy.decoder, precision);
+  });
+  return lazy.head;
+}
+
+template <class T>
+PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
+  PreparedModel<T> model;
+  ModelWeights<T>& weights = loaded.weights;
+  model.design = std::move(loaded.design);
+  model.precision = precision;
+  model.path = std::move(loaded.path);
+  model.unused = std::move(loaded.unused);
+  const Design& design = model.design;
+  model.word_table = weights.word_table;
+  model.position_table = weights.position_table;
+  model.segment_table = weights.segment_table;
+  if (design.embedding_norm) {
+    model.embedding_norm = {*design.embedding_norm, weights.embedding_norm};
+  }
+  if (design.final_norm) model.final_norm = {design.norm, weights.final_norm};
+  model.query_start = weights.query_start;
+  model.relative_table = weights.relative_table;
+  model.embedding_projection = single(weights.embedding_projection, precision);
+
+  model.layers.resize(weights.layers.size());
+  std::vector<std::function<void()>> steps;
+  for (std::size_t l = 0; l < weights.layers.size(); ++l) {
+    add_steps(design, weights.layers[l], precision, model.layers[l], steps);
+  }
+  kernel::parallel_items(static_cast<Index>(steps.size()),
+                         [&](Index i) { steps[static_cast<std::size_t>(i)](); });
+  if (design.position == PositionScheme::kDisentangled) {
+    Matrix<T> table = Matrix<T>::copy(weights.relative_table.view);
+    if (design.relative_norm) {
+      PreparedNorm<T>(design.norm, weights.relative_norm).forward(table.view(), table.view());
+    }
+    for (std::size_t l = 0; l < weights.layers.size(); ++l) {
+      project_distances<T>(design, weights.layers[l], table.view(), precision, model.layers[l]);
+    }
+  }
+
+  model.lazy_head_ = std::make_unique<typename PreparedModel<T>::LazyHead>();
+  model.lazy_head_->transform = weights.head_transform;
+  model.lazy_head_->decoder = weights.decoder;
+  model.lazy_head_->norm = weights.head_norm;
+  return model;
+}
+
+template struct PreparedNorm<float>;
+template struct PreparedNorm<double>;
+template struct PreparedModel<float>;
+template struct PreparedModel<double>;
+template PreparedModel<float> prepare(LoadedModel<float>, Precision);
+template PreparedModel<double> prepare(LoadedModel<double>, Precision);
+
+}  // namespace masque::model

@@ -1,0 +1,95 @@
+// A model's weights, prepared for the kernels: packed once, then read by all threads.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "kernel/linear.hpp"
+#include "model/weights.hpp"
+
+namespace masque::model {
+
+/// A norm with its parameters; `present` false: none.
+template <class T>
+struct PreparedNorm {
+  bool present = false;
+  NormDesign design;
+  Weight<T> weight, bias;
+
+  PreparedNorm() = default;
+  PreparedNorm(const NormDesign& norm, const NormWeights<T>& weights)
+      : present(true), design(norm), weight(weights.weight), bias(weights.bias) {}
+  /// y = norm(x); y may be x.
+  void forward(MatrixView<const T> x, MatrixView<T> y) const;
+  /// x ← norm(x + residual).
+  void add_and_forward(MatrixView<const T> residual, MatrixView<T> x) const;
+};
+
+template <class T>
+struct PreparedLayer {
+  kernel::Linear<T> query;
+  kernel::Linear<T> key_value;  ///< keys, then values, side by side
+  kernel::Linear<T> output;
+  PreparedNorm<T> attention_norm;
+  kernel::Linear<T> up;  ///< gated: gate, then up, side by side
+  kernel::Linear<T> down;
+  PreparedNorm<T> feed_forward_norm;
+  // XLNet
+  kernel::Linear<T> relative;
+  Weight<T> content_bias, position_bias, segment_bias, segment_table;
+  // DeBERTa: the projected table of distances
+  Matrix<T> position_key, position_query;
+  kernel::Linear<T> convolution;
+  PreparedNorm<T> convolution_norm;
+  // GAU
+  kernel::Linear<T> gated_input;
+  Weight<T> gated_gamma, gated_beta;
+};
+
+/// Everything that a pass needs. Immutable; owns or borrows through Weight.
+template <class T>
+struct PreparedModel {
+  Design design;
+  kernel::Precision precision = kernel::Precision::kF32;
+  std::string path;
+  std::vector<std::string> unused;
+
+  Weight<T> word_table, position_table, segment_table;
+  PreparedNorm<T> embedding_norm;
+  kernel::Linear<T> embedding_projection;
+  Weight<T> query_start;
+  Weight<T> relative_table;
+  std::vector<PreparedLayer<T>> layers;
+  PreparedNorm<T> final_norm;
+
+  const PreparedLayer<T>& layer(Index l) const {
+    return layers[static_cast<std::size_t>(design.layers[static_cast<std::size_t>(l)].weights)];
+  }
+
+  /// The head, packed when first asked for: an embedding does without. InputError if there is none.
+  struct Head {
+    kernel::Linear<T> transform;
+    PreparedNorm<T> norm;
+    kernel::Linear<T> decoder;
+  };
+  const Head& head() const;
+
+ private:
+  template <class U>
+  friend PreparedModel<U> prepare(LoadedModel<U> loaded, kernel::Precision precision);
+  struct LazyHead {
+    std::once_flag once;
+    DenseWeights<T> transform, decoder;
+    NormWeights<T> norm;
+    Head head;
+  };
+  std::unique_ptr<LazyHead> lazy_head_;
+};
+
+/// Packs the weights, on all threads. T = double: precision is kF64.
+template <class T>
+PreparedModel<T> prepare(LoadedModel<T> loaded, kernel::Precision precision);
+
+}  // namespace masque::model

@@ -1,0 +1,165 @@
+#include "model/role.hpp"
+
+#include "base/error.hpp"
+
+namespace masque::model {
+
+namespace {
+
+/// Width of the states that the vocabulary matrix sees.
+Index head_width(const Design& design) {
+  const bool narrow = design.head.transform && design.head.kind != HeadKind::kDiscriminator;
+  return narrow ? design.embedding_size : design.hidden_size;
+}
+
+Index decoder_rows(const Design& design) {
+  return design.head.kind == HeadKind::kDiscriminator ? 1 : design.vocab_size;
+}
+
+/// Rows of DeBERTa's table of relative positions.
+Index relative_rows(const Design& design) {
+  if (design.position != PositionScheme::kDisentangled) return design.relative_buckets;
+  return 2 *
+         (design.position_buckets > 0 ? design.position_buckets : design.max_relative_positions);
+}
+
+RoleShape table_shape(const Design& design, Role role) {
+  const Index width = design.num_attention_heads * design.head_size;
+  switch (role) {
+    case Role::kWordTable: return {design.vocab_size, design.embedding_size};
+    case Role::kPositionTable:
+      return {design.max_position_embeddings + design.position_offset, design.embedding_size};
+    case Role::kSegmentTable: return {design.type_vocab_size, design.embedding_size};
+    case Role::kQueryStart: return {1, design.hidden_size};
+    case Role::kRelativeTable:
+      return {relative_rows(design), design.position == PositionScheme::kDisentangled
+                                         ? design.hidden_size
+                                         : design.num_attention_heads};
+    case Role::kContentBias:
+    case Role::kPositionBias:
+    case Role::kSegmentBias: return {1, width};
+    case Role::kLayerSegmentTable: return {2, width};
+    case Role::kGatedGamma:
+    case Role::kGatedBeta: return {2, design.attention_key_size};
+    default: break;
+  }
+  MASQUE_CHECK(false);
+}
+
+}  // namespace
+
+RoleShape role_shape(const Design& design, Role role) {
+  const Index hidden = design.hidden_size;
+  const Index inner = design.intermediate_size;
+  const Index width = design.num_attention_heads * design.head_size;
+  const Index key_width = design.num_key_value_heads * design.head_size;
+  switch (role) {
+    case Role::kQuery:
+    case Role::kRelative:
+    case Role::kPositionKey:
+    case Role::kPositionQuery: return {width, hidden};
+    case Role::kKey:
+    case Role::kValue: return {key_width, hidden};
+    case Role::kOutput:
+      return {hidden, design.layer_kind == LayerKind::kGatedAttention ? inner : width};
+    case Role::kUp:
+    case Role::kGate: return {inner, hidden};
+    case Role::kDown: return {hidden, inner};
+    case Role::kConvolution: return {hidden, hidden * design.convolution_size};
+    case Role::kGatedInput: return {2 * inner + design.attention_key_size, hidden};
+    case Role::kEmbeddingProjection: return {hidden, design.embedding_size};
+    case Role::kHeadTransform: return {head_width(design), hidden};
+    case Role::kDecoder: return {decoder_rows(design), head_width(design)};
+    case Role::kEmbeddingNorm: return {1, design.embedding_size};
+    case Role::kHeadNorm: return {1, head_width(design)};
+    case Role::kAttentionNorm:
+    case Role::kFeedForwardNorm:
+    case Role::kConvolutionNorm:
+    case Role::kRelativeNorm:
+    case Role::kFinalNorm: return {1, hidden};
+    default: return table_shape(design, role);
+  }
+}
+
+bool is_norm(Role role) { return role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm; }
+
+bool is_vector(Role role) {
+  return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
+         role == Role::kPositionBias || role == Role::kSegmentBias;
+}
+
+namespace {
+
+template <class T>
+DenseWeights<T>* dense_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kQuery: return &layer.query;
+    case Role::kKey: return &layer.key;
+    case Role::kValue: return &layer.value;
+    case Role::kOutput: return &layer.output;
+    case Role::kUp: return &layer.up;
+    case Role::kGate: return &layer.gate;
+    case Role::kDown: return &layer.down;
+    case Role::kRelative: return &layer.relative;
+    case Role::kPositionKey: return &layer.position_key;
+    case Role::kPositionQuery: return &layer.position_query;
+    case Role::kConvolution: return &layer.convolution;
+    case Role::kGatedInput: return &layer.gated_input;
+    case Role::kEmbeddingProjection: return &weights.embedding_projection;
+    case Role::kHeadTransform: return &weights.head_transform;
+    case Role::kDecoder: return &weights.decoder;
+    default: return nullptr;
+  }
+}
+
+template <class T>
+NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kEmbeddingNorm: return &weights.embedding_norm;
+    case Role::kAttentionNorm: return &layer.attention_norm;
+    case Role::kFeedForwardNorm: return &layer.feed_forward_norm;
+    case Role::kConvolutionNorm: return &layer.convolution_norm;
+    case Role::kRelativeNorm: return &weights.relative_norm;
+    case Role::kFinalNorm: return &weights.final_norm;
+    case Role::kHeadNorm: return &weights.head_norm;
+    default: return nullptr;
+  }
+}
+
+template <class T>
+Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kWordTable: return &weights.word_table;
+    case Role::kPositionTable: return &weights.position_table;
+    case Role::kSegmentTable: return &weights.segment_table;
+    case Role::kQueryStart: return &weights.query_start;
+    case Role::kRelativeTable: return &weights.relative_table;
+    case Role::kContentBias: return &layer.content_bias;
+    case Role::kPositionBias: return &layer.position_bias;
+    case Role::kSegmentBias: return &layer.segment_bias;
+    case Role::kLayerSegmentTable: return &layer.segment_table;
+    case Role::kGatedGamma: return &layer.gated_gamma;
+    case Role::kGatedBeta: return &layer.gated_beta;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer) {
+  MASQUE_CHECK(layer >= 0 && layer < static_cast<Index>(weights.layers.size()));
+  LayerWeights<T>& own = weights.layers[static_cast<std::size_t>(layer)];
+  if (DenseWeights<T>* dense = dense_of(weights, own, role)) {
+    return bias ? dense->bias : dense->weight;
+  }
+  if (NormWeights<T>* norm = norm_of(weights, own, role)) return bias ? norm->bias : norm->weight;
+  Weight<T>* single = single_of(weights, own, role);
+  MASQUE_CHECK(single != nullptr && !bias);
+  return *single;
+}
+
+template Weight<float>& place_of(ModelWeights<float>&, Role, bool, Index);
+template Weight<double>& place_of(ModelWeights<double>&, Role, bool, Index);
+
+}  // namespace masque::model

@@ -1,0 +1,68 @@
+// What a tensor is for: the places of ModelWeights by name, so that families are tables.
+#pragma once
+
+#include <string_view>
+
+#include "model/design.hpp"
+#include "model/weights.hpp"
+
+namespace masque::model {
+
+enum class Role {
+  // dense layers
+  kQuery,
+  kKey,
+  kValue,
+  kOutput,
+  kUp,
+  kGate,
+  kDown,
+  kRelative,
+  kPositionKey,
+  kPositionQuery,
+  kConvolution,
+  kGatedInput,
+  kEmbeddingProjection,
+  kHeadTransform,
+  kDecoder,
+  // norms
+  kEmbeddingNorm,
+  kAttentionNorm,
+  kFeedForwardNorm,
+  kConvolutionNorm,
+  kRelativeNorm,
+  kFinalNorm,
+  kHeadNorm,
+  // single tensors
+  kWordTable,
+  kPositionTable,
+  kSegmentTable,
+  kQueryStart,
+  kRelativeTable,
+  kContentBias,
+  kPositionBias,
+  kSegmentBias,
+  kLayerSegmentTable,
+  kGatedGamma,
+  kGatedBeta,
+};
+
+/// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.
+/// The bias of a dense layer has `rows` elements, that of a norm `columns`.
+struct RoleShape {
+  Index rows = 0;
+  Index columns = 0;
+};
+RoleShape role_shape(const Design& design, Role role);
+
+/// A norm: weight and bias are vectors.
+bool is_norm(Role role);
+/// A vector in the file, not a matrix of one row.
+bool is_vector(Role role);
+
+/// The place of a role's weight, or of its bias. `layer` counts ModelWeights::layers and is ignored
+/// by roles of the whole model.
+template <class T>
+Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer);
+
+}  // namespace masque::model

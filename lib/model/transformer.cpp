@@ -1,0 +1,200 @@
+#include "model/transformer.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "kernel/cross_entropy.hpp"
+#include "kernel/parallel.hpp"
+
+namespace masque::model {
+namespace {
+
+// Logits are handed out for so many rows at a time.
+constexpr Index kLogitRows = 64;
+
+PassSettings settings_of(const Design& design, const ModelOptions& options) {
+  const bool fixed = design.streams == Streams::kFixedKeys;
+  PassSettings settings;
+  settings.keys = options.keys.value_or(fixed ? KeySource::kInput : KeySource::kLayer);
+  settings.query = options.query.value_or(fixed ? QueryStart::kPosition : QueryStart::kToken);
+  if (settings.query == QueryStart::kPosition) {
+    const auto id = options.mask_token_id ? options.mask_token_id : design.mask_token_id;
+    if (!id || *id < 0 || *id >= design.vocab_size) {
+      throw UsageError(
+          "queries that start from their position need a mask token: the model names none");
+    }
+    settings.mask_token_id = *id;
+  }
+  return settings;
+}
+
+}  // namespace
+
+template <class T>
+Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
+    : model_(std::move(model)),
+      masks_(model_.design, options.masks),
+      settings_(settings_of(model_.design, options)) {}
+
+template <class T>
+void Transformer<T>::number_positions(Batch& batch) const {
+  const Design& design = model_.design;
+  batch.positions.resize(batch.ids.size());
+  for (Index s = 0; s < batch.sequences(); ++s) {
+    const auto begin = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s)]);
+    const auto end = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s) + 1]);
+    Index next = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      // Where positions begin behind that of padding, padding itself is not counted.
+      const bool padding = design.position_offset > 0 && design.pad_token_id == batch.ids[i];
+      batch.positions[i] = padding ? -1 : next++;
+    }
+  }
+}
+
+template <class T>
+Batch Transformer<T>::checked(const Batch& batch) const {
+  const Design& design = model_.design;
+  const auto fail = [&](const std::string& message) { throw InputError(model_.path, message); };
+  MASQUE_CHECK(batch.begins.back() == std::ssize(batch.ids));
+  MASQUE_CHECK(batch.positions.empty() || batch.positions.size() == batch.ids.size());
+  MASQUE_CHECK(batch.segments.empty() || batch.segments.size() == batch.ids.size());
+  Batch result = batch;
+  for (const TokenId id : batch.ids) {
+    if (id < 0 || id >= design.vocab_size) {
+      fail(fmt::format("token id {}, expected 0 to {}", id, design.vocab_size - 1));
+    }
+  }
+  if (batch.positions.empty()) number_positions(result);
+  const Index rows = model_.position_table ? model_.position_table.view.rows : 0;
+  const Index limit = rows > 0 ? rows - design.position_offset : design.max_position_embeddings;
+  for (const Index position : result.positions) {
+    if (position < -design.position_offset || (limit > 0 && position >= limit)) {
+      fail(fmt::format("position {}, expected 0 to {}", position, limit - 1));
+    }
+  }
+  if (design.type_vocab_size > 0) {
+    for (const Index segment : batch.segments) {
+      if (segment < 0 || segment >= design.type_vocab_size) {
+        fail(fmt::format("token type {}, expected 0 to {}", segment, design.type_vocab_size - 1));
+      }
+    }
+  }
+  if (!batch.query_masks.empty() && !model_.query_start) {
+    fail(fmt::format("a query stream, but {} has one stream", design.model_type));
+  }
+  return result;
+}
+
+template <class T>
+std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& request,
+                                             std::span<const Index> rows, MatrixView<T> states,
+                                             Observer* observer) const {
+  const Design& design = model_.design;
+  const auto& head = model_.head();
+  Matrix<T> transformed;
+  MatrixView<T> x = states;
+  if (!head.transform.empty()) {
+    transformed = Matrix<T>(x.rows, head.transform.outputs());
+    head.transform.forward(x, transformed.view());
+    x = transformed.view();
+  }
+  if (head.norm.present) head.norm.forward(x, x);
+  if (design.head.scale != 1) {
+    for (Index i = 0; i < x.rows; ++i) {
+      for (T& value : x.row_span(i)) value *= static_cast<T>(design.head.scale);
+    }
+  }
+  if (request.logits && observer != nullptr) {
+    Matrix<T> logits;
+    for (Index s = 0, first = 0; s < batch.sequences(); ++s) {
+      const Index end = batch.begins[static_cast<std::size_t>(s) + 1];
+      while (first < x.rows && rows[static_cast<std::size_t>(first)] < end) {
+        Index count = 1;
+        while (count < kLogitRows && first + count < x.rows &&
+               rows[static_cast<std::size_t>(first + count)] < end) {
+          ++count;
+        }
+        logits.resize(count, head.decoder.outputs());
+        head.decoder.forward(x.middle_rows(first, count), logits.view());
+        observer->logits(s, first, std::as_const(logits).view());
+        first += count;
+      }
+    }
+  }
+  std::vector<double> result(request.targets.size());
+  if (!result.empty()) {
+    for (const TokenId id : request.targets) {
+      if (id < 0 || id >= head.decoder.outputs()) {
+        throw InputError(model_.path, fmt::format("token id {}, expected 0 to {}", id,
+                                                  head.decoder.outputs() - 1));
+      }
+    }
+    kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result);
+  }
+  return result;
+}
+
+template <class T>
+std::vector<double> Transformer<T>::run(const Batch& given, const Request& request,
+                                        Observer* observer) const {
+  const Batch batch = checked(given);
+  std::vector<Index> rows = request.rows;
+  if (request.all_rows) {
+    rows.resize(batch.ids.size());
+    std::iota(rows.begin(), rows.end(), Index{0});
+  }
+  MASQUE_CHECK(std::is_sorted(rows.begin(), rows.end()));
+  MASQUE_CHECK(rows.empty() || (rows.front() >= 0 && rows.back() < std::ssize(batch.ids)));
+  MASQUE_CHECK(request.targets.empty() || request.targets.size() == rows.size());
+  const bool needs_head = request.logits || !request.targets.empty();
+  if (needs_head) model_.head();
+
+  Matrix<T> last(static_cast<Index>(rows.size()), model_.design.hidden_size);
+  const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());
+  const auto work = [&](Index c) {
+    const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
+    Pass<T>(model_, masks_, settings_, batch, request, observer, chunk)
+        .run(last.view().middle_rows(chunk.first_wanted, std::ssize(chunk.wanted)));
+  };
+  if (plan.parallel) {
+    kernel::parallel_items(std::ssize(plan.chunks), work);
+  } else {
+    for (Index c = 0; c < std::ssize(plan.chunks); ++c) {
+      throw_if_interrupted();
+      work(c);
+    }
+  }
+  if (request.last_states && observer != nullptr) {
+    for (const Chunk& chunk : plan.chunks) {
+      for (Index s = 0; s < chunk.sequences(); ++s) {
+        const Index first = chunk.wanted_begins[static_cast<std::size_t>(s)];
+        const Index end = chunk.wanted_begins[static_cast<std::size_t>(s) + 1];
+        observer->last_states(
+            chunk.first_sequence + s, chunk.first_wanted + first,
+            std::as_const(last).view().middle_rows(chunk.first_wanted + first, end - first));
+      }
+    }
+  }
+  return needs_head ? use_head(batch, request, rows, last.view(), observer) : std::vector<double>{};
+}
+
+template class Transformer<float>;
+template class Transformer<double>;
+
+std::unique_ptr<Model> open_model(const std::string& path, const ModelOptions& options) {
+  const LoadOptions load{.family = options.family};
+  if (options.precision == kernel::Precision::kF64) {
+    return std::make_unique<Transformer<double>>(
+        prepare(load_model<double>(path, load), options.precision), options);
+  }
+  return std::make_unique<Transformer<float>>(
+      prepare(load_model<float>(path, load), options.precision), options);
+}
+
+}  // namespace masque::model

@@ -1,0 +1,38 @@
+// The engine behind Model, for one type of numbers.
+#pragma once
+
+#include <memory>
+
+#include "model/masks.hpp"
+#include "model/model.hpp"
+#include "model/pass.hpp"
+#include "model/prepared.hpp"
+
+namespace masque::model {
+
+/// A prepared model with the masks and streams that it is asked to run with. Thread-safe.
+template <class T>
+class Transformer final : public Model {
+ public:
+  /// Throws UsageError for options that do not fit the model.
+  Transformer(PreparedModel<T> model, const ModelOptions& options);
+
+  const Design& design() const override { return model_.design; }
+  kernel::Precision precision() const override { return model_.precision; }
+  const std::vector<std::string>& unused() const override { return model_.unused; }
+  std::vector<double> run(const Batch& batch, const Request& request,
+                          Observer* observer) const override;
+
+ private:
+  Batch checked(const Batch& batch) const;
+  void number_positions(Batch& batch) const;
+  std::vector<double> use_head(const Batch& batch, const Request& request,
+                               std::span<const Index> rows, MatrixView<T> states,
+                               Observer* observer) const;
+
+  PreparedModel<T> model_;
+  LayerMasks masks_;
+  PassSettings settings_;
+};
+
+}  // namespace masque::model

@@ -1,0 +1,67 @@
+#include "nn/attention.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+std::vector<std::unique_ptr<const AttentionEvaluation>>& owners() {
+  static std::vector<std::unique_ptr<const AttentionEvaluation>> all;
+  return all;
+}
+
+std::vector<const AttentionEvaluation*>& registry() {
+  static std::vector<const AttentionEvaluation*> all;
+  return all;
+}
+
+}  // namespace
+
+AttentionEvaluationRegistration::AttentionEvaluationRegistration(
+    std::unique_ptr<const AttentionEvaluation> evaluation) {
+  auto& all = registry();
+  all.insert(std::upper_bound(all.begin(), all.end(), evaluation.get(),
+                              [](const auto* a, const auto* b) { return a->name() < b->name(); }),
+             evaluation.get());
+  owners().push_back(std::move(evaluation));
+}
+
+std::span<const AttentionEvaluation* const> attention_evaluations() { return registry(); }
+
+const AttentionEvaluation* find_attention_evaluation(std::string_view name) {
+  for (const AttentionEvaluation* evaluation : attention_evaluations()) {
+    if (evaluation->name() == name) return evaluation;
+  }
+  return nullptr;
+}
+
+const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index /*keys*/,
+                                             const BlockMap* /*blocks*/) {
+  const AttentionEvaluation* evaluation = find_attention_evaluation("dense");
+  MASQUE_CHECK(evaluation != nullptr);
+  return *evaluation;
+}
+
+template <class T>
+void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {
+  const Index heads = problem.num_heads;
+  const Index groups = problem.num_key_value_heads;
+  MASQUE_CHECK(problem.normalizer != nullptr && heads > 0 && groups > 0 && heads % groups == 0);
+  MASQUE_CHECK(problem.query.columns % heads == 0 && problem.key.columns % groups == 0 &&
+               problem.value.columns % groups == 0);
+  MASQUE_CHECK(problem.query.columns / heads == problem.key.columns / groups);
+  MASQUE_CHECK(problem.key.rows == problem.value.rows && context.rows == problem.query.rows);
+  MASQUE_CHECK(context.columns / heads == problem.value.columns / groups &&
+               context.columns % heads == 0);
+  MASQUE_CHECK(problem.blocks == nullptr ||
+               problem.blocks->lengths() == (Lengths{problem.query.rows, problem.key.rows}));
+}
+
+template void check_problem(const AttentionProblem<float>&, MatrixView<float>);
+template void check_problem(const AttentionProblem<double>&, MatrixView<double>);
+
+}  // namespace masque::nn

@@ -1,0 +1,27 @@
+// dense: every pair, as defined. What the others are compared with.
+#include "nn/attention_reference.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+class Dense final : public AttentionEvaluation {
+ public:
+  std::string_view name() const override { return "dense"; }
+  void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
+               const WeightsVisitor<float>& visit) const override {
+    check_problem(problem, context);
+    attention_reference(problem, context, visit);
+  }
+  void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
+               const WeightsVisitor<double>& visit) const override {
+    check_problem(problem, context);
+    attention_reference(problem, context, visit);
+  }
+};
+
+const AttentionEvaluationRegistration kRegistration(std::make_unique<Dense>());
+
+}  // namespace
+
+}  // namespace masque::nn

@@ -1,0 +1,136 @@
+// Attention as it is defined, in plain loops, with its gradients. T is float, double or
+// std::complex<double>, whose imaginary part carries a derivative (complex step).
+//
+// Memory: two (T, S) matrices, one head at a time. Serial.
+#pragma once
+
+#include <cmath>
+#include <complex>
+
+#include "nn/attention.hpp"
+#include "nn/row_mask.hpp"
+
+namespace masque::nn {
+
+namespace reference {
+
+inline double real_part(float x) { return static_cast<double>(x); }
+inline double real_part(double x) { return x; }
+inline double real_part(const std::complex<double>& x) { return x.real(); }
+
+/// The matrices of one head.
+template <class T>
+struct Head {
+  MatrixView<const T> query;
+  MatrixView<const T> key;
+  MatrixView<const T> value;
+};
+
+/// The columns of a head of x: query head `head`, key or value head `group`.
+inline Index group_of(Index head, Index num_heads, Index num_key_value_heads) {
+  return head * num_key_value_heads / num_heads;
+}
+
+template <class T>
+MatrixView<T> columns_of(const MatrixView<T>& x, Index head, Index heads) {
+  const Index size = x.columns / heads;
+  return x.middle_columns(head * size, size);
+}
+
+template <class T>
+Head<T> head_of(const AttentionProblem<T>& problem, Index head) {
+  const Index groups = problem.num_key_value_heads;
+  const Index group = group_of(head, problem.num_heads, groups);
+  return {columns_of(problem.query, head, problem.num_heads),
+          columns_of(problem.key, group, groups), columns_of(problem.value, group, groups)};
+}
+
+/// s (T, S): all pairs, also the masked ones.
+template <class T>
+void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
+  const Head<T> x = head_of(problem, head);
+  for (Index i = 0; i < s.rows; ++i) {
+    for (Index j = 0; j < s.columns; ++j) {
+      T sum{};
+      for (Index d = 0; d < x.query.columns; ++d) sum += x.query.at(i, d) * x.key.at(j, d);
+      s.at(i, j) = sum * static_cast<T>(problem.scale);
+    }
+  }
+  if (problem.bias != nullptr) {
+    problem.bias->head(head, x.query, x.key)->add({0, s.rows}, {0, s.columns}, s);
+  }
+}
+
+/// f(x): what a shifted score becomes.
+template <class T>
+T map_score(ScoreMap map, const T& x) {
+  using std::exp;
+  if (map == ScoreMap::kExp) return exp(x);
+  return real_part(x) > 0 ? x * x : T{};
+}
+
+/// One row of scores becomes weights; returns the divisor, 0 if all weights are 0.
+template <class T>
+T normalize_row(const Normalizer& normalizer, const RowMask& mask, std::span<T> row) {
+  using std::sqrt;
+  const Index keys = static_cast<Index>(row.size());
+  const T temperature = static_cast<T>(normalizer.temperature(mask.count()));
+  const ScoreMap map = normalizer.map();
+  const Divisor divisor = normalizer.divisor();
+  double shift = 0;
+  if (map == ScoreMap::kExp && divisor != Divisor::kConstant) {
+    shift = -HUGE_VAL;
+    for (Index j = 0; j < keys; ++j) {
+      T& x = row[static_cast<std::size_t>(j)];
+      if (mask.visible(j)) shift = std::max(shift, real_part(temperature * x));
+    }
+  }
+  T sum{};
+  T squares{};
+  for (Index j = 0; j < keys; ++j) {
+    T& x = row[static_cast<std::size_t>(j)];
+    x = mask.visible(j) ? map_score(map, temperature * x - static_cast<T>(shift)) : T{};
+    sum += x;
+    squares += x * x;
+  }
+  const T d = divisor == Divisor::kSum ? sum
+              : divisor == Divisor::kRootSquares
+                  ? sqrt(squares)
+                  : static_cast<T>(normalizer.constant(mask.count()));
+  if (mask.count() == 0 || real_part(d) == 0) {
+    std::fill(row.begin(), row.end(), T{});
+    return T{};
+  }
+  for (T& x : row) x = x / d;
+  return d;
+}
+
+}  // namespace reference
+
+/// context (T, heads · value size): the definition of AttentionEvaluation::forward.
+template <class T>
+void attention_reference(const AttentionProblem<T>& problem, MatrixView<T> context,
+                         const WeightsVisitor<T>& visit = {}) {
+  const Index queries = problem.query.rows;
+  const Index keys = problem.key.rows;
+  Matrix<T> weights(queries, keys);
+  RowMask mask(problem.blocks, keys);
+  for (Index head = 0; head < problem.num_heads; ++head) {
+    const MatrixView<const T> value = reference::head_of(problem, head).value;
+    const MatrixView<T> out = reference::columns_of(context, head, problem.num_heads);
+    const MatrixView<T> a = weights.view();
+    reference::scores(problem, head, a);
+    for (Index i = 0; i < queries; ++i) {
+      mask.read(i);
+      reference::normalize_row(*problem.normalizer, mask, a.row_span(i));
+      std::fill_n(out.row(i), out.columns, T{});
+      for (Index j = 0; j < keys; ++j) {
+        if (!mask.visible(j)) continue;
+        for (Index d = 0; d < out.columns; ++d) out.at(i, d) += a.at(i, j) * value.at(j, d);
+      }
+    }
+    if (visit) visit(head, a);
+  }
+}
+
+}  // namespace masque::nn

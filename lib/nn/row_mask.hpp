@@ -1,0 +1,32 @@
+// The mask of one query as words of bits.
+#pragma once
+
+#include <vector>
+
+#include "mask/block_map.hpp"
+
+namespace masque::nn {
+
+/// The keys that a query may read, 64 a word: key j is bit j mod 64 of word j / 64. Kept between
+/// rows: one per thread.
+class RowMask {
+ public:
+  /// blocks  nullptr: all keys are visible.
+  RowMask(const BlockMap* blocks, Index keys);
+
+  /// Goes to a row. Cost O(words).
+  void read(Index query);
+  bool visible(Index key) const {
+    return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
+  }
+  /// n_i: the number of visible keys.
+  Index count() const { return count_; }
+
+ private:
+  const BlockMap* blocks_;
+  Index keys_;
+  std::vector<std::uint64_t> words_;
+  Index count_ = 0;
+};
+
+}  // namespace masque::nn
