@@ -37,7 +37,7 @@ std::string_view default_mask(model::DefaultMask mask) {
   switch (mask) {
     case model::DefaultMask::kFull: return "full";
     case model::DefaultMask::kCausal: return "causal";
-    case model::DefaultMask::kStrictDiagonal: break;
+    case model::DefaultMask::kOthers: break;
   }
   return "tta";
 }
