@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
                                  masque::bench::declare_encode(tool);
                                  masque::bench::declare_corrupt(tool);
                                  masque::bench::declare_flow(tool);
+                                 masque::bench::declare_forward(tool);
                                  masque::bench::declare_identify(tool);
                                });
 }
