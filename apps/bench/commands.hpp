@@ -5,6 +5,7 @@
 
 namespace masque::bench {
 
+void declare_attention(cli::Command& tool);
 void declare_block_map(cli::Command& tool);
 void declare_encode(cli::Command& tool);
 void declare_corrupt(cli::Command& tool);

@@ -67,18 +67,6 @@ std::int64_t parse_id(const std::string& text) {
   return static_cast<std::int64_t>(*id);
 }
 
-Shard parse_shard(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto index = parse_unsigned(std::string_view(text).substr(0, slash));
-  const auto count = slash == std::string::npos
-                         ? std::nullopt
-                         : parse_unsigned(std::string_view(text).substr(slash + 1));
-  if (!index || !count || *index < 1 || *index > *count || *count > 1'000'000'000) {
-    throw UsageError(fmt::format("--shard: found '{}', expected I/N as in 2/8", escape(text)));
-  }
-  return {*index, *count};
-}
-
 void mark(std::vector<std::uint8_t>& flags, std::int64_t id) {
   const auto at = static_cast<std::size_t>(id);
   if (at >= flags.size()) flags.resize(at + 1, 0);

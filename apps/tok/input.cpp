@@ -1,25 +1,8 @@
 #include "input.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/utf8.hpp"
-
 namespace masque::tok {
-
-void add_input(cli::Command& command, InputOptions& options) {
-  command.choice(
-      "--invalid", options.invalid,
-      {{"replace", Invalid::kReplace}, {"skip", Invalid::kSkip}, {"error", Invalid::kError}},
-      "bytes that are not UTF-8 become U+FFFD, or their line is left out, or an error");
-  command.flag("--crlf", options.crlf, "a carriage return before a line feed is not text");
-  command.option("--max-line", "BYTES", options.max_line, "a longer line is an error");
-}
 
 void add_flavor(cli::Command& command, text::OpenOptions& options) {
   using text::Flavor;
@@ -40,61 +23,6 @@ text::Tokenizer open_tokenizer(const std::string& path, const text::OpenOptions&
   for (const std::string& warning : tokenizer.warnings())
     session.note(fmt::format("{}: {}", tokenizer.parts().path, warning));
   return tokenizer;
-}
-
-void need_stream(const cli::Command& command) {
-  if (::isatty(STDIN_FILENO) != 1) return;
-  write_all(STDERR_FILENO, as_bytes(command.help()), "standard error");
-  throw UsageError("standard input is a terminal, expected a stream");
-}
-
-void InputLines::each(LineBatch& batch, const Use& use) {
-  const bool good = valid_utf8(batch.text);
-  const std::string_view all = batch.text;
-  std::string repaired;
-  std::uint64_t number = batch.first_line;
-  std::uint64_t returns = 0;
-  for (std::size_t begin = 0; begin < all.size(); ++number) {
-    const std::size_t end = std::min(all.find('\n', begin), all.size());
-    std::string_view line = all.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.empty() && line.back() == '\r' && end < all.size()) {
-      if (options_.crlf) {
-        line.remove_suffix(1);
-      } else {
-        ++returns;
-      }
-    }
-    if (!good && !valid_utf8(line)) {
-      if (options_.invalid == Invalid::kError) {
-        throw InputError("standard input", fmt::format("line {}: not UTF-8, expected it", number));
-      }
-      if (options_.invalid == Invalid::kSkip) {
-        ++skipped_;
-        continue;
-      }
-      repaired.clear();
-      repaired_ += append_replacing_invalid(line, repaired);
-      ++repaired_lines_;
-      line = repaired;
-    }
-    use(number, line);
-  }
-  returns_ += returns;
-}
-
-cli::ExitCode InputLines::finish(cli::Session& session) const {
-  if (repaired_ > 0) {
-    session.note(fmt::format("{} places in {} lines are not UTF-8, read as U+FFFD",
-                             repaired_.load(), repaired_lines_.load()));
-  }
-  if (returns_ > 0) {
-    session.note(fmt::format("{} lines end in a carriage return, which is text (see --crlf)",
-                             returns_.load()));
-  }
-  if (skipped_ == 0) return cli::ExitCode::kDone;
-  session.note(fmt::format("{} lines are not UTF-8, left out", skipped_.load()));
-  return cli::ExitCode::kInput;
 }
 
 }  // namespace masque::tok

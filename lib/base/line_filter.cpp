@@ -1,7 +1,6 @@
 #include "base/line_filter.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,64 +58,16 @@ class Input {
 
   /// Limits reading to a shard, and returns how many lines stand before it.
   std::uint64_t cut(const Shard& shard) {
-    struct stat status {};
-    if (os::stat_fd(descriptor(), status) != 0) throw system_error(name_, "looking at", errno);
-    if (!S_ISREG(status.st_mode)) {
-      throw UsageError(name_ +
-                       ": only a file can be cut into shards; for parts of a stream, give "
-                       "the number of the first record");
-    }
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    const std::uint64_t begin = line_start(size / shard.count * (shard.index - 1) +
-                                           size % shard.count * (shard.index - 1) / shard.count);
-    const std::uint64_t end = shard.index == shard.count
-                                  ? size
-                                  : line_start(size / shard.count * shard.index +
-                                               size % shard.count * shard.index / shard.count);
-    const std::uint64_t lines = count_lines(begin);
-    if (::lseek(descriptor(), static_cast<off_t>(begin), SEEK_SET) < 0) {
+    const LineSpan span = find_shard(descriptor(), name_, shard);
+    if (::lseek(descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
       throw system_error(name_, "seeking", errno);
     }
-    left_ = std::max(begin, end) - begin;
-    return lines;
+    left_ = span.end - span.begin;
+    return span.lines_before;
   }
 
  private:
   int descriptor() const { return opened_ ? opened_.get() : STDIN_FILENO; }
-
-  std::size_t read_at(std::uint64_t offset, std::string& out) {
-    out.resize(kPiece);
-    const ssize_t count =
-        os::pread(descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
-    if (count < 0) throw system_error(name_, "reading", errno);
-    out.resize(static_cast<std::size_t>(count));
-    return out.size();
-  }
-
-  /// The first line that begins at `offset` or behind it.
-  std::uint64_t line_start(std::uint64_t offset) {
-    if (offset == 0) return 0;
-    std::string bytes;
-    std::uint64_t at = offset - 1;
-    while (read_at(at, bytes) > 0) {
-      const std::size_t found = bytes.find('\n');
-      if (found != std::string::npos) return at + found + 1;
-      at += bytes.size();
-    }
-    return at;
-  }
-
-  std::uint64_t count_lines(std::uint64_t end) {
-    std::uint64_t lines = 0;
-    std::string bytes;
-    for (std::uint64_t at = 0; at < end; at += bytes.size()) {
-      throw_if_interrupted();
-      if (read_at(at, bytes) == 0) break;
-      if (bytes.size() > end - at) bytes.resize(end - at);
-      lines += static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
-    }
-    return lines;
-  }
 
   std::string name_;
   Descriptor opened_;

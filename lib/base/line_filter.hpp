@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/line_shard.hpp"
+
 namespace masque {
 
 /// Whole lines of the input. Every line ends with a line feed, but perhaps the very last. At least
@@ -17,12 +19,6 @@ struct LinePiece {
   std::uint64_t first_line = 0;  ///< number of its first line in the stream, from 0
 };
 inline constexpr std::size_t kLinePadding = 64;
-
-/// The `index`-th of `count` contiguous runs of a file's lines, from 1.
-struct Shard {
-  std::uint64_t index = 1;
-  std::uint64_t count = 1;
-};
 
 struct LineFilter {
   int threads = 0;

@@ -1,6 +1,7 @@
 #include "base/line_input.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,13 +26,13 @@ void wait_for(int fd) {
   throw_if_interrupted();
 }
 
-/// Appends what one read gives; false at the end.
-bool read_some(int fd, const std::string& name, std::string& out) {
+/// Appends what one read of `size` bytes gives; false at the end.
+bool read_some(int fd, const std::string& name, std::size_t size, std::string& out) {
   const std::size_t before = out.size();
-  out.resize(before + kBlock);
+  out.resize(before + size);
   for (;;) {
     throw_if_interrupted();
-    const ssize_t got = os::read(fd, out.data() + before, kBlock);
+    const ssize_t got = os::read(fd, out.data() + before, size);
     if (got >= 0) {
       out.resize(before + static_cast<std::size_t>(got));
       return got > 0;
@@ -49,6 +50,14 @@ bool read_some(int fd, const std::string& name, std::string& out) {
 LineInput::LineInput(int fd, std::string name, std::uint64_t max_line)
     : fd_(fd), name_(std::move(name)), max_line_(max_line) {}
 
+void LineInput::cut(const Shard& shard) {
+  const LineSpan span = find_shard(fd_, name_, shard);
+  if (::lseek(fd_, static_cast<off_t>(span.begin), SEEK_SET) < 0)
+    throw system_error(name_, "seeking", errno);
+  left_ = span.end - span.begin;
+  next_line_ += span.lines_before;
+}
+
 bool LineInput::ready() const {
   if (ended_) return true;
   pollfd entry{fd_, POLLIN, 0};
@@ -61,7 +70,9 @@ bool LineInput::read(LineBatch& batch) {
   batch.text.swap(rest_);
   while (!ended_) {
     const std::size_t before = batch.text.size();
-    ended_ = !read_some(fd_, name_, batch.text);
+    const std::size_t size = left_ ? std::min<std::size_t>(kBlock, *left_) : kBlock;
+    ended_ = !read_some(fd_, name_, size, batch.text);
+    if (left_) *left_ -= batch.text.size() - before;
     // Only what is new is searched: a long line costs its length once.
     const std::string_view added = std::string_view(batch.text).substr(before);
     if (const std::size_t end = added.rfind('\n'); end != std::string_view::npos) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "base/line_shard.hpp"
 
 namespace masque {
 
@@ -19,6 +22,10 @@ class LineInput {
   /// `name` is what messages call the stream. The descriptor stays the caller's.
   LineInput(int fd, std::string name, std::uint64_t max_line);
 
+  /// Reads only this part; lines keep their numbers in the whole file. Before the first read().
+  /// Throws as find_shard does.
+  void cut(const Shard& shard);
+
   /// The next lines; false at the end. Throws InputError if the stream cannot be read, or a line
   /// has more than `max_line` bytes (named by its number; the lines before it come first).
   bool read(LineBatch& batch);
@@ -33,6 +40,7 @@ class LineInput {
   std::uint64_t max_line_;
   std::string rest_;
   std::uint64_t next_line_ = 1;
+  std::optional<std::uint64_t> left_;  ///< bytes of the shard
   bool ended_ = false;
 };
 

@@ -23,12 +23,13 @@ void keep(std::vector<T>& values, std::size_t count, bool from_left) {
 }  // namespace
 
 void Encoding::push_back(TokenId id, std::string token, Span offset, std::uint32_t type_id,
-                         bool is_special) {
+                         bool is_special, std::uint32_t word) {
   ids.push_back(id);
   tokens.push_back(std::move(token));
   offsets.push_back(offset);
   type_ids.push_back(type_id);
   special.push_back(is_special ? 1 : 0);
+  words.push_back(word);
 }
 
 void Encoding::append(const Encoding& other) {
@@ -37,6 +38,7 @@ void Encoding::append(const Encoding& other) {
   append_to(offsets, other.offsets);
   append_to(type_ids, other.type_ids);
   append_to(special, other.special);
+  append_to(words, other.words);
 }
 
 void Encoding::truncate(std::size_t count, bool from_left) {
@@ -45,6 +47,7 @@ void Encoding::truncate(std::size_t count, bool from_left) {
   keep(offsets, count, from_left);
   keep(type_ids, count, from_left);
   keep(special, count, from_left);
+  keep(words, count, from_left);
 }
 
 }  // namespace masque::text

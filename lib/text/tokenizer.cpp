@@ -32,6 +32,11 @@ void to_code_points(std::string_view text, Encoding& encoding) {
   }
 }
 
+/// The number of the word that follows.
+std::uint32_t next_word(const Encoding& text) {
+  return text.words.empty() ? 0 : text.words.back() + 1;
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
@@ -50,6 +55,7 @@ void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type
   const Model& model = *parts_.steps.model;
   std::vector<Piece> pieces;
   for (const AlignedText& word : words) {
+    const std::uint32_t number = next_word(out);
     pieces.clear();
     model.tokenize(word.text, pieces);
     for (const Piece& piece : pieces) {
@@ -57,7 +63,8 @@ void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type
           parts_.unknown_as_text && piece.id == *parts_.unknown_as_text
               ? std::string_view(word.text).substr(piece.begin, piece.end - piece.begin)
               : model.token(piece.id));
-      out.push_back(piece.id, std::move(token), word.span(piece.begin, piece.end), type_id, false);
+      out.push_back(piece.id, std::move(token), word.span(piece.begin, piece.end), type_id, false,
+                    number);
     }
   }
 }
@@ -73,7 +80,7 @@ void Tokenizer::encode_part(AlignedText part, bool special_in_text, Encoding& ou
       encode_words(part.part(piece.begin, piece.end), out, type_id);
     } else {
       out.push_back(piece.token->id, part.text.substr(piece.begin, piece.end - piece.begin),
-                    part.span(piece.begin, piece.end), type_id, false);
+                    part.span(piece.begin, piece.end), type_id, false, next_word(out));
     }
   }
 }
@@ -90,7 +97,7 @@ Encoding Tokenizer::encode_text(std::string_view text, const EncodeOptions& opti
       encode_part(AlignedText::from(piece, offset), options.special_in_text, out, type_id);
     } else {
       out.push_back(part.token->id, std::string(piece),
-                    {offset, static_cast<std::uint32_t>(part.end)}, type_id, false);
+                    {offset, static_cast<std::uint32_t>(part.end)}, type_id, false, next_word(out));
     }
   }
   if (options.unit == OffsetUnit::kCodePoint) to_code_points(text, out);

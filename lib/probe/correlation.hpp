@@ -1,0 +1,18 @@
+// How two lists of numbers go together.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace masque::probe {
+
+/// Ranks from 1; equal values share the mean of theirs. NaN must not occur. Cost O(n log n).
+std::vector<double> ranks(std::span<const double> values);
+
+/// Pearson's r of lists of equal length; NaN with fewer than two values or where one does not vary.
+double pearson(std::span<const double> x, std::span<const double> y);
+
+/// Spearman's rho: Pearson's r of the ranks.
+double spearman(std::span<const double> x, std::span<const double> y);
+
+}  // namespace masque::probe

@@ -1,0 +1,50 @@
+// Minimal pairs: does a model score the good sentence above the bad one?
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probe/moments.hpp"
+
+namespace masque::probe {
+
+struct MinimalPair {
+  std::string good;
+  std::string bad;
+  std::string uid;    ///< paradigm; empty: not said
+  std::string field;  ///< syntax, morphology …; empty: not said
+  std::string term;   ///< linguistics_term; empty: not said
+};
+
+/// Reads a JSON object with `sentence_good` and `sentence_bad`, and `UID`, `field` and
+/// `linguistics_term` if it has them (BLiMP, Warstadt 2020, arXiv:1912.00582), or with `good`,
+/// `bad`, `uid`. Throws InputError "what was found", without the line's number.
+MinimalPair parse_minimal_pair(std::string_view line);
+
+/// What was right, of all pairs and of groups of them.
+class PairTally {
+ public:
+  enum class Level { kParadigm, kTerm, kField, kAll };
+  struct Row {
+    Level level;
+    std::string name;
+    Moments correct;  ///< of numbers that are 1 for a right pair, else 0
+  };
+
+  /// Counts a pair, right if the good sentence has the higher score. Equal scores are wrong.
+  void add(const MinimalPair& pair, double good, double bad);
+  /// Adds what another run counted.
+  void add(const Row& row);
+  /// Paradigms, terms, fields, each by name, then all.
+  std::vector<Row> rows() const;
+
+ private:
+  std::map<std::pair<Level, std::string>, Moments> groups_;
+};
+
+/// "paradigm", "term", "field", "all".
+std::string_view level_name(PairTally::Level level);
+
+}  // namespace masque::probe

@@ -1,0 +1,31 @@
+// How far a hypothesis is from a reference, in words.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace masque::probe {
+
+/// Edits that turn a reference into a hypothesis.
+struct WordErrors {
+  std::uint64_t words = 0;  ///< of the reference
+  std::uint64_t substitutions = 0;
+  std::uint64_t deletions = 0;
+  std::uint64_t insertions = 0;
+
+  std::uint64_t errors() const { return substitutions + deletions + insertions; }
+  /// NaN without words.
+  double rate() const;
+  void add(const WordErrors& other);
+};
+
+/// Words between spaces, tabs and line ends.
+std::vector<std::string_view> split_words(std::string_view text);
+
+/// The fewest edits, each at cost 1; of equally few the way that, from the end, prefers a match or
+/// substitution to a deletion, and that to an insertion. Words are compared by bytes. Cost and
+/// memory O(|reference| · |hypothesis|).
+WordErrors word_errors(std::string_view reference, std::string_view hypothesis);
+
+}  // namespace masque::probe
