@@ -1,5 +1,7 @@
 #include "model/encoder_family.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -98,6 +100,18 @@ HeadDesign transform_head(const Design& design, const FamilyConfig& config,
   head.activation = activation;
   head.norm = design.norm;
   return head;
+}
+
+std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& config,
+                               std::string_view decoder) {
+  const std::vector<std::string> classes = config.raw().architectures();
+  const auto predicts = [](const std::string& name) {
+    constexpr std::array<std::string_view, 5> kEnds{"LMHeadModel", "ForCausalLM", "ForMaskedLM",
+                                                    "ForPreTraining", "DoubleHeadsModel"};
+    return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
+  };
+  const bool saved = classes.empty() || std::ranges::any_of(classes, predicts);
+  return head.tied && saved ? std::string() : std::string(decoder);
 }
 
 HeadPlan bert_head(const Design& design, const FamilyConfig& config) {

@@ -52,6 +52,11 @@ HeadDesign vocabulary_head(const Design& design, const FamilyConfig& config);
 HeadDesign transform_head(const Design& design, const FamilyConfig& config,
                           kernel::Activation activation);
 
+/// What says that a head without tensors of its own is there: its decoder, unless that is tied and
+/// `architectures` names a language model or nothing; then "".
+std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& config,
+                               std::string_view decoder);
+
 /// cls.predictions.…: BERT's masked-LM head (a causal one of a decoder).
 HeadPlan bert_head(const Design& design, const FamilyConfig& config);
 

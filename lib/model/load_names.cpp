@@ -171,7 +171,7 @@ Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor
     const Index elements = bias ? rows : columns;
     tensor.rows = 1;
     tensor.columns = elements;
-    if (!row.shape.empty()) return row.shape;
+    if (!bias && !row.shape.empty()) return row.shape;
     return {u(elements)};
   }
   tensor.rows = rows;

@@ -52,7 +52,7 @@ ModelPlan plan(const FamilyConfig& config) {
   const HeadDesign head = vocabulary_head(plan.design, config);
   plan.heads = {{.design = head,
                  .what = "causal-LM head",
-                 .evidence = head.tied ? "" : "lm_head.weight",
+                 .evidence = bare_head_evidence(head, config, "lm_head.weight"),
                  .decoder = "lm_head.weight"}};
   plan.buffers = {".attn.bias", ".attn.masked_bias"};
   return plan;
