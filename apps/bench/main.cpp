@@ -12,5 +12,6 @@ int main(int argc, char** argv) {
                                  masque::bench::declare_corrupt(tool);
                                  masque::bench::declare_flow(tool);
                                  masque::bench::declare_identify(tool);
+                                 masque::bench::declare_kernels(tool);
                                });
 }
