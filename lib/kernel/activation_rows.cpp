@@ -16,7 +16,7 @@ constexpr float kDensity = 0.398942280F;  // φ(0)
 
 inline float gelu(float x) { return 0.5F * x * (1.0F + fast_erf(x * kRootHalf)); }
 inline float gelu_slope(float x) {
-  return 0.5F * (1.0F + fast_erf(x * kRootHalf)) + x * fast_exp(-0.5F * x * x) * kDensity;
+  return 0.5F * (1.0F + fast_erf(x * kRootHalf)) + x * fast_exp_negative(-0.5F * x * x) * kDensity;
 }
 inline float gelu_tanh(float x) {
   return 0.5F * x * (1.0F + fast_tanh(kRootTwoOverPi * (x + kCubic * x * x * x)));
