@@ -2,13 +2,14 @@
 
 #include "base/vectorize.hpp"
 #include "nn/tile.hpp"
+#include "nn/vector.hpp"
 
 namespace masque::nn::tile {
 
 namespace {
 
-using FloatVector __attribute__((vector_size(64), aligned(4), may_alias)) = float;
-using FloatOrder __attribute__((vector_size(64))) = std::int32_t;
+using FloatVector = Vectors<float>::Aligned;
+using FloatOrder = Vectors<float>::Bits;
 
 constexpr int kWidth = 16;
 
@@ -32,20 +33,24 @@ template <int kSize>
   }
 }
 
-/// out rows are `out_stride` apart.
-MASQUE_VECTORIZE void transpose_16(const float* x, Index stride, float* out, Index out_stride) {
+/// 16 columns of up to 16 rows; the last row stands in for those behind it.
+MASQUE_VECTORIZE void transpose_16(const MatrixView<const float>& x, Index column, float* out) {
+  using Unaligned = Vectors<float>::Unaligned;
   FloatVector rows[kWidth];
 #pragma GCC unroll 16
-  for (int i = 0; i < kWidth; ++i) rows[i] = *reinterpret_cast<const FloatVector*>(x + i * stride);
+  for (Index i = 0; i < kWidth; ++i) {
+    const float* from = x.row(std::min(i, x.rows - 1)) + column;
+    rows[i] = *reinterpret_cast<const Unaligned*>(from);
+  }
   exchange<8>(rows);
   exchange<4>(rows);
   exchange<2>(rows);
   exchange<1>(rows);
 #pragma GCC unroll 16
-  for (int i = 0; i < kWidth; ++i) *reinterpret_cast<FloatVector*>(out + i * out_stride) = rows[i];
+  for (Index i = 0; i < kWidth; ++i) vector_at(out + i * kPanel<float>) = rows[i];
 }
 
-/// out(d, key) of a panel = x(key, d) for d in [first, x.columns); keys behind the last are 0.
+/// out(d, key) of a panel = x(key, d) for d in [first, x.columns).
 template <class T>
 void transpose_rest(MatrixView<const T> x, Index first, T* out) {
   for (Index d = first; d < x.columns; ++d) {
@@ -58,10 +63,11 @@ void transpose_rest(MatrixView<const T> x, Index first, T* out) {
 void transpose_panel(MatrixView<const double> x, double* out) { transpose_rest(x, 0, out); }
 
 void transpose_panel(MatrixView<const float> x, float* out) {
-  const Index whole = x.rows == kPanel<float> ? x.columns / kWidth * kWidth : 0;
-  for (Index d = 0; d < whole; d += kWidth) {
-    for (Index key = 0; key < x.rows; key += kWidth) {
-      transpose_16(x.row(key) + d, x.stride, out + d * kPanel<float> + key, kPanel<float>);
+  const Index whole = x.columns / kWidth * kWidth;
+  for (Index key = 0; key < x.rows; key += kWidth) {
+    const auto rows = x.middle_rows(key, std::min<Index>(kWidth, x.rows - key));
+    for (Index d = 0; d < whole; d += kWidth) {
+      transpose_16(rows, d, out + d * kPanel<float> + key);
     }
   }
   transpose_rest(x, whole, out);
