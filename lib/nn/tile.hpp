@@ -79,8 +79,5 @@ T sum_lanes(const T* lanes);
 /// to ← from · factor, of any length and address; they may be the same.
 template <class T>
 void multiply_row(std::span<const T> from, T factor, T* to);
-/// to ← from / divisor.
-template <class T>
-void divide_row(std::span<const T> from, T divisor, T* to);
 
 }  // namespace masque::nn::tile

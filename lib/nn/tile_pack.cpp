@@ -73,6 +73,25 @@ void transpose_panel(MatrixView<const float> x, float* out) {
   transpose_rest(x, whole, out);
 }
 
+/// Rows of kPanel columns, one after the other.
+template <class T>
+[[gnu::always_inline]] inline void copy_panel_any(const MatrixView<const T>& x, T* out) {
+  using Unaligned = typename Vectors<T>::Unaligned;
+  for (Index key = 0; key < x.rows; ++key) {
+    const T* from = x.row(key);
+    vector_at(out + key * kPanel<T>) = *reinterpret_cast<const Unaligned*>(from);
+    vector_at(out + key * kPanel<T> + kLanes<T>) =
+        *reinterpret_cast<const Unaligned*>(from + kLanes<T>);
+  }
+}
+
+MASQUE_VECTORIZE void copy_panel(const MatrixView<const float>& x, float* out) {
+  copy_panel_any(x, out);
+}
+MASQUE_VECTORIZE void copy_panel(const MatrixView<const double>& x, double* out) {
+  copy_panel_any(x, out);
+}
+
 }  // namespace
 
 template <class T>
@@ -80,6 +99,10 @@ void pack(MatrixView<const T> x, Packed<T> out) {
   for (Index column = 0; column < x.columns; column += kPanel<T>) {
     T* panel = out.data + column / kPanel<T> * out.panel_stride;
     const Index width = std::min(kPanel<T>, x.columns - column);
+    if (width == kPanel<T>) {
+      copy_panel(x.middle_columns(column, width), panel);
+      continue;
+    }
     for (Index key = 0; key < x.rows; ++key) {
       T* to = panel + key * kPanel<T>;
       std::copy_n(x.row(key) + column, width, to);

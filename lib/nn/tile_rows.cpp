@@ -200,13 +200,6 @@ MASQUE_VECTORIZE void multiply_up(const float* from, Index count, float factor, 
 MASQUE_VECTORIZE void multiply_up(const double* from, Index count, double factor, double* to) {
   for (Index i = 0; i < count; ++i) to[i] = from[i] * factor;
 }
-MASQUE_VECTORIZE void divide_up(const float* from, Index count, float divisor, float* to) {
-  for (Index i = 0; i < count; ++i) to[i] = from[i] / divisor;
-}
-MASQUE_VECTORIZE void divide_up(const double* from, Index count, double divisor, double* to) {
-  for (Index i = 0; i < count; ++i) to[i] = from[i] / divisor;
-}
-
 }  // namespace
 
 template <class T>
@@ -240,11 +233,6 @@ void multiply_row(std::span<const T> from, T factor, T* to) {
   multiply_up(from.data(), static_cast<Index>(from.size()), factor, to);
 }
 
-template <class T>
-void divide_row(std::span<const T> from, T divisor, T* to) {
-  divide_up(from.data(), static_cast<Index>(from.size()), divisor, to);
-}
-
 template void hide(float*, Index, std::uint64_t);
 template void hide(double*, Index, std::uint64_t);
 template void map_exp_shifted(MatrixView<float>, std::span<RowState<float>>, bool,
@@ -259,7 +247,5 @@ template float sum_lanes(const float*);
 template double sum_lanes(const double*);
 template void multiply_row(std::span<const float>, float, float*);
 template void multiply_row(std::span<const double>, double, double*);
-template void divide_row(std::span<const float>, float, float*);
-template void divide_row(std::span<const double>, double, double*);
 
 }  // namespace masque::nn::tile

@@ -244,10 +244,14 @@ class Walk {
     for (Index r = 0; r < rows_; ++r) {
       const T d = divisor(r);
       const std::span<T> to = row_.context.row_span(r);
+      const std::span<const T> from = s_.context.view().row_span(r).first(to.size());
       if (d == 0) {
         std::fill(to.begin(), to.end(), T{});
+      } else if (d >= 1) {
+        tile::multiply_row<T>(from, 1 / d, to.data());
       } else {
-        tile::divide_row<T>(s_.context.view().row_span(r).first(to.size()), d, to.data());
+        // The reciprocal may overflow.
+        for (std::size_t e = 0; e < to.size(); ++e) to[e] = from[e] / d;
       }
     }
   }
