@@ -9,27 +9,35 @@ namespace masque::nn::tile {
 namespace {
 
 using FloatVector = Vectors<float>::Aligned;
-using FloatOrder = Vectors<float>::Bits;
 
 constexpr int kWidth = 16;
 
-/// One step of the transposition of 16 × 16: exchanges blocks of `kSize` off the diagonal.
+/// Rows i and i + kSize of a step of the transposition of 16 × 16: lanes of the first of two rows,
+/// and of the second.
+template <int kSize>
+struct UpperRow {
+  constexpr int operator()(int lane) const {
+    return (lane & kSize) != 0 ? lane - kSize + kWidth : lane;
+  }
+};
+template <int kSize>
+struct LowerRow {
+  constexpr int operator()(int lane) const {
+    return (lane & kSize) != 0 ? lane + kWidth : lane + kSize;
+  }
+};
+
+/// One step: exchanges the blocks of kSize × kSize that are off the diagonal.
 template <int kSize>
 [[gnu::always_inline]] inline void exchange(FloatVector* rows) {
-  FloatOrder low;
-  FloatOrder high;
-  for (int i = 0; i < kWidth; ++i) {
-    const bool second = (i & kSize) != 0;
-    low[i] = second ? i - kSize + kWidth : i;
-    high[i] = second ? i + kWidth : i + kSize;
-  }
+  constexpr std::make_index_sequence<kWidth> kAll;
 #pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) {
     if ((i & kSize) != 0) continue;
     const FloatVector a = rows[i];
     const FloatVector b = rows[i + kSize];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + kSize] = __builtin_shuffle(a, b, high);
+    shuffle<UpperRow<kSize>>(a, b, rows[i], kAll);
+    shuffle<LowerRow<kSize>>(a, b, rows[i + kSize], kAll);
   }
 }
 

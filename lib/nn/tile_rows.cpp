@@ -36,13 +36,17 @@ MASQUE_VECTORIZE void hide_up(double* row, Index columns, std::uint64_t bits) {
   hide_any(row, columns, bits);
 }
 
-/// x with the halves of its runs of 2 · kSize lanes exchanged.
+/// Exchanges the halves of runs of 2 · kSize lanes.
+template <int kSize>
+struct OtherHalf {
+  constexpr int operator()(int lane) const { return lane ^ kSize; }
+};
+
 template <class T, int kSize>
 [[gnu::always_inline]] inline void exchange_halves(const typename Vectors<T>::Aligned& x,
                                                    typename Vectors<T>::Aligned& out) {
-  typename Vectors<T>::Bits order;
-  for (int i = 0; i < static_cast<int>(kLanes<T>); ++i) order[i] = i ^ kSize;
-  out = __builtin_shuffle(x, order);
+  shuffle<OtherHalf<kSize>>(x, x, out,
+                            std::make_index_sequence<static_cast<std::size_t>(kLanes<T>)>());
 }
 
 template <class T, int kSize>

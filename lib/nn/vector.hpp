@@ -2,7 +2,9 @@
 // by value: how they are passed depends on the processor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace masque::nn::tile {
 
@@ -33,6 +35,14 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline const typename Vectors<T>::Aligned& vector_at(const T* x) {
   return *reinterpret_cast<const typename Vectors<T>::Aligned*>(x);
+}
+
+/// out lane i = lane order(i) of a and b, one behind the other; `Order` is a constexpr function
+/// object.
+template <class Order, class Vector, std::size_t... kLane>
+[[gnu::always_inline]] inline void shuffle(const Vector& a, const Vector& b, Vector& out,
+                                           std::index_sequence<kLane...> /*lanes*/) {
+  out = __builtin_shufflevector(a, b, Order{}(static_cast<int>(kLane))...);
 }
 
 }  // namespace masque::nn::tile
