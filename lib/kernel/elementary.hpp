@@ -92,6 +92,31 @@ inline float fast_erf(float x) {
   return elementary_detail::select(t > 0.927734375F, far, near);
 }
 
+/// x · Φ(x), by erf(z) = z P(z²) / Q(z²) for |z| ≤ 3.92 and ±1 beyond: half the steps of fast_erf.
+/// Error at most 3e-7 · max(|x|, 1). P and Q are a minimax fit of relative error 2e-9.
+inline float fast_gelu(float x) {
+  constexpr float kFarthest = 3.92F;
+  float z = x * 0.707106781F;
+  z = kFarthest < z ? kFarthest : z;  // this order keeps NaN
+  z = -kFarthest > z ? -kFarthest : z;
+  const float s = z * z;
+  float p = -1.3202278e-8F;
+  p = p * s + 4.6847886e-6F;
+  p = p * s + 3.79609119e-4F;
+  p = p * s + 3.8496058e-3F;
+  p = p * s + 5.43169007e-2F;
+  p = p * s + 1.85203046e-1F;
+  p = p * s + 1.12837923F;
+  float q = 6.31106814e-5F;
+  q = q * s + 1.30756909e-3F;
+  q = q * s + 1.54620791e-2F;
+  q = q * s + 1.13958351e-1F;
+  q = q * s + 4.97465342e-1F;
+  q = q * s + 1.0F;
+  const float half = 0.5F * x;
+  return half + half * (z * p / q);
+}
+
 /// tanh(x). After Moshier's Cephes, tanhf.
 inline float fast_tanh(float x) {
   const float t = std::fabs(x);

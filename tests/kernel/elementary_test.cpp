@@ -47,6 +47,22 @@ TEST_CASE("exp, erf and tanh are within 2 units in the last place") {
   CHECK(worst(1e-30F, 20.0F, kernel::fast_tanh, tanh) <= 2);
 }
 
+TEST_CASE("gelu is within 3e-7 times its argument") {
+  double worst = 0;
+  for (int i = -2000000; i <= 2000000; ++i) {
+    const float x = static_cast<float>(i) * 5e-6F;
+    const auto exact = static_cast<double>(x);
+    const double truth = 0.5 * exact * (1 + std::erf(exact / std::sqrt(2.0)));
+    const double error = std::fabs(static_cast<double>(kernel::fast_gelu(x)) - truth);
+    worst = std::max(worst, error / std::max(1.0, std::fabs(exact)));
+  }
+  CHECK(worst <= 3e-7);
+  CHECK(worst > 1e-9);
+  CHECK(kernel::fast_gelu(0.0F) == 0.0F);
+  CHECK(kernel::fast_gelu(kInfinity) == kInfinity);
+  CHECK(std::isnan(kernel::fast_gelu(kNan)));
+}
+
 TEST_CASE("exp, erf and tanh at the ends") {
   CHECK(kernel::fast_exp(0.0F) == 1.0F);
   CHECK(kernel::fast_exp(-0.0F) == 1.0F);
