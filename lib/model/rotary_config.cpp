@@ -122,6 +122,7 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
   check_rotary_size(
       config, defaults.share_name.empty() ? "num_attention_heads" : defaults.share_name, size);
   RotaryDesign rotary;
+  rotary.float_angles = true;
   Frequencies frequencies = plain_frequencies(theta, size);
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   const auto longest = static_cast<double>(max_position_embeddings);
