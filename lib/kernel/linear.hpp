@@ -33,6 +33,11 @@ class Linear {
   /// thread. Inside a parallel region it runs on the calling thread, else on all.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
 
+  /// Columns first … first + y.columns − 1 of the same y, bit for bit. `first` is a multiple of
+  /// kColumnBlock, and so is y.columns unless it ends at the last output.
+  void forward_columns(Index first, MatrixView<const T> x, MatrixView<T> y) const;
+  static constexpr Index kColumnBlock = 128;
+
  private:
   struct State;
   std::shared_ptr<const State> state_;

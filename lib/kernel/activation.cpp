@@ -1,0 +1,109 @@
+#include "kernel/activation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <utility>
+
+#include "base/error.hpp"
+#include "kernel/activation_reference.hpp"
+#include "kernel/activation_rows.hpp"
+#include "kernel/parallel.hpp"
+
+namespace masque::kernel {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Activation>, 18> kNames{{
+    {"none", Activation::kNone},
+    {"linear", Activation::kNone},
+    {"gelu", Activation::kGelu},
+    {"gelu_python", Activation::kGelu},
+    {"gelu_tanh", Activation::kGeluTanh},
+    {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},
+    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
+    {"gelu_accurate", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},
+    {"squared_relu", Activation::kSquaredRelu},
+    {"relu2", Activation::kSquaredRelu},
+    {"swish", Activation::kSwish},
+    {"silu", Activation::kSwish},
+    {"tanh", Activation::kTanh},
+    {"sigmoid", Activation::kSigmoid},
+    {"logistic", Activation::kSigmoid},
+}};
+
+constexpr Index kGrain = 16384;  // elements that are worth a thread
+
+/// Calls work(i) for every row, in parallel.
+template <class Work>
+void for_rows(Index rows, Index columns, const Work& work) {
+  parallel_ranges(rows, kGrain / std::max<Index>(columns, 1) + 1, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) work(i);
+  });
+}
+
+}  // namespace
+
+std::optional<Activation> find_activation(std::string_view name) {
+  for (const auto& [known, value] : kNames) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+template <class T>
+void activation_forward(Activation f, MatrixView<T> x) {
+  if (f == Activation::kNone) return;
+  for_rows(x.rows, x.columns, [&](Index i) { activate_row(f, x.row(i), x.row(i), x.columns); });
+}
+
+template <class T>
+void activation_backward(Activation f, MatrixView<const T> x, MatrixView<const T> d_y,
+                         MatrixView<T> d_x) {
+  MASQUE_CHECK(x.rows == d_y.rows && x.columns == d_y.columns);
+  MASQUE_CHECK(x.rows == d_x.rows && x.columns == d_x.columns);
+  for_rows(x.rows, x.columns,
+           [&](Index i) { add_slope_row(f, x.row(i), d_y.row(i), d_x.row(i), x.columns); });
+}
+
+template <class T>
+void gated_forward(Activation f, MatrixView<const T> gate, MatrixView<const T> up,
+                   MatrixView<T> y) {
+  MASQUE_CHECK(gate.rows == up.rows && gate.columns == up.columns);
+  MASQUE_CHECK(gate.rows == y.rows && gate.columns == y.columns);
+  for_rows(gate.rows, gate.columns, [&](Index i) {
+    activate_row(f, gate.row(i), y.row(i), gate.columns);
+    multiply_row(up.row(i), y.row(i), gate.columns);
+  });
+}
+
+template <class T>
+void gated_backward(Activation f, MatrixView<const T> gate, MatrixView<const T> up,
+                    MatrixView<const T> d_y, MatrixView<T> d_gate, MatrixView<T> d_up) {
+  MASQUE_CHECK(gate.rows == up.rows && gate.columns == up.columns);
+  MASQUE_CHECK(gate.rows == d_y.rows && gate.columns == d_y.columns);
+  MASQUE_CHECK(gate.rows == d_gate.rows && gate.columns == d_gate.columns);
+  MASQUE_CHECK(gate.rows == d_up.rows && gate.columns == d_up.columns);
+  for_rows(gate.rows, gate.columns, [&](Index i) {
+    // d_up += f(g) ⊙ d_y, d_g += f′(g) ⊙ up ⊙ d_y
+    const GateRow<T> row{gate.row(i), up.row(i), d_y.row(i), d_gate.row(i), d_up.row(i)};
+    add_gate_row(f, row, gate.columns);
+  });
+}
+
+#define MASQUE_INSTANTIATE(T)                                                                \
+  template void activation_forward<T>(Activation, MatrixView<T>);                            \
+  template void activation_backward<T>(Activation, MatrixView<const T>, MatrixView<const T>, \
+                                       MatrixView<T>);                                       \
+  template void gated_forward<T>(Activation, MatrixView<const T>, MatrixView<const T>,       \
+                                 MatrixView<T>);                                             \
+  template void gated_backward<T>(Activation, MatrixView<const T>, MatrixView<const T>,      \
+                                  MatrixView<const T>, MatrixView<T>, MatrixView<T>);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+#undef MASQUE_INSTANTIATE
+
+}  // namespace masque::kernel

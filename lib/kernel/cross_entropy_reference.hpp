@@ -1,0 +1,38 @@
+// The definition of the cross-entropy: one row at a time.
+#pragma once
+
+#include <limits>
+
+#include "kernel/cross_entropy.hpp"
+#include "kernel/scalar.hpp"
+
+namespace masque::kernel::reference {
+
+/// log Σ exp x
+template <class T>
+T log_sum_exp(const T* x, Index n) {
+  // The shift is a constant: its derivative cancels.
+  double largest = -std::numeric_limits<double>::infinity();
+  for (Index j = 0; j < n; ++j) {
+    if (!(real_part(x[j]) <= largest)) largest = real_part(x[j]);
+  }
+  const T shift = number<T>(largest);
+  T sum(0);
+  for (Index j = 0; j < n; ++j) sum += std::exp(x[j] - shift);
+  return std::log(sum) + shift;
+}
+
+template <class T>
+T cross_entropy_row(const T* logits, Index n, Index target) {
+  return log_sum_exp(logits, n) - logits[target];
+}
+
+/// d_logits += (softmax(logits) − one-hot(target)) · d_loss
+template <class T>
+void cross_entropy_row_backward(const T* logits, Index n, Index target, T d_loss, T* d_logits) {
+  const T whole = log_sum_exp(logits, n);
+  for (Index j = 0; j < n; ++j) d_logits[j] += std::exp(logits[j] - whole) * d_loss;
+  d_logits[target] -= d_loss;
+}
+
+}  // namespace masque::kernel::reference

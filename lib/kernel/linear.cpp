@@ -1,0 +1,178 @@
+#include "kernel/linear.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "kernel/activation_rows.hpp"
+#include "kernel/linear_reference.hpp"
+#include "kernel/onednn/matmul_onednn.hpp"
+#include "kernel/parallel.hpp"
+#include "kernel/product_rows.hpp"
+
+namespace masque::kernel {
+namespace {
+
+constexpr Index kPanelRows = onednn::kPanelRows;
+static_assert(Linear<float>::kColumnBlock == onednn::kBlockColumns);
+
+/// Operations that are worth a thread.
+constexpr double kWork = 1e6;
+
+/// Rows cut into panels of nearly equal size.
+struct Panels {
+  explicit Panels(Index row_count)
+      : rows(row_count),
+        count((row_count + kPanelRows - 1) / kPanelRows),
+        height(count == 0 ? 1 : ((row_count + count - 1) / count + 7) / 8 * 8) {
+    count = (rows + height - 1) / height;
+  }
+  Index first(Index panel) const { return panel * height; }
+  Index size(Index panel) const { return std::min(height, rows - first(panel)); }
+
+  Index rows;
+  Index count;
+  Index height;
+};
+
+Index block_count(Index columns) {
+  return (columns + Linear<float>::kColumnBlock - 1) / Linear<float>::kColumnBlock;
+}
+
+/// Calls work(panel, begin, end) for runs of blocks of each panel, in parallel.
+template <class Work>
+void for_blocks(const Panels& panels, Index blocks, Index inputs, const Work& work) {
+  const double block_work = 2.0 * static_cast<double>(panels.height) *
+                            static_cast<double>(Linear<float>::kColumnBlock * (inputs + 1));
+  const auto grain = static_cast<Index>(kWork / block_work) + 1;
+  parallel_ranges(panels.count * blocks, grain, [&](Index begin, Index end) {
+    while (begin < end) {
+      const Index panel = begin / blocks;
+      const Index stop = std::min(end, (panel + 1) * blocks);
+      work(panel, begin - panel * blocks, stop - panel * blocks);
+      begin = stop;
+    }
+  });
+}
+
+template <class T>
+Index stacked_rows(std::span<const MatrixView<const T>> weights) {
+  return std::accumulate(weights.begin(), weights.end(), Index{0},
+                         [](Index sum, const auto& w) { return sum + w.rows; });
+}
+
+}  // namespace
+
+/// The reference: weights turned to (in, out), so that loops over outputs run along memory.
+template <class T>
+struct Linear<T>::State {
+  State(std::span<const MatrixView<const T>> parts, Precision precision)
+      : inputs(parts[0].columns), outputs(stacked_rows(parts)), weight(inputs, outputs) {
+    MASQUE_CHECK(precision == Precision::kF64);
+    Index first = 0;
+    for (const auto& part : parts) {
+      MASQUE_CHECK(part.columns == inputs);
+      for (Index j = 0; j < part.rows; ++j) {
+        for (Index k = 0; k < inputs; ++k) weight.view().at(k, first + j) = part.at(j, k);
+      }
+      first += part.rows;
+    }
+  }
+
+  void run(MatrixView<const T> x, Index first, MatrixView<T> y) const {
+    const Panels panels(x.rows);
+    for_blocks(panels, block_count(y.columns), inputs, [&](Index panel, Index begin, Index end) {
+      const Index column = begin * kColumnBlock;
+      const Index columns = std::min(end * kColumnBlock, y.columns) - column;
+      const auto from = x.middle_rows(panels.first(panel), panels.size(panel));
+      const auto to =
+          y.middle_rows(panels.first(panel), panels.size(panel)).middle_columns(column, columns);
+      for (Index i = 0; i < to.rows; ++i) std::fill_n(to.row(i), columns, T(0));
+      add_product(from, weight.view().middle_columns(first + column, columns), to);
+      for (Index i = 0; i < to.rows; ++i) {
+        for (Index j = 0; !bias.empty() && j < columns; ++j) {
+          to.at(i, j) += bias[static_cast<std::size_t>(first + column + j)];
+        }
+        activate_row(activation, to.row(i), to.row(i), columns);
+      }
+    });
+  }
+
+  Index inputs;
+  Index outputs;
+  Matrix<T> weight;
+  std::vector<T> bias;
+  Activation activation = Activation::kNone;
+};
+
+template <>
+struct Linear<float>::State {
+  State(std::span<const MatrixView<const float>> parts, Precision precision)
+      : inputs(parts[0].columns), outputs(stacked_rows(parts)), weight(parts, precision) {}
+
+  void run(MatrixView<const float> x, Index first, MatrixView<float> y) const {
+    const Panels panels(x.rows);
+    const Index first_block = first / kColumnBlock;
+    for_blocks(panels, block_count(y.columns), inputs, [&](Index p, Index begin, Index end) {
+      const auto panel = weight.panel(x.middle_rows(panels.first(p), panels.size(p)));
+      for (Index b = begin; b < end; ++b) {
+        const float* product = weight.multiply(panel, first_block + b);
+        const Index stride = weight.block_stride(first_block + b);
+        const Index column = b * kColumnBlock;
+        const float* added = bias.empty() ? nullptr : bias.data() + first + column;
+        for (Index i = 0; i < panel.rows; ++i) {
+          finish_row(activation, product + i * stride, added, y.row(panels.first(p) + i) + column,
+                     weight.block_columns(first_block + b));
+        }
+      }
+    });
+  }
+
+  Index inputs;
+  Index outputs;
+  onednn::PackedWeights weight;
+  std::vector<float> bias;
+  Activation activation = Activation::kNone;
+};
+
+template <class T>
+Linear<T>::Linear(std::span<const MatrixView<const T>> weights, std::span<const T> bias,
+                  Precision precision, Activation activation) {
+  MASQUE_CHECK(!weights.empty());
+  const auto state = std::make_shared<State>(weights, precision);
+  MASQUE_CHECK(bias.empty() || static_cast<Index>(bias.size()) == state->outputs);
+  state->bias.assign(bias.begin(), bias.end());
+  state->activation = activation;
+  state_ = state;
+}
+
+template <class T>
+Index Linear<T>::inputs() const {
+  return state_ == nullptr ? 0 : state_->inputs;
+}
+
+template <class T>
+Index Linear<T>::outputs() const {
+  return state_ == nullptr ? 0 : state_->outputs;
+}
+
+template <class T>
+void Linear<T>::forward(MatrixView<const T> x, MatrixView<T> y) const {
+  MASQUE_CHECK(y.columns == outputs());
+  forward_columns(0, x, y);
+}
+
+template <class T>
+void Linear<T>::forward_columns(Index first, MatrixView<const T> x, MatrixView<T> y) const {
+  MASQUE_CHECK(state_ != nullptr && x.columns == inputs() && x.rows == y.rows);
+  MASQUE_CHECK(first >= 0 && first % kColumnBlock == 0 && first + y.columns <= outputs());
+  MASQUE_CHECK(y.columns % kColumnBlock == 0 || first + y.columns == outputs());
+  state_->run(x, first, y);
+}
+
+template class Linear<float>;
+template class Linear<double>;
+template class Linear<std::complex<double>>;
+
+}  // namespace masque::kernel

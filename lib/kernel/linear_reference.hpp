@@ -1,0 +1,33 @@
+// The definition of the products: every element one sum over the inputs in order.
+#pragma once
+
+#include "kernel/linear.hpp"
+
+namespace masque::kernel::reference {
+
+/// y = x Wᵀ, weight (out, in).
+template <class T>
+void matmul(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < weight.rows; ++j) {
+      T sum(0);
+      for (Index k = 0; k < x.columns; ++k) sum += x.at(i, k) * weight.at(j, k);
+      y.at(i, j) = sum;
+    }
+  }
+}
+
+/// y += x W, weight (in, out): the same sums, each behind what y holds.
+template <class T>
+void add_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index k = 0; k < x.columns; ++k) {
+      const T factor = x.at(i, k);
+      const T* from = weight.row(k);
+      T* to = y.row(i);
+      for (Index j = 0; j < weight.columns; ++j) to[j] += factor * from[j];
+    }
+  }
+}
+
+}  // namespace masque::kernel::reference

@@ -1,0 +1,71 @@
+#include "kernel/parallel.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::kernel {
+namespace {
+
+std::atomic<int> g_threads{0};
+
+}  // namespace
+
+void set_threads(int threads) { g_threads = std::max(threads, 0); }
+
+int threads() {
+  if (omp_in_parallel() != 0) return 1;
+  const int chosen = g_threads.load(std::memory_order_relaxed);
+  if (chosen > 0) return chosen;
+  static const int processors = default_threads();
+  return processors;
+}
+
+void parallel_ranges(Index count, Index grain, const std::function<void(Index, Index)>& work) {
+  const Index parts = std::min<Index>(threads(), count / std::max<Index>(grain, 1));
+  if (parts < 2) {
+    if (count > 0) work(0, count);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast <int>(parts))
+  {
+    // The team may be smaller than asked for.
+    const Index team = omp_get_num_threads();
+    const Index part = omp_get_thread_num();
+    const Index begin = count * part / team, end = count * (part + 1) / team;
+    if (begin < end) work(begin, end);
+  }
+}
+
+void parallel_items(Index count, const std::function<void(Index)>& work) {
+  std::atomic<Index> next{0};
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&] {
+    const std::exception_ptr error = caught([&] {
+      for (Index i = next++; i < count; i = next++) {
+        throw_if_interrupted();
+        work(i);
+      }
+    });
+    if (!error) return;
+    next = count;
+    const std::lock_guard lock(mutex);
+    if (!first) first = error;
+  };
+  const Index team = std::min<Index>(threads(), count);
+  if (team < 2) {
+    run();
+  } else {
+#pragma omp parallel num_threads(static_cast <int>(team))
+    run();
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace masque::kernel

@@ -1,0 +1,34 @@
+// What the reference kernels need of their number type: float, double or std::complex<double>.
+//
+// Complex numbers are for derivatives by complex step: f(x + ih) has the imaginary part h f′(x).
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+namespace masque::kernel::reference {
+
+template <class T>
+double real_part(T x) {
+  return static_cast<double>(x);
+}
+inline double real_part(std::complex<double> x) { return x.real(); }
+
+/// A number of type T from a double.
+template <class T>
+T number(double x) {
+  return static_cast<T>(x);
+}
+
+template <class T>
+T erf_of(T x) {
+  return std::erf(x);
+}
+/// To first order in the imaginary part, which is all that a complex step needs.
+inline std::complex<double> erf_of(std::complex<double> x) {
+  const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-x.real() * x.real());
+  return {std::erf(x.real()), slope * x.imag()};
+}
+
+}  // namespace masque::kernel::reference

@@ -1,0 +1,68 @@
+#include "kernel/softmax_rows.hpp"
+
+#include <algorithm>
+
+#include "base/vectorize.hpp"
+#include "kernel/elementary.hpp"
+#include "kernel/lanes.hpp"
+
+namespace masque::kernel {
+namespace {
+
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+/// x ← −∞ where the bit is not set.
+MASQUE_VECTORIZE
+void hide(float* x, Index n, const std::uint64_t* bits) {
+  for (Index first = 0; first < n; first += 64) {
+    const std::uint64_t word = bits[first / 64];
+    if (word == ~std::uint64_t{0}) continue;
+    const Index count = std::min<Index>(64, n - first);
+    for (Index j = 0; j < count; ++j) {
+      const bool visible = ((word >> static_cast<std::uint64_t>(j)) & 1U) != 0;
+      x[first + j] = elementary_detail::select(visible, x[first + j], kLeast);
+    }
+  }
+}
+
+}  // namespace
+
+MASQUE_VECTORIZE
+void softmax_row(float* x, Index n, const std::uint64_t* bits) {
+  if (bits != nullptr) hide(x, n, bits);
+  const Index whole = n / kLanes * kLanes;
+  float largest[kLanes], sum[kLanes] = {};
+  std::fill_n(largest, kLanes, kLeast);
+  for (Index j = 0; j < whole; j += kLanes) {
+    for (Index i = 0; i < kLanes; ++i) {
+      largest[i] = x[j + i] <= largest[i] ? largest[i] : x[j + i];  // takes NaN
+    }
+  }
+  for (Index j = whole; j < n; ++j) {
+    if (!(x[j] <= largest[j - whole])) largest[j - whole] = x[j];
+  }
+  float most = largest[0];
+  for (Index i = 1; i < kLanes; ++i) {
+    if (!(largest[i] <= most)) most = largest[i];
+  }
+  if (most == kLeast) {
+    std::fill_n(x, n, 0.0F);
+    return;
+  }
+  for (Index j = 0; j < whole; j += kLanes) {
+    for (Index i = 0; i < kLanes; ++i) {
+      x[j + i] = fast_exp(x[j + i] - most);
+      sum[i] += x[j + i];
+    }
+  }
+  for (Index j = whole; j < n; ++j) {
+    x[j] = fast_exp(x[j] - most);
+    sum[j - whole] += x[j];
+  }
+  Lanes lanes;
+  load_lanes(sum, lanes);
+  const float factor = 1.0F / lane_sum(lanes);
+  for (Index j = 0; j < n; ++j) x[j] *= factor;
+}
+
+}  // namespace masque::kernel

@@ -1,0 +1,83 @@
+// exp, erf and tanh in float against the exact functions, in units in the last place.
+#include "kernel/elementary.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "kernel/bfloat16.hpp"
+
+namespace masque::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// Largest error over a dense sample of floats with low ≤ |x| ≤ high.
+template <class Fast, class Exact>
+double worst(float low, float high, const Fast& fast, const Exact& exact) {
+  double result = 0;
+  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(low);
+       bits <= std::bit_cast<std::uint32_t>(high); bits += 997) {
+    for (const float x : {std::bit_cast<float>(bits), -std::bit_cast<float>(bits)}) {
+      const double truth = exact(static_cast<double>(x));
+      const auto nearest = static_cast<float>(truth);
+      if (std::fabs(nearest) < std::numeric_limits<float>::min() || std::isinf(nearest)) continue;
+      const double unit =
+          std::fabs(static_cast<double>(std::nextafter(std::fabs(nearest), kInfinity)) -
+                    static_cast<double>(std::fabs(nearest)));
+      result = std::max(result, std::fabs(static_cast<double>(fast(x)) - truth) / unit);
+    }
+  }
+  return result;
+}
+
+TEST_CASE("exp, erf and tanh are within 2 units in the last place") {
+  const auto exp = [](double x) { return std::exp(x); };
+  const auto erf = [](double x) { return std::erf(x); };
+  const auto tanh = [](double x) { return std::tanh(x); };
+  CHECK(worst(1e-30F, 88.7F, kernel::fast_exp, exp) <= 2);
+  CHECK(worst(1e-30F, 10.0F, kernel::fast_erf, erf) <= 2);
+  CHECK(worst(1e-30F, 20.0F, kernel::fast_tanh, tanh) <= 2);
+}
+
+TEST_CASE("exp, erf and tanh at the ends") {
+  CHECK(kernel::fast_exp(0.0F) == 1.0F);
+  CHECK(kernel::fast_exp(-0.0F) == 1.0F);
+  CHECK(kernel::fast_exp(-kInfinity) == 0.0F);
+  CHECK(kernel::fast_exp(-104.5F) == 0.0F);
+  CHECK(kernel::fast_exp(-100.0F) > 0.0F);  // not a normal number, but not lost
+  CHECK(kernel::fast_exp(89.0F) == kInfinity);
+  CHECK(kernel::fast_exp(kInfinity) == kInfinity);
+  CHECK(std::isnan(kernel::fast_exp(kNan)));
+  CHECK(kernel::fast_erf(0.0F) == 0.0F);
+  CHECK(kernel::fast_erf(kInfinity) == 1.0F);
+  CHECK(kernel::fast_erf(-kInfinity) == -1.0F);
+  CHECK(std::isnan(kernel::fast_erf(kNan)));
+  CHECK(kernel::fast_tanh(0.0F) == 0.0F);
+  CHECK(kernel::fast_tanh(kInfinity) == 1.0F);
+  CHECK(kernel::fast_tanh(-kInfinity) == -1.0F);
+  CHECK(std::isnan(kernel::fast_tanh(kNan)));
+}
+
+TEST_CASE("bfloat16 is rounded to nearest, ties to even") {
+  const float x[] = {1.0F, 1.00390625F, 1.01171875F, 1.00390637F, -3.14159274F, kInfinity, kNan};
+  std::uint16_t bits[7];
+  float rounded[7];
+  kernel::to_bf16_row(x, 7, bits);
+  kernel::round_row_to_bf16(x, 7, rounded);
+  CHECK(bits[0] == 0x3F80);
+  CHECK(bits[1] == 0x3F80);  // a tie: down to the even one
+  CHECK(bits[2] == 0x3F82);  // a tie: up
+  CHECK(bits[3] == 0x3F81);
+  CHECK(bits[4] == 0xC049);
+  CHECK(bits[5] == 0x7F80);
+  CHECK(std::isnan(rounded[6]));
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK((std::bit_cast<std::uint32_t>(rounded[i]) >> 16U) == bits[i]);
+  }
+}
+
+}  // namespace
+}  // namespace masque::test

@@ -1,0 +1,184 @@
+// Laws that hold whatever the numbers are.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "base/random.hpp"
+#include "kernel/activation.hpp"
+#include "kernel/dropout.hpp"
+#include "kernel/normalize.hpp"
+#include "kernel/rotary.hpp"
+#include "kernel/softmax.hpp"
+
+namespace masque::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+double dot(const Matrix<double>& a, Index i, const Matrix<double>& b, Index j) {
+  double sum = 0;
+  for (Index k = 0; k < a.columns(); ++k) sum += a.view().at(i, k) * b.view().at(j, k);
+  return sum;
+}
+
+/// The same random row in every row.
+Matrix<double> repeated(Index rows, Index columns, std::uint64_t item) {
+  Matrix<double> result(rows, columns);
+  for (Index i = 0; i < rows; ++i) {
+    RandomStream(2, "rotary", item)
+        .normal(0, static_cast<std::size_t>(columns), result.view().row(i));
+  }
+  return result;
+}
+
+TEST_CASE("rotary scores depend on the distance alone, and turning keeps lengths") {
+  for (const auto layout : {kernel::RotaryLayout::kAdjacent, kernel::RotaryLayout::kHalf}) {
+    const Index n = 20, size = 16;
+    std::vector<Index> positions;
+    for (Index i = 0; i < n; ++i) positions.push_back(i * i);
+    Matrix<double> query = repeated(n, size, 1), key = repeated(n, size, 2);
+    const double length = dot(query, 0, query, 0);
+    const auto frequencies = kernel::rotary_frequencies(10000, size);
+    CHECK(frequencies[0] == 1);
+    CHECK(frequencies[4] == doctest::Approx(0.01));
+    kernel::rotary_forward(layout, frequencies, positions, size, 1, query.view());
+    kernel::rotary_forward(layout, frequencies, positions, size, 1, key.view());
+    std::vector<std::pair<Index, double>> by_distance;
+    for (Index i = 0; i < n; ++i) {
+      CHECK(dot(query, i, query, i) == doctest::Approx(length).epsilon(1e-12));
+      for (Index j = 0; j < n; ++j) {
+        by_distance.emplace_back(
+            positions[static_cast<std::size_t>(i)] - positions[static_cast<std::size_t>(j)],
+            dot(query, i, key, j));
+      }
+    }
+    std::sort(by_distance.begin(), by_distance.end());
+    int repeats = 0, different = 0;
+    for (std::size_t i = 1; i < by_distance.size(); ++i) {
+      const double change = std::fabs(by_distance[i].second - by_distance[i - 1].second);
+      if (by_distance[i].first == by_distance[i - 1].first) {
+        ++repeats;
+        CHECK(change < 1e-12 * length);
+      } else {
+        different += change > 1e-3;
+      }
+    }
+    CHECK(repeats > 20);
+    CHECK(different > 100);
+  }
+}
+
+TEST_CASE("rotary turns the pairs of its layout by the angle of the position") {
+  const std::vector<double> frequencies = {0.5, 0.25};
+  const std::vector<Index> positions = {2};
+  const auto turned = [&](kernel::RotaryLayout layout) {
+    Matrix<double> x(1, 5);
+    for (Index j = 0; j < 5; ++j) x.data()[j] = j == 0 ? 1 : 0;
+    x.data()[4] = 7;  // beyond the pairs
+    kernel::rotary_forward(layout, frequencies, positions, 5, 1, x.view());
+    return std::vector<double>(x.span().begin(), x.span().end());
+  };
+  CHECK(turned(kernel::RotaryLayout::kAdjacent) ==
+        std::vector<double>{std::cos(1.0), std::sin(1.0), 0, 0, 7});
+  CHECK(turned(kernel::RotaryLayout::kHalf) ==
+        std::vector<double>{std::cos(1.0), 0, std::sin(1.0), 0, 7});
+}
+
+TEST_CASE("softmax: rows sum to one, hidden columns get nothing, rows that see nothing are zero") {
+  const Index n = 150;
+  Matrix<float> x(3, n);
+  for (std::size_t i = 0; i < x.span().size(); ++i) {
+    x.span()[i] = static_cast<float>(i * 7919 % 1000) / 100.0F;
+  }
+  std::vector<std::uint64_t> bits(9, 0xF0F0'0000'1234'5678ULL);
+  std::fill_n(bits.begin() + 3, 3, 0);
+  x.view().at(0, 0) = std::nanf("");  // bit 0 is not set: never read
+  x.view().at(1, 5) = kInfinity;
+  kernel::softmax_forward(x.view(), bits);
+  for (Index i = 0; i < 3; ++i) {
+    double sum = 0;
+    for (Index j = 0; j < n; ++j) {
+      const bool visible = i != 1 && ((bits[0] >> static_cast<unsigned>(j % 64)) & 1U);
+      const float weight = x.view().at(i, j);
+      CHECK((visible ? weight > 0 : weight == 0));
+      sum += static_cast<double>(weight);
+    }
+    CHECK(sum == doctest::Approx(i == 1 ? 0 : 1).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("softmax: scores of −∞ weigh nothing, NaN is not hidden") {
+  Matrix<float> x(3, 20);
+  std::fill_n(x.data(), 60, 1.0F);
+  x.view().at(0, 3) = -kInfinity;
+  std::fill_n(x.view().row(1), 20, -kInfinity);
+  x.view().at(2, 18) = std::nanf("");
+  Matrix<double> same(3, 20);
+  std::copy_n(x.data(), 60, same.data());
+  kernel::softmax_forward(x.view());
+  kernel::softmax_forward(same.view());
+  for (Index j = 0; j < 20; ++j) {
+    CHECK(x.view().at(0, j) == doctest::Approx(j == 3 ? 0.0 : 1.0 / 19));
+    CHECK(x.view().at(1, j) == 0.0F);
+    CHECK(same.view().at(1, j) == 0.0);
+    CHECK(std::isnan(x.view().at(2, j)));
+    CHECK(std::isnan(same.view().at(2, j)));
+  }
+}
+
+TEST_CASE("layer norm: mean 0 and variance 1; the sum of a residual is kept") {
+  const Index n = 100;
+  Matrix<float> x(2, n), residual(2, n), sum(2, n), y(2, n), again(2, n);
+  for (Index j = 0; j < 2 * n; ++j) {
+    x.data()[j] = static_cast<float>(j * 31 % 17);
+    residual.data()[j] = static_cast<float>(j * 7 % 13);
+  }
+  kernel::residual_norm_forward<float>(kernel::Norm::kLayer, x.view(), residual.view(), {}, {},
+                                       1e-12, sum.view(), y.view());
+  for (Index i = 0; i < 2; ++i) {
+    double mean = 0, square = 0;
+    for (Index j = 0; j < n; ++j) {
+      CHECK(sum.view().at(i, j) == x.view().at(i, j) + residual.view().at(i, j));
+      mean += static_cast<double>(y.view().at(i, j)) / n;
+      square += static_cast<double>(y.view().at(i, j) * y.view().at(i, j)) / n;
+    }
+    CHECK(std::fabs(mean) < 1e-6);
+    CHECK(square == doctest::Approx(1).epsilon(1e-5));
+  }
+  // In place, and without the sum: the same bits.
+  kernel::residual_norm_forward<float>(kernel::Norm::kLayer, x.view(), residual.view(), {}, {},
+                                       1e-12, {}, residual.view());
+  CHECK(std::equal(y.span().begin(), y.span().end(), residual.span().begin()));
+}
+
+TEST_CASE("dropout: the share that falls, the scale of the rest, and the place decides") {
+  Matrix<float> x(100, 101);
+  std::fill_n(x.data(), x.span().size(), 3.0F);
+  const RandomStream stream(1, "dropout");
+  kernel::dropout_forward(0.25, stream, 10, x.view());
+  const std::set<float> values(x.span().begin(), x.span().end());
+  CHECK(values == std::set<float>{0.0F, 4.0F});
+  const auto fallen = std::count(x.span().begin(), x.span().end(), 0.0F);
+  CHECK(std::fabs(static_cast<double>(fallen) / 10100 - 0.25) < 0.02);
+  // Row 7 alone, at its own place.
+  Matrix<float> row(1, 101);
+  std::fill_n(row.data(), 101, 3.0F);
+  kernel::dropout_backward(0.25, stream, 10 + 7 * 101, row.view());
+  CHECK(std::equal(row.span().begin(), row.span().end(), x.view().row(7)));
+}
+
+TEST_CASE("activations have the names of config.json") {
+  using kernel::Activation;
+  CHECK(kernel::find_activation("gelu") == Activation::kGelu);
+  CHECK(kernel::find_activation("gelu_new") == Activation::kGeluTanh);
+  CHECK(kernel::find_activation("gelu_pytorch_tanh") == Activation::kGeluTanh);
+  CHECK(kernel::find_activation("silu") == Activation::kSwish);
+  CHECK(kernel::find_activation("relu2") == Activation::kSquaredRelu);
+  CHECK(!kernel::find_activation("gelu_10"));
+}
+
+}  // namespace
+}  // namespace masque::test

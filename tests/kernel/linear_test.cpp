@@ -1,0 +1,191 @@
+// What products with packed weights promise beyond their values.
+#include "kernel/linear.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "base/random.hpp"
+#include "kernel/cross_entropy.hpp"
+#include "kernel/parallel.hpp"
+#include "support/near.hpp"
+
+namespace masque::test {
+namespace {
+
+using kernel::Activation;
+using kernel::Linear;
+using kernel::Precision;
+
+template <class T = float>
+Matrix<T> random_matrix(Index rows, Index columns, std::uint64_t item) {
+  Matrix<T> result(rows, columns);
+  std::vector<double> values(result.span().size());
+  RandomStream(3, "linear test", item).normal(0, values.size(), values.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result.span()[i] = static_cast<T>(static_cast<float>(values[i]));
+  }
+  return result;
+}
+
+bool same_bits(MatrixView<const float> a, MatrixView<const float> b) {
+  bool same = a.rows == b.rows && a.columns == b.columns;
+  for (Index i = 0; same && i < a.rows; ++i) {
+    same =
+        std::memcmp(a.row(i), b.row(i), sizeof(float) * static_cast<std::size_t>(a.columns)) == 0;
+  }
+  return same;
+}
+
+struct Threads {
+  explicit Threads(int count) { kernel::set_threads(count); }
+  ~Threads() { kernel::set_threads(0); }
+};
+
+TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
+  for (const auto precision : {Precision::kF32, Precision::kBf16}) {
+    for (const auto& [inputs, outputs] : std::vector<std::pair<Index, Index>>{
+             {768, 768}, {3072, 200}, {64, 2304}, {37, 130}, {1, 1}}) {
+      CAPTURE(inputs);
+      CAPTURE(outputs);
+      const Matrix<float> weight = random_matrix(outputs, inputs, 1);
+      const Matrix<float> bias = random_matrix(1, outputs, 2);
+      const Matrix<float> x = random_matrix(200, inputs + 3, 3);
+      const auto gaps = x.view().middle_columns(2, inputs);
+      const MatrixView<const float> view = weight.view();
+      const Linear<float> linear(std::span(&view, 1), bias.span(), precision, Activation::kTanh);
+      Matrix<float> all(200, outputs);
+      linear.forward(gaps, all.view());
+      for (const int count : {1, 2, 3}) {
+        const Threads threads(count);
+        for (const Index rows : {1, 2, 7, 8, 17, 63, 64, 65, 130, 200}) {
+          CAPTURE(rows);
+          const Matrix<float> dense = Matrix<float>::copy(gaps.middle_rows(200 - rows, rows));
+          Matrix<float> y(rows, outputs + 5);
+          linear.forward(dense.view(), y.view().middle_columns(4, outputs));
+          const Matrix<float>& found = y;
+          const Matrix<float>& expected = all;
+          CHECK(same_bits(found.view().middle_columns(4, outputs),
+                          expected.view().middle_rows(200 - rows, rows)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stacked weights are one matrix") {
+  for (const auto precision : {Precision::kF32, Precision::kBf16}) {
+    const Matrix<float> weight = random_matrix(300, 64, 1);
+    const std::vector<MatrixView<const float>> parts = {weight.view().middle_rows(0, 100),
+                                                        weight.view().middle_rows(100, 1),
+                                                        weight.view().middle_rows(101, 199)};
+    const MatrixView<const float> view = weight.view();
+    const Matrix<float> x = random_matrix(9, 64, 3);
+    Matrix<float> stacked(9, 300), whole(9, 300);
+    Linear<float>(parts, {}, precision).forward(x.view(), stacked.view());
+    Linear<float>(std::span(&view, 1), {}, precision).forward(x.view(), whole.view());
+    CHECK(same_bits(stacked.view(), whole.view()));
+  }
+}
+
+TEST_CASE("bf16 rounds the operands and nothing else") {
+  const Matrix<float> weight = random_matrix(70, 50, 1), x = random_matrix(5, 50, 2);
+  const auto round = [](const Matrix<float>& from) {
+    Matrix<float> to(from.rows(), from.columns());
+    for (std::size_t i = 0; i < from.span().size(); ++i) {
+      // Eight significant bits, by way of an exact sum.
+      int exponent = 0;
+      const double mantissa = std::frexp(static_cast<double>(from.span()[i]), &exponent);
+      to.span()[i] = static_cast<float>(std::ldexp(std::nearbyint(mantissa * 256) / 256, exponent));
+    }
+    return to;
+  };
+  const Matrix<float> rounded_weight = round(weight), rounded_x = round(x);
+  const MatrixView<const float> view = weight.view(), rounded_view = rounded_weight.view();
+  Matrix<float> found(5, 70), expected(5, 70);
+  Linear<float>(std::span(&view, 1), {}, Precision::kBf16).forward(x.view(), found.view());
+  Linear<float>(std::span(&rounded_view, 1), {}, Precision::kF32)
+      .forward(rounded_x.view(), expected.view());
+  const std::vector<double> a(found.span().begin(), found.span().end());
+  const std::vector<double> b(expected.span().begin(), expected.span().end());
+  CHECK(far_off(a, b, 8 * std::sqrt(50.0) * 0x1p-24, 0x1p-20) == "");
+}
+
+TEST_CASE("columns of a product are those of the whole") {
+  const Matrix<float> weight = random_matrix(700, 48, 1), x = random_matrix(20, 48, 2);
+  const MatrixView<const float> view = weight.view();
+  const Linear<float> linear(std::span(&view, 1), {}, Precision::kF32);
+  Matrix<float> all(20, 700), part(20, 256), last(20, 60);
+  linear.forward(x.view(), all.view());
+  linear.forward_columns(128, x.view(), part.view());
+  linear.forward_columns(640, x.view(), last.view());
+  const Matrix<float>& expected = all;
+  CHECK(same_bits(part.view(), expected.view().middle_columns(128, 256)));
+  CHECK(same_bits(last.view(), expected.view().middle_columns(640, 60)));
+}
+
+TEST_CASE("NaN and infinity stay in their rows") {
+  const Matrix<float> weight = random_matrix(40, 30, 1);
+  const MatrixView<const float> view = weight.view();
+  const Linear<float> linear(std::span(&view, 1), {}, Precision::kF32, Activation::kGelu);
+  Matrix<float> x = random_matrix(3, 30, 2), y(3, 40);
+  x.view().at(1, 7) = std::nanf("");
+  linear.forward(x.view(), y.view());
+  for (Index j = 0; j < 40; ++j) {
+    CHECK(std::isfinite(y.view().at(0, j)));
+    CHECK(std::isnan(y.view().at(1, j)));
+    CHECK(std::isfinite(y.view().at(2, j)));
+  }
+}
+
+/// log softmax(x Wᵀ + b) at the targets, by long double sums over all logits.
+std::vector<double> dense_log_probabilities(const Matrix<float>& x, const Matrix<float>& weight,
+                                            const Matrix<float>& bias, double scale,
+                                            std::span<const TokenId> targets) {
+  std::vector<double> result;
+  for (Index i = 0; i < x.rows(); ++i) {
+    std::vector<double> logits;
+    for (Index j = 0; j < weight.rows(); ++j) {
+      double sum = static_cast<double>(bias.data()[j]);
+      for (Index k = 0; k < x.columns(); ++k) {
+        sum += static_cast<double>(x.view().at(i, k)) * static_cast<double>(weight.view().at(j, k));
+      }
+      logits.push_back(scale * sum);
+    }
+    const double most = *std::max_element(logits.begin(), logits.end());
+    long double sum = 0;
+    for (const double logit : logits) sum += std::exp(static_cast<long double>(logit - most));
+    result.push_back(logits[static_cast<std::size_t>(targets[static_cast<std::size_t>(i)])] - most -
+                     static_cast<double>(std::log(sum)));
+  }
+  return result;
+}
+
+TEST_CASE("log-probabilities are those of all logits at once, for any number of rows and threads") {
+  for (const Index vocabulary : {1, 7, 1024, 2500}) {
+    CAPTURE(vocabulary);
+    const Matrix<float> weight = random_matrix(vocabulary, 32, 1);
+    const Matrix<float> bias = random_matrix(1, vocabulary, 2), x = random_matrix(100, 32, 3);
+    const MatrixView<const float> view = weight.view();
+    const Linear<float> head(std::span(&view, 1), bias.span(), Precision::kF32);
+    std::vector<TokenId> targets;
+    for (Index i = 0; i < 100; ++i) targets.push_back(static_cast<TokenId>(i * 7919 % vocabulary));
+    std::vector<double> all(100);
+    kernel::log_probability_forward(x.view(), head, 1.5, targets, all);
+    CHECK(far_off(all, dense_log_probabilities(x, weight, bias, 1.5, targets), 2e-5, 1e-6) == "");
+    for (const int count : {1, 2, 3}) {
+      const Threads threads(count);
+      for (const std::size_t rows : {1U, 10U, 65U}) {
+        std::vector<double> some(rows);
+        kernel::log_probability_forward(x.view().middle_rows(0, static_cast<Index>(rows)), head,
+                                        1.5, std::span<const TokenId>(targets).first(rows), some);
+        CHECK(std::equal(some.begin(), some.end(), all.begin()));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace masque::test

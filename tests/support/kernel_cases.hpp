@@ -1,0 +1,145 @@
+// The one table of kernels: the tests of values, the tests of gradients and `bench kernels` read
+// it, so that nothing is timed that is not tested.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/activation.hpp"
+#include "kernel/normalize.hpp"
+#include "kernel/precision.hpp"
+#include "kernel/rotary.hpp"
+
+namespace masque::test {
+
+enum class Operation {
+  kLinear,
+  kMatmul,
+  kMatmulPlain,
+  kActivation,
+  kGated,
+  kNorm,
+  kResidualNorm,
+  kSoftmax,
+  kEmbedding,
+  kRotary,
+  kCrossEntropy,
+  kLogProbability,
+  kDropout,
+};
+
+struct KernelCase {
+  std::string name;
+  Operation operation;
+  Index rows;
+  Index columns;     ///< of the result; vocabulary
+  Index inputs = 0;  ///< of a product
+  kernel::Activation activation = kernel::Activation::kNone;
+  kernel::Norm norm = kernel::Norm::kLayer;
+  kernel::Precision precision = kernel::Precision::kF32;  ///< of float products
+  kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
+  bool masked = false;  ///< softmax: over about half of the columns, none in row 1
+
+  bool has_backward() const {
+    return operation != Operation::kLinear && operation != Operation::kLogProbability;
+  }
+  /// Floating-point operations; 0 where bytes count.
+  double work() const {
+    return inputs == 0 ? 0
+                       : 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+                             static_cast<double>(inputs);
+  }
+};
+
+/// Small shapes with every option, ragged and aligned.
+inline std::vector<KernelCase> small_kernel_cases() {
+  using kernel::Activation;
+  using O = Operation;
+  std::vector<KernelCase> cases;
+  for (const auto& [rows, columns, inputs] :
+       std::vector<std::array<Index, 3>>{{1, 1, 1}, {3, 5, 7}, {9, 130, 33}, {67, 64, 48}}) {
+    cases.push_back({"linear", O::kLinear, rows, columns, inputs});
+    cases.push_back({"linear_gelu", O::kLinear, rows, columns, inputs, Activation::kGelu});
+    cases.push_back({"linear_bf16", O::kLinear, rows, columns, inputs, Activation::kNone,
+                     kernel::Norm::kLayer, kernel::Precision::kBf16});
+    cases.push_back({"matmul", O::kMatmul, rows, columns, inputs});
+    cases.push_back({"matmul_plain", O::kMatmulPlain, rows, columns, inputs});
+    cases.push_back({"log_probability", O::kLogProbability, rows, columns, inputs});
+  }
+  const std::vector<std::pair<std::string, Activation>> activations = {
+      {"gelu", Activation::kGelu},   {"gelu_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu},   {"squared_relu", Activation::kSquaredRelu},
+      {"swish", Activation::kSwish}, {"tanh", Activation::kTanh},
+      {"none", Activation::kNone},   {"sigmoid", Activation::kSigmoid}};
+  for (const auto& [name, f] : activations) {
+    cases.push_back({name, O::kActivation, 3, 21, 0, f});
+    cases.push_back({"gated_" + name, O::kGated, 3, 21, 0, f});
+  }
+  for (const Index columns : {1, 5, 16, 37}) {
+    for (const auto norm : {kernel::Norm::kLayer, kernel::Norm::kRms}) {
+      const std::string name = norm == kernel::Norm::kLayer ? "layer_norm" : "rms_norm";
+      cases.push_back({name, O::kNorm, 4, columns, 0, Activation::kNone, norm});
+      cases.push_back(
+          {"residual_" + name, O::kResidualNorm, 4, columns, 0, Activation::kNone, norm});
+    }
+    cases.push_back({"softmax", O::kSoftmax, 4, columns});
+    KernelCase masked{"softmax_masked", O::kSoftmax, 4, columns + 60};
+    masked.masked = true;
+    cases.push_back(masked);
+    cases.push_back({"embedding", O::kEmbedding, 6, columns});
+    cases.push_back({"cross_entropy", O::kCrossEntropy, 4, columns});
+    cases.push_back({"dropout", O::kDropout, 4, columns});
+  }
+  for (const auto layout : {kernel::RotaryLayout::kHalf, kernel::RotaryLayout::kAdjacent}) {
+    KernelCase rotary{layout == kernel::RotaryLayout::kHalf ? "rotary_half" : "rotary_adjacent",
+                      O::kRotary, 5, 24};
+    rotary.layout = layout;
+    cases.push_back(rotary);
+  }
+  return cases;
+}
+
+/// The shapes of BERT-base and of its vocabulary, as they are timed.
+inline std::vector<KernelCase> large_kernel_cases() {
+  using kernel::Activation;
+  using O = Operation;
+  std::vector<KernelCase> cases;
+  for (const Index rows : {16, 128, 1024}) {
+    for (const auto precision : {kernel::Precision::kF32, kernel::Precision::kBf16}) {
+      const std::string suffix = precision == kernel::Precision::kBf16 ? "_bf16" : "";
+      const auto add = [&](const char* name, Index columns, Index inputs, Activation f) {
+        cases.push_back(
+            {name + suffix, O::kLinear, rows, columns, inputs, f, kernel::Norm::kLayer, precision});
+      };
+      add("linear_qkv", 2304, 768, Activation::kNone);
+      add("linear_out", 768, 768, Activation::kNone);
+      add("linear_up_gelu", 3072, 768, Activation::kGelu);
+      add("linear_down", 768, 3072, Activation::kNone);
+    }
+    cases.push_back({"gelu", O::kActivation, rows, 3072, 0, Activation::kGelu});
+    cases.push_back({"gelu_tanh", O::kActivation, rows, 3072, 0, Activation::kGeluTanh});
+    cases.push_back({"swish", O::kActivation, rows, 3072, 0, Activation::kSwish});
+    cases.push_back({"gated_swish", O::kGated, rows, 3072, 0, Activation::kSwish});
+    cases.push_back({"layer_norm", O::kNorm, rows, 768});
+    cases.push_back({"residual_layer_norm", O::kResidualNorm, rows, 768});
+    cases.push_back({"softmax", O::kSoftmax, rows, 512});
+    KernelCase masked{"softmax_masked", O::kSoftmax, rows, 512};
+    masked.masked = true;
+    cases.push_back(masked);
+    cases.push_back({"rotary_half", O::kRotary, rows, 768});
+    cases.push_back({"embedding", O::kEmbedding, rows, 768});
+    cases.push_back({"matmul", O::kMatmul, rows, 128, 64});
+    cases.push_back({"matmul_plain", O::kMatmulPlain, rows, 64, 128});
+  }
+  for (const Index rows : {1, 8, 64, 256}) {
+    cases.push_back({"log_probability", O::kLogProbability, rows, 30522, 768});
+    KernelCase bf16{"log_probability_bf16", O::kLogProbability, rows, 30522, 768};
+    bf16.precision = kernel::Precision::kBf16;
+    cases.push_back(bf16);
+  }
+  return cases;
+}
+
+}  // namespace masque::test

@@ -1,0 +1,219 @@
+// Runs a case of the table in any number type: its inputs, its result, its gradients.
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "base/random.hpp"
+#include "kernel/cross_entropy.hpp"
+#include "kernel/dropout.hpp"
+#include "kernel/embedding.hpp"
+#include "kernel/linear.hpp"
+#include "kernel/softmax.hpp"
+#include "support/kernel_cases.hpp"
+
+namespace masque::test {
+
+template <class T>
+using View = MatrixView<const T>;
+
+/// The matrices that the result is differentiable in, and what else the kernel wants.
+template <class T>
+class KernelRun {
+ public:
+  /// Values are float numbers in every type, so that types can be compared. Gradients start at
+  /// 0.25.
+  explicit KernelRun(const KernelCase& kernel_case) : c(kernel_case) {
+    const Index rows = c.rows, columns = c.columns;
+    result.resize(
+        c.operation == Operation::kCrossEntropy || c.operation == Operation::kLogProbability ? 1
+                                                                                             : rows,
+        c.operation == Operation::kCrossEntropy || c.operation == Operation::kLogProbability
+            ? rows
+            : columns);
+    switch (c.operation) {
+      case Operation::kLinear:
+      case Operation::kLogProbability:
+        add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
+        linear = make_linear();
+        break;
+      case Operation::kMatmul: add(rows, c.inputs), add(columns, c.inputs); break;
+      case Operation::kMatmulPlain: add(rows, c.inputs), add(c.inputs, columns); break;
+      case Operation::kGated: add(rows, columns), add(rows, columns); break;
+      case Operation::kNorm: add(rows, columns), add(1, columns), add(1, columns); break;
+      case Operation::kResidualNorm:
+        add(rows, columns), add(1, columns), add(1, columns), add(rows, columns);
+        break;
+      case Operation::kEmbedding: add(kTableRows, columns); break;
+      default: add(rows, columns);
+    }
+    for (Index i = 0; i < rows; ++i) {
+      const Index bound = c.operation == Operation::kEmbedding ? kTableRows : columns;
+      ids.push_back(static_cast<TokenId>(i * i * 7919 % bound));
+      positions.push_back(3 * i + 1);
+    }
+    if (c.masked) {
+      const Index words = (columns + 63) / 64;
+      for (Index i = 0; i < rows * words; ++i) {
+        const auto block = RandomStream(7, "bits").block(static_cast<std::uint64_t>(i));
+        bits.push_back(i / words == 1 ? 0 : (std::uint64_t{block[0]} << 32U | block[1]) | 1U);
+      }
+    }
+    d_result.resize(result.rows(), result.columns());
+    fill(d_result, 99);
+    for (const auto& input : inputs) {
+      gradients.emplace_back(input.rows(), input.columns());
+      for (T& value : gradients.back().span()) value = T(0.25);
+    }
+  }
+
+  void forward() {
+    switch (c.operation) {
+      case Operation::kLinear: linear.forward(in(0), result.view()); break;
+      case Operation::kMatmul: kernel::matmul_forward(in(0), in(1), result.view()); break;
+      case Operation::kMatmulPlain: kernel::matmul_plain(in(0), in(1), result.view()); break;
+      case Operation::kActivation: kernel::activation_forward(c.activation, copied()); break;
+      case Operation::kGated:
+        kernel::gated_forward(c.activation, in(0), in(1), result.view());
+        break;
+      case Operation::kNorm:
+        kernel::norm_forward(c.norm, in(0), row(1), row(2), kEpsilon, result.view());
+        break;
+      case Operation::kResidualNorm:
+        kernel::residual_norm_forward(c.norm, in(0), in(3), row(1), row(2), kEpsilon,
+                                      MatrixView<T>(), result.view());
+        break;
+      case Operation::kSoftmax: kernel::softmax_forward<T>(copied(), bits); break;
+      case Operation::kEmbedding:
+        kernel::embedding_forward(in(0), std::span<const TokenId>(ids), result.view());
+        break;
+      case Operation::kRotary:
+        kernel::rotary_forward(c.layout, frequencies(), positions, kHead, 1.25, copied());
+        break;
+      case Operation::kCrossEntropy:
+        kernel::cross_entropy_forward(in(0), ids, result.span());
+        break;
+      case Operation::kLogProbability: {
+        std::vector<double> out(ids.size());
+        kernel::log_probability_forward(in(0), linear, 0.5, ids, out);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          result.span()[i] = static_cast<T>(out[i]);
+        }
+        break;
+      }
+      case Operation::kDropout:
+        kernel::dropout_forward(0.3, RandomStream(5, "dropout"), 3, copied());
+        break;
+    }
+  }
+
+  /// Adds the gradients of Σ d_result ⊙ result. Behind forward().
+  void backward() {
+    const View<T> d_y = std::as_const(d_result).view();
+    switch (c.operation) {
+      case Operation::kMatmul: kernel::matmul_backward(in(0), in(1), d_y, out(0), out(1)); break;
+      case Operation::kMatmulPlain: {  // y = x W is y = x Vᵀ with V = Wᵀ
+        const Matrix<T> turned = transposed(in(1));
+        Matrix<T> d_turned = Matrix<T>::zero(turned.rows(), turned.columns());
+        kernel::matmul_backward(in(0), turned.view(), d_y, out(0), d_turned.view());
+        const Matrix<T> added = transposed(std::as_const(d_turned).view());
+        kernel::add_to(added.view(), out(1));
+        break;
+      }
+      case Operation::kActivation:
+        kernel::activation_backward(c.activation, in(0), d_y, out(0));
+        break;
+      case Operation::kGated:
+        kernel::gated_backward(c.activation, in(0), in(1), d_y, out(0), out(1));
+        break;
+      case Operation::kNorm:
+        kernel::norm_backward(c.norm, in(0), row(1), kEpsilon, d_y, out(0), out(1).row_span(0),
+                              out(2).row_span(0));
+        break;
+      case Operation::kResidualNorm: {
+        Matrix<T> sum = Matrix<T>::copy(in(0));
+        kernel::add_to(in(3), sum.view());
+        Matrix<T> d_sum = Matrix<T>::zero(c.rows, c.columns);
+        kernel::norm_backward(c.norm, std::as_const(sum).view(), row(1), kEpsilon, d_y,
+                              d_sum.view(), out(1).row_span(0), out(2).row_span(0));
+        kernel::add_to(std::as_const(d_sum).view(), out(0));
+        kernel::add_to(std::as_const(d_sum).view(), out(3));
+        break;
+      }
+      case Operation::kSoftmax:
+        kernel::softmax_backward(std::as_const(result).view(), d_y, out(0));
+        break;
+      case Operation::kEmbedding:
+        kernel::embedding_backward(std::span<const TokenId>(ids), d_y, out(0));
+        break;
+      case Operation::kRotary: {
+        Matrix<T> d_x = Matrix<T>::copy(d_y);
+        kernel::rotary_backward(c.layout, frequencies(), positions, kHead, 1.25, d_x.view());
+        kernel::add_to(std::as_const(d_x).view(), out(0));
+        break;
+      }
+      case Operation::kCrossEntropy:
+        kernel::cross_entropy_backward(in(0), ids, std::as_const(d_result).span(), out(0));
+        break;
+      case Operation::kDropout: {
+        Matrix<T> d_x = Matrix<T>::copy(d_y);
+        kernel::dropout_backward(0.3, RandomStream(5, "dropout"), 3, d_x.view());
+        kernel::add_to(std::as_const(d_x).view(), out(0));
+        break;
+      }
+      case Operation::kLinear:
+      case Operation::kLogProbability: break;
+    }
+  }
+
+  const KernelCase c;
+  std::vector<Matrix<T>> inputs;
+  Matrix<T> result;
+  Matrix<T> d_result;
+  std::vector<Matrix<T>> gradients;  ///< one for each of inputs
+
+ private:
+  static constexpr Index kTableRows = 50;
+  static constexpr Index kHead = 12;
+  static constexpr double kEpsilon = 1e-5;
+
+  static void fill(Matrix<T>& matrix, std::uint64_t item) {
+    std::vector<double> values(matrix.span().size());
+    RandomStream(1, "kernel case", item).normal(0, values.size(), values.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      matrix.span()[i] = static_cast<T>(static_cast<float>(values[i]));
+    }
+  }
+  void add(Index rows, Index columns) {
+    inputs.emplace_back(rows, columns);
+    fill(inputs.back(), inputs.size());
+  }
+  kernel::Linear<T> make_linear() const {
+    const View<T> weight = in(1);
+    return {std::span(&weight, 1), row(2),
+            std::is_same_v<T, float> ? c.precision : kernel::Precision::kF64, c.activation};
+  }
+  static Matrix<T> transposed(View<T> x) {
+    Matrix<T> y(x.columns, x.rows);
+    for (Index i = 0; i < x.rows; ++i) {
+      for (Index j = 0; j < x.columns; ++j) y.view().at(j, i) = x.at(i, j);
+    }
+    return y;
+  }
+  View<T> in(std::size_t i) const { return inputs[i].view(); }
+  std::span<const T> row(std::size_t i) const { return inputs[i].span(); }
+  MatrixView<T> out(std::size_t i) { return gradients[i].view(); }
+  /// The result, holding the first input.
+  MatrixView<T> copied() {
+    std::copy(inputs[0].span().begin(), inputs[0].span().end(), result.span().begin());
+    return result.view();
+  }
+  std::vector<double> frequencies() const { return kernel::rotary_frequencies(10000, kHead - 2); }
+
+  kernel::Linear<T> linear;
+  std::vector<TokenId> ids;
+  std::vector<Index> positions;
+  std::vector<std::uint64_t> bits;
+};
+
+}  // namespace masque::test
