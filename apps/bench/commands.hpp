@@ -5,10 +5,12 @@
 
 namespace masque::bench {
 
+void declare_attention(cli::Command& tool);
 void declare_block_map(cli::Command& tool);
 void declare_encode(cli::Command& tool);
 void declare_corrupt(cli::Command& tool);
 void declare_flow(cli::Command& tool);
+void declare_forward(cli::Command& tool);
 void declare_identify(cli::Command& tool);
 
 }  // namespace masque::bench

@@ -7,10 +7,12 @@ int main(int argc, char** argv) {
                                [](masque::cli::Command& tool) {
                                  tool.example("bench block-map -n 4096", "every mask with a cover");
                                  tool.example("bench flow -n 4096 -L 12", "information flow");
+                                 masque::bench::declare_attention(tool);
                                  masque::bench::declare_block_map(tool);
                                  masque::bench::declare_encode(tool);
                                  masque::bench::declare_corrupt(tool);
                                  masque::bench::declare_flow(tool);
+                                 masque::bench::declare_forward(tool);
                                  masque::bench::declare_identify(tool);
                                });
 }

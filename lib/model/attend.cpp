@@ -71,8 +71,8 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
   for (Index d = farthest; d >= -farthest; --d) distances.push_back(static_cast<double>(d));
   Matrix<T> table(2 * farthest + 1, design_.hidden_size);
   nn::sinusoidal_table<T>(distances, false, table.view());
-  relative_.resize(table.rows(), weights.relative.outputs());
-  weights.relative.forward(table.view(), relative_.view());
+  scratch_.relative.resize(table.rows(), weights.relative.outputs());
+  weights.relative.forward(table.view(), scratch_.relative.view());
 }
 
 template <class T>
@@ -90,7 +90,7 @@ std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Str
     case PositionScheme::kXlnet: {
       nn::XlnetTerms<T> terms;
       terms.query = query;
-      terms.relative = relative_.view();
+      terms.relative = scratch_.relative.view();
       terms.first_distance = first_distance_;
       terms.position_bias = weights.position_bias.span();
       terms.scale = design_.attention_scale;

@@ -125,6 +125,7 @@ struct Design {
   // T5 and MPNet
   Index relative_buckets = 0;
   Index relative_max_distance = 0;
+  Index distance_clamp = 0;  ///< XLNet's clamp_len: distances beyond it count as it; 0: none
   // DeBERTa
   bool content_to_position = false;
   bool position_to_content = false;

@@ -1,5 +1,7 @@
 #include "model/encoder_family.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -23,6 +25,9 @@ Design encoder_design(const FamilyConfig& config, std::string_view family,
   design.type_vocab_size = config.count({"type_vocab_size"}, defaults.type_vocab_size);
   design.pad_token_id =
       config.has("pad_token_id") ? config.optional_count("pad_token_id") : defaults.pad_token_id;
+  if (const auto mask = config.optional_count("mask_token_id")) {
+    design.mask_token_id = static_cast<TokenId>(*mask);
+  }
   design.norm.epsilon = config.positive("layer_norm_eps", defaults.layer_norm_eps);
   design.embedding_norm = design.norm;
   design.activation = config.activation("hidden_act", defaults.hidden_act);
@@ -54,9 +59,9 @@ void read_is_decoder(Design& design, const FamilyConfig& config) {
   if (config.flag("is_decoder", false)) design.mask = DefaultMask::kCausal;
 }
 
-std::vector<TensorRow> embedding_rows(const Design& design) {
+std::vector<TensorRow> embedding_rows(const Design& design, bool position_table) {
   std::vector<TensorRow> rows{{"~embeddings.word_embeddings", {Role::kWordTable}, Parts::kWeight}};
-  if (design.position == PositionScheme::kLearned) {
+  if (position_table) {
     rows.push_back({"~embeddings.position_embeddings", {Role::kPositionTable}, Parts::kWeight});
   }
   if (design.type_vocab_size > 0) {
@@ -81,20 +86,33 @@ std::vector<TensorRow> encoder_layer_rows(std::string_view query, std::string_vi
   };
 }
 
-namespace {
-
-HeadDesign transform_head(const Design& design, const FamilyConfig& config,
-                          kernel::Activation activation) {
+HeadDesign vocabulary_head(const Design& design, const FamilyConfig& config) {
   HeadDesign head;
   head.kind = design.mask == DefaultMask::kCausal ? HeadKind::kCausal : HeadKind::kMasked;
-  head.transform = true;
-  head.activation = activation;
-  head.norm = design.norm;
   head.tied = config.flag("tie_word_embeddings", true);
   return head;
 }
 
-}  // namespace
+HeadDesign transform_head(const Design& design, const FamilyConfig& config,
+                          kernel::Activation activation) {
+  HeadDesign head = vocabulary_head(design, config);
+  head.transform = true;
+  head.activation = activation;
+  head.norm = design.norm;
+  return head;
+}
+
+std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& config,
+                               std::string_view decoder) {
+  const std::vector<std::string> classes = config.raw().architectures();
+  const auto predicts = [](const std::string& name) {
+    constexpr std::array<std::string_view, 5> kEnds{"LMHeadModel", "ForCausalLM", "ForMaskedLM",
+                                                    "ForPreTraining", "DoubleHeadsModel"};
+    return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
+  };
+  const bool saved = classes.empty() || std::ranges::any_of(classes, predicts);
+  return head.tied && saved ? std::string() : std::string(decoder);
+}
 
 HeadPlan bert_head(const Design& design, const FamilyConfig& config) {
   HeadPlan head;

@@ -38,13 +38,24 @@ void split_heads(Design& design, const FamilyConfig& config, std::string_view hi
 /// Makes the model a decoder where `is_decoder` says so; cross-attention is refused.
 void read_is_decoder(Design& design, const FamilyConfig& config);
 
-/// ~embeddings.… : word, position and token type tables and their norm, as the design has them.
-std::vector<TensorRow> embedding_rows(const Design& design);
+/// ~embeddings.… : word, position and token type tables and their norm.
+std::vector<TensorRow> embedding_rows(const Design& design, bool position_table = true);
 
 /// ~encoder.layer.{l}.… : BERT's names.
 std::vector<TensorRow> encoder_layer_rows(std::string_view query = "attention.self.query",
                                           std::string_view key = "attention.self.key",
                                           std::string_view value = "attention.self.value");
+
+/// A vocabulary at each position, tied where config.json says so or nothing; causal if the mask is.
+HeadDesign vocabulary_head(const Design& design, const FamilyConfig& config);
+/// The same behind dense layer, activation and norm.
+HeadDesign transform_head(const Design& design, const FamilyConfig& config,
+                          kernel::Activation activation);
+
+/// What says that a head without tensors of its own is there: its decoder, unless that is tied and
+/// `architectures` names a language model or nothing; then "".
+std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& config,
+                               std::string_view decoder);
 
 /// cls.predictions.…: BERT's masked-LM head (a causal one of a decoder).
 HeadPlan bert_head(const Design& design, const FamilyConfig& config);

@@ -2,6 +2,7 @@
 // family under model/family/ registers itself; nothing else knows a tensor name.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ enum class Turn {
   kNone,         ///< (out, in)
   kTransposed,   ///< (in, out)
   kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
+  kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
 };
 
 /// Which tensors a row names.
@@ -40,6 +42,7 @@ struct TensorRow {
   Turn turn = Turn::kNone;
   /// The weight's shape in the file; empty: (out, in), or (in, out) of a transposed one.
   Shape shape = {};
+  std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
 };
 
 /// A head that a checkpoint of the family may hold.

@@ -26,12 +26,12 @@ void Pass<T>::gated_keys_values(Index layer, const Stream<T>& source) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
-  kv_.resize(source.count(), weights.gated_input.outputs());
-  weights.gated_input.forward(source.x.view(), kv_.view());
-  relative_ = scaled_keys(weights, 1, kv_.view().middle_columns(2 * e, s));
-  turn(layer, source.positions, s, relative_.view());
-  key_ = relative_.view();
-  value_ = kv_.view().middle_columns(e, e);
+  scratch_.key_value.resize(source.count(), weights.gated_input.outputs());
+  weights.gated_input.forward(source.x.view(), scratch_.key_value.view());
+  scratch_.relative = scaled_keys(weights, 1, scratch_.key_value.view().middle_columns(2 * e, s));
+  turn(layer, source.positions, s, scratch_.relative.view());
+  key_ = scratch_.relative.view();
+  value_ = scratch_.key_value.view().middle_columns(e, e);
 }
 
 template <class T>
@@ -41,17 +41,18 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   if (x.rows == 0) return;
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
-  wide_.resize(x.rows, weights.gated_input.outputs());
-  weights.gated_input.forward(x, wide_.view());
-  q_ = scaled_keys(weights, 0, wide_.view().middle_columns(2 * e, s));
-  turn(layer, stream.positions, s, q_.view());
-  context_.resize(x.rows, e);
-  attend(layer, stream, {1, 1, s, design_.attention_scale}, q_.view(), context_.view());
-  kernel::gated_forward<T>(kernel::Activation::kNone, wide_.view().middle_columns(0, e),
-                           context_.view(), context_.view());
-  attended_.resize(x.rows, design_.hidden_size);
-  weights.output.forward(context_.view(), attended_.view());
-  weights.attention_norm.add_and_forward(attended_.view(), x);
+  scratch_.wide.resize(x.rows, weights.gated_input.outputs());
+  weights.gated_input.forward(x, scratch_.wide.view());
+  scratch_.query = scaled_keys(weights, 0, scratch_.wide.view().middle_columns(2 * e, s));
+  turn(layer, stream.positions, s, scratch_.query.view());
+  scratch_.context.resize(x.rows, e);
+  attend(layer, stream, {1, 1, s, design_.attention_scale}, scratch_.query.view(),
+         scratch_.context.view());
+  kernel::gated_forward<T>(kernel::Activation::kNone, scratch_.wide.view().middle_columns(0, e),
+                           scratch_.context.view(), scratch_.context.view());
+  scratch_.attended.resize(x.rows, design_.hidden_size);
+  weights.output.forward(scratch_.context.view(), scratch_.attended.view());
+  weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
 }
 
 template void Pass<float>::gated_keys_values(Index, const Stream<float>&);

@@ -31,15 +31,16 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
   const LayerDesign& own = design_.layers[static_cast<std::size_t>(layer)];
   MatrixView<const T> x = source.x.view();
   if (design_.norm_placement != NormPlacement::kPost && own.input_norm) {
-    normed_.resize(x.rows, x.columns);
-    weights.attention_norm.forward(x, normed_.view());
-    x = normed_.view();
+    scratch_.normed.resize(x.rows, x.columns);
+    weights.attention_norm.forward(x, scratch_.normed.view());
+    x = scratch_.normed.view();
   }
-  kv_.resize(x.rows, weights.key_value.outputs());
-  weights.key_value.forward(x, kv_.view());
+  scratch_.key_value.resize(x.rows, weights.key_value.outputs());
+  weights.key_value.forward(x, scratch_.key_value.view());
   const Index key_width = design_.num_key_value_heads * design_.head_size;
-  const MatrixView<T> key = kv_.view().middle_columns(0, key_width);
-  const MatrixView<T> value = kv_.view().middle_columns(key_width, kv_.columns() - key_width);
+  const MatrixView<T> key = scratch_.key_value.view().middle_columns(0, key_width);
+  const MatrixView<T> value =
+      scratch_.key_value.view().middle_columns(key_width, scratch_.key_value.columns() - key_width);
   if (design_.position == PositionScheme::kRotary) {
     turn(layer, source.positions, design_.head_size, key);
     if (own.rotary.values) turn(layer, source.positions, design_.head_size, value);
@@ -52,19 +53,19 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
 template <class T>
 void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
   const PreparedLayer<T>& weights = model_.layer(layer);
-  q_.resize(x.rows, weights.query.outputs());
-  weights.query.forward(x, q_.view());
+  scratch_.query.resize(x.rows, weights.query.outputs());
+  weights.query.forward(x, scratch_.query.view());
   if (design_.position == PositionScheme::kRotary) {
-    turn(layer, stream.positions, design_.head_size, q_.view());
+    turn(layer, stream.positions, design_.head_size, scratch_.query.view());
   }
   const Index value_size = value_.columns / design_.num_key_value_heads;
-  context_.resize(x.rows, design_.num_attention_heads * value_size);
+  scratch_.context.resize(x.rows, design_.num_attention_heads * value_size);
   attend(layer, stream,
          {design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
           design_.attention_scale},
-         q_.view(), context_.view());
-  attended_.resize(x.rows, design_.hidden_size);
-  weights.output.forward(context_.view(), attended_.view());
+         scratch_.query.view(), scratch_.context.view());
+  scratch_.attended.resize(x.rows, design_.hidden_size);
+  weights.output.forward(scratch_.context.view(), scratch_.attended.view());
 }
 
 template <class T>
@@ -72,10 +73,10 @@ void Pass<T>::feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> 
                            MatrixView<T> y) {
   const Index panel = kernel::threads() > 1 ? kSharedPanelRows : kPanelRows;
   const Index wide = weights.up.outputs();
-  wide_.resize(std::min(panel, x.rows), wide);
+  scratch_.wide.resize(std::min(panel, x.rows), wide);
   for (Index first = 0; first < x.rows; first += panel) {
     const Index count = std::min(panel, x.rows - first);
-    const MatrixView<T> between = wide_.view().middle_rows(0, count);
+    const MatrixView<T> between = scratch_.wide.view().middle_rows(0, count);
     weights.up.forward(x.middle_rows(first, count), between);
     MatrixView<T> active = between;
     if (design_.gated) {
@@ -95,27 +96,27 @@ void Pass<T>::advance(Index layer, Stream<T>& stream) {
   if (x.rows == 0) return;
   if (design_.norm_placement == NormPlacement::kPost) {
     attention_of(layer, stream, x);
-    weights.attention_norm.add_and_forward(attended_.view(), x);
-    feed_forward(weights, x, attended_.view());
-    weights.feed_forward_norm.add_and_forward(attended_.view(), x);
+    weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
+    feed_forward(weights, x, scratch_.attended.view());
+    weights.feed_forward_norm.add_and_forward(scratch_.attended.view(), x);
     return;
   }
   MatrixView<const T> input = x;
-  normed_.resize(x.rows, x.columns);
+  scratch_.normed.resize(x.rows, x.columns);
   if (design_.layers[static_cast<std::size_t>(layer)].input_norm) {
-    weights.attention_norm.forward(x, normed_.view());
-    input = normed_.view();
+    weights.attention_norm.forward(x, scratch_.normed.view());
+    input = scratch_.normed.view();
   }
   attention_of(layer, stream, input);
   if (design_.norm_placement == NormPlacement::kPre) {
-    kernel::add_to<T>(attended_.view(), x);
-    weights.feed_forward_norm.forward(x, normed_.view());
+    kernel::add_to<T>(scratch_.attended.view(), x);
+    weights.feed_forward_norm.forward(x, scratch_.normed.view());
   } else {
-    weights.feed_forward_norm.forward(x, normed_.view());
-    kernel::add_to<T>(attended_.view(), x);
+    weights.feed_forward_norm.forward(x, scratch_.normed.view());
+    kernel::add_to<T>(scratch_.attended.view(), x);
   }
-  feed_forward(weights, normed_.view(), attended_.view());
-  kernel::add_to<T>(attended_.view(), x);
+  feed_forward(weights, scratch_.normed.view(), scratch_.attended.view());
+  kernel::add_to<T>(scratch_.attended.view(), x);
 }
 
 // DeBERTa: x ← norm(x + act(convolution of the layer's input)), zeros beyond the sequence.
@@ -137,10 +138,10 @@ void Pass<T>::convolve(const PreparedLayer<T>& weights, MatrixView<const T> befo
       }
     }
   }
-  attended_.resize(before.rows, before.columns);
-  weights.convolution.forward(windows.view(), attended_.view());
-  kernel::activation_forward<T>(design_.convolution_activation, attended_.view());
-  weights.convolution_norm.add_and_forward(attended_.view(), after.x.view());
+  scratch_.attended.resize(before.rows, before.columns);
+  weights.convolution.forward(windows.view(), scratch_.attended.view());
+  kernel::activation_forward<T>(design_.convolution_activation, scratch_.attended.view());
+  weights.convolution_norm.add_and_forward(scratch_.attended.view(), after.x.view());
 }
 
 template void Pass<float>::turn(Index, std::span<const Index>, Index, MatrixView<float>) const;

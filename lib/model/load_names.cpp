@@ -27,6 +27,15 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
 
+/// "a|b" with the ending: "a.weight|b.weight".
+std::string with_ending(std::string_view names, std::string_view ending) {
+  std::string result;
+  for_spellings(names, [&](std::string_view name) {
+    result += fmt::format("{}{}{}", result.empty() ? "" : "|", name, ending);
+  });
+  return result;
+}
+
 std::uint64_t u(Index size) { return static_cast<std::uint64_t>(size); }
 
 class Finder {
@@ -104,10 +113,8 @@ void Finder::choose_prefix() {
   const auto has_words = [&](const std::string& prefix) {
     prefix_ = prefix;
     bool there = false;
-    for_spellings(words->name, [&](std::string_view name) {
-      const std::string end = words->parts == Parts::kTensor ? "" : ".weight";
-      there = there || find_one(std::string(name) + end) != nullptr;
-    });
+    for_spellings(with_ending(words->name, ".weight"),
+                  [&](std::string_view name) { there = there || find_one(name) != nullptr; });
     return there;
   };
   // With neither, messages name what the family saves.
@@ -122,7 +129,7 @@ bool Finder::is_skipped_layer(const TensorRow& row, Index layer) const {
 }
 
 void Finder::add_rows(const TensorRow& row) {
-  if (row.name.find("{l}") == std::string::npos) return add_row(row, 0);
+  if (row.name.find("{l}") == std::string::npos) return add_row(row, row.layer.value_or(0));
   for (Index l = 0; l < plan_.layers; ++l) {
     if (is_skipped_layer(row, l)) continue;
     TensorRow one = row;
@@ -136,9 +143,9 @@ void Finder::add_rows(const TensorRow& row) {
 void Finder::add_row(const TensorRow& row, Index layer) {
   switch (row.parts) {
     case Parts::kBoth:
-      add_tensor(row, row.name + ".weight", false, layer);
-      return add_tensor(row, row.name + ".bias", true, layer);
-    case Parts::kWeight: return add_tensor(row, row.name + ".weight", false, layer);
+      add_tensor(row, with_ending(row.name, ".weight"), false, layer);
+      return add_tensor(row, with_ending(row.name, ".bias"), true, layer);
+    case Parts::kWeight: return add_tensor(row, with_ending(row.name, ".weight"), false, layer);
     case Parts::kTensor: return add_tensor(row, row.name, false, layer);
     case Parts::kBiasTensor: return add_tensor(row, row.name, true, layer);
   }
@@ -156,7 +163,7 @@ Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor
     rows += own;
     columns = shape.columns;
   }
-  tensor.vector = bias || is_vector(row.roles[0]);
+  tensor.vector = bias || is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
   tensor.bias = bias;
   tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
   tensor.heads = plan_.design.num_attention_heads;
@@ -164,7 +171,7 @@ Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor
     const Index elements = bias ? rows : columns;
     tensor.rows = 1;
     tensor.columns = elements;
-    if (!row.shape.empty()) return row.shape;
+    if (!bias && !row.shape.empty()) return row.shape;
     return {u(elements)};
   }
   tensor.rows = rows;
@@ -212,10 +219,13 @@ void Finder::add_head() {
   }
   plan_.design.head.kind = HeadKind::kNone;
   if (model_.heads.empty()) return;
-  const HeadPlan& first = model_.heads.front();
-  const std::string_view evidence = first.evidence;
-  plan_.design.notes.push_back(fmt::format("no {}: {} is not there", first.what,
-                                           full_name(evidence.substr(0, evidence.find('|')))));
+  std::string note = "no ";
+  for (const HeadPlan& head : model_.heads) {
+    const std::string_view evidence = head.evidence;
+    note += fmt::format("{}{} ({})", note.size() > 3 ? " and no " : "", head.what,
+                        full_name(evidence.substr(0, evidence.find('|'))));
+  }
+  plan_.design.notes.push_back(std::move(note));
 }
 
 /// Whether two tensors of one type hold the same bytes.

@@ -59,6 +59,8 @@ void read_elements(const Checkpoint& checkpoint, const TensorInfo& info, Index b
   }
 }
 
+bool is_as_stored(Turn turn) { return turn == Turn::kNone || turn == Turn::kNextRow; }
+
 /// The outputs of a transposed or interleaved tensor in the engine's order.
 template <class T>
 void turn(const TensorPlan& tensor, const T* from, T* to) {
@@ -85,6 +87,15 @@ void turn(const TensorPlan& tensor, const T* from, T* to) {
       std::copy_n(from + (h * 3 + part) * size, size, to + (part * tensor.heads + h) * size);
     }
   }
+}
+
+/// One matrix of both: `below` behind the rows of `above`.
+template <class T>
+Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
+  auto matrix = std::make_shared<Matrix<T>>(above.view.rows + below.view.rows, above.view.columns);
+  std::ranges::copy(above.span(), matrix->data());
+  std::ranges::copy(below.span(), matrix->data() + above.view.rows * above.view.columns);
+  return {matrix->view(), matrix};
 }
 
 /// Reads what plans say, piece by piece.
@@ -129,14 +140,14 @@ class Reader {
     const auto& file = files_[tensor.info->file];
     const std::byte* data = file->bytes().data() + tensor.info->begin;
     const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
-    if (tensor.info->dtype == kOwn && aligned && tensor.turn == Turn::kNone) {
+    if (tensor.info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
       whole = {{reinterpret_cast<const T*>(data), tensor.rows, tensor.columns}, file};
     } else {
       auto matrix = std::make_shared<Matrix<T>>(tensor.rows, tensor.columns);
       whole = {matrix->view(), matrix};
       own_.emplace_back(i, matrix);
     }
-    const Index step = tensor.turn == Turn::kNone ? kPiece : std::max<Index>(elements, 1);
+    const Index step = is_as_stored(tensor.turn) ? kPiece : std::max<Index>(elements, 1);
     for (Index begin = 0; begin < elements; begin += step) {
       pieces_.push_back({i, begin, std::min(step, elements - begin)});
     }
@@ -152,7 +163,7 @@ class Reader {
       return check_finite(checkpoint_, *tensor.info, piece.begin, values);
     }
     Matrix<T>& matrix = *owner->second;
-    if (tensor.turn == Turn::kNone) {
+    if (is_as_stored(tensor.turn)) {
       const std::span<T> values = matrix.span().subspan(first, count);
       read_elements(checkpoint_, *tensor.info, piece.begin, values);
       return check_finite<T>(checkpoint_, *tensor.info, piece.begin, values);

@@ -2,6 +2,26 @@
 
 namespace masque::model {
 
+namespace {
+
+// Of one matrix: more is not kept.
+constexpr Index kKeptElements = Index{4} << 20;
+
+}  // namespace
+
+template <class T>
+Scratch<T>& Scratch<T>::own() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+
+template <class T>
+void Scratch<T>::shrink() {
+  for (Matrix<T>* matrix : {&normed, &query, &key_value, &context, &attended, &wide, &relative}) {
+    if (matrix->rows() * matrix->columns() > kKeptElements) *matrix = Matrix<T>();
+  }
+}
+
 template <class T>
 Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
               const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk)
@@ -12,7 +32,8 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       batch_(batch),
       request_(request),
       observer_(observer),
-      chunk_(chunk) {}
+      chunk_(chunk),
+      scratch_(Scratch<T>::own()) {}
 
 template <class T>
 void Pass<T>::show_states(Index state, const Stream<T>& stream) const {
@@ -118,11 +139,14 @@ template <class T>
 void Pass<T>::run(MatrixView<T> last) {
   content_ = all_rows();
   embed(ids(), content_);
-  if (!batch_.query_masks.empty()) return run_two_streams(last);
-  if (settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken) {
-    return run_one_stream(last);
+  if (!batch_.query_masks.empty()) {
+    run_two_streams(last);
+  } else if (settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken) {
+    run_one_stream(last);
+  } else {
+    run_fixed_start(last);
   }
-  run_fixed_start(last);
+  scratch_.shrink();
 }
 
 template Pass<float>::Pass(const PreparedModel<float>&, const LayerMasks&, const PassSettings&,

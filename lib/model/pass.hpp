@@ -40,6 +40,17 @@ struct Stream {
   Index count() const { return x.rows(); }
 };
 
+/// Memory that every layer fills anew, kept from chunk to chunk by each thread.
+template <class T>
+struct Scratch {
+  Matrix<T> normed, query, key_value, context, attended, wide, relative;
+
+  /// That of this thread.
+  static Scratch& own();
+  /// Gives memory back that only an unusually large chunk needs.
+  void shrink();
+};
+
 /// The work on one chunk. For one thread, or called outside a parallel region by one.
 template <class T>
 class Pass {
@@ -106,8 +117,7 @@ class Pass {
 
   Stream<T> content_;  ///< all rows: the source of keys and values
 
-  // Filled anew in every layer.
-  Matrix<T> normed_, q_, kv_, context_, attended_, wide_, relative_;
+  Scratch<T>& scratch_;
   MatrixView<const T> key_, value_;
   Index first_distance_ = 0;  ///< of XLNet's relative_
   /// Of every sequence, by kind of mask and stream.

@@ -39,9 +39,12 @@ const AttentionEvaluation* find_attention_evaluation(std::string_view name) {
   return nullptr;
 }
 
-const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index /*keys*/,
+const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index keys,
                                              const BlockMap* /*blocks*/) {
-  const AttentionEvaluation* evaluation = find_attention_evaluation("dense");
+  // Up to here the scores of a tile stay in the second cache.
+  constexpr Index kMostOfBlock = 1024;
+  const AttentionEvaluation* evaluation =
+      find_attention_evaluation(keys <= kMostOfBlock ? "block" : "long");
   MASQUE_CHECK(evaluation != nullptr);
   return *evaluation;
 }

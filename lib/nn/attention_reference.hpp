@@ -4,6 +4,7 @@
 // Memory: two (T, S) matrices, one head at a time. Serial.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
@@ -69,9 +70,16 @@ T map_score(ScoreMap map, const T& x) {
   return real_part(x) > 0 ? x * x : T{};
 }
 
-/// One row of scores becomes weights; returns the divisor, 0 if all weights are 0.
+/// What the numerators of a row were shifted and divided by; divisor 0: all weights are 0.
 template <class T>
-T normalize_row(const Normalizer& normalizer, const RowMask& mask, std::span<T> row) {
+struct RowDivision {
+  double shift = 0;
+  T divisor{};
+};
+
+/// One row of scores becomes weights.
+template <class T>
+RowDivision<T> normalize_row(const Normalizer& normalizer, const RowMask& mask, std::span<T> row) {
   using std::sqrt;
   const Index keys = static_cast<Index>(row.size());
   const T temperature = static_cast<T>(normalizer.temperature(mask.count()));
@@ -99,10 +107,10 @@ T normalize_row(const Normalizer& normalizer, const RowMask& mask, std::span<T> 
                   : static_cast<T>(normalizer.constant(mask.count()));
   if (mask.count() == 0 || real_part(d) == 0) {
     std::fill(row.begin(), row.end(), T{});
-    return T{};
+    return {};
   }
   for (T& x : row) x = x / d;
-  return d;
+  return {shift, d};
 }
 
 }  // namespace reference

@@ -13,7 +13,8 @@
 
 namespace masque::nn {
 
-/// Where queries and keys stand. Positions need not be consecutive, nor the same for both.
+/// Where queries and keys stand. Positions need not be consecutive, nor the same for both. The
+/// arrays are borrowed by the terms made from them, as are the matrices of terms.
 struct Places {
   std::span<const Index> queries;
   std::span<const Index> keys;
@@ -62,6 +63,9 @@ struct DisentangledTerms {
   Index max_distance = 0;              ///< max_relative_positions
   double scale = 1;                    ///< 1 / √(head size · number of terms)
 };
+/// The bucket of a distance query − key: itself up to half of the buckets, then logarithmic, odd in
+/// the distance. `buckets` or `max_distance` ≤ 0: the distance.
+Index disentangled_bucket(Index distance, Index buckets, Index max_distance);
 template <class T>
 std::unique_ptr<ScoreBias<T>> disentangled_bias(const DisentangledTerms<T>& terms, Places places);
 

@@ -1,0 +1,124 @@
+// bench attention: the speed of attention alone, by evaluation and mask.
+#include "nn/attention.hpp"
+
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "kernel/parallel.hpp"
+#include "mask/expression.hpp"
+#include "timing.hpp"
+
+namespace masque::bench {
+
+namespace {
+
+struct Options {
+  int length = 4096;
+  int batch = 1;
+  int heads = 8;
+  int head_size = 64;
+  int repeats = 7;
+  std::vector<std::string> masks;
+  std::string evaluation = "auto";
+  std::string normalizer = "softmax";
+  cli::CommonOptions common;
+};
+
+Matrix<float> random_matrix(Index rows, Index columns, std::uint64_t seed) {
+  Matrix<float> out(rows, columns);
+  std::vector<double> row(static_cast<std::size_t>(columns));
+  for (Index i = 0; i < rows; ++i) {
+    RandomStream(seed, "bench attention", static_cast<std::uint64_t>(i))
+        .normal(0, row.size(), row.data());
+    std::copy(row.begin(), row.end(), out.view().row(i));
+  }
+  return out;
+}
+
+const nn::AttentionEvaluation& evaluation_of(const Options& o, const BlockMap* blocks) {
+  if (o.evaluation == "auto") return nn::choose_evaluation(o.length, o.length, blocks);
+  const nn::AttentionEvaluation* found = nn::find_attention_evaluation(o.evaluation);
+  if (found == nullptr) throw UsageError(fmt::format("no evaluation '{}'", o.evaluation));
+  return *found;
+}
+
+std::uint64_t visible_pairs(const BlockMap& blocks) {
+  std::uint64_t pairs = 0;
+  for (Index i = 0; i < blocks.lengths().queries; ++i) {
+    pairs += static_cast<std::uint64_t>(blocks.visible(i));
+  }
+  return pairs;
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  kernel::set_threads(o.common.threads);
+  const Index n = o.length;
+  const Index columns = Index{o.heads} * o.head_size;
+  const Matrix<float> query = random_matrix(n, columns, 1);
+  const Matrix<float> key = random_matrix(n, columns, 2);
+  const Matrix<float> value = random_matrix(n, columns, 3);
+  nn::AttentionProblem<float> problem;
+  problem.query = query.view();
+  problem.key = key.view();
+  problem.value = value.view();
+  problem.num_heads = problem.num_key_value_heads = o.heads;
+  problem.scale = 1 / std::sqrt(static_cast<double>(o.head_size));
+  problem.normalizer = nn::find_normalizer(o.normalizer);
+  if (problem.normalizer == nullptr) {
+    throw UsageError(fmt::format("no normalizer '{}'", o.normalizer));
+  }
+  std::vector<Matrix<float>> contexts;
+  for (int i = 0; i < o.batch; ++i) contexts.emplace_back(n, columns);
+  cli::Table table(
+      session, o.common,
+      {"mask", "length", "batch", "evaluation", "pairs", "GF/s", "ms", "ms_min", "ms_max"});
+  const std::vector<std::string> usual = {"full", "causal", "causal_window(256)"};
+  for (const std::string& text : o.masks.empty() ? usual : o.masks) {
+    const BlockMap blocks(parse_mask(text).bind({n, n}));
+    problem.blocks = text == "full" ? nullptr : &blocks;
+    const nn::AttentionEvaluation& evaluation = evaluation_of(o, problem.blocks);
+    const Timing timing = time_of(o.repeats, [&] {
+      if (o.batch == 1) return evaluation.forward(problem, contexts.front().view(), {});
+      kernel::parallel_items(o.batch, [&](Index i) {
+        evaluation.forward(problem, contexts[static_cast<std::size_t>(i)].view(), {});
+      });
+    });
+    const std::uint64_t pairs = visible_pairs(blocks);
+    const double operations =
+        4.0 * static_cast<double>(pairs) * static_cast<double>(columns) * o.batch;
+    table.row({text, n, o.batch, std::string(evaluation.name()), pairs,
+               operations / timing.median / 1e6, timing.median, timing.least, timing.most});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_attention(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("attention", "speed of attention alone, in f32");
+  c.example("bench attention -n 4096 -j 2", "full, causal and a window");
+  c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "as in an encoder");
+  c.option("-n,--length", "N", o->length, cli::Range{1, 1e7}, "queries and keys");
+  c.option("--batch", "B", o->batch, cli::Range{1, 1e6},
+           "sequences; with more than one a thread takes whole sequences");
+  c.option("--heads", "H", o->heads, cli::Range{1, 1e4}, "heads");
+  c.option("--head-size", "D", o->head_size, cli::Range{1, 1e4}, "columns of a head");
+  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
+  c.option("--evaluation", "NAME", o->evaluation, "auto, block, dense or long");
+  c.option("--normalizer", "NAME", o->normalizer, "from scores to weights");
+  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::bench

@@ -1,0 +1,71 @@
+// GPT-2: pre-norm decoder with learned positions; matrices are stored (in, out), query, key and
+// value in one. Radford 2019.
+#include "model/encoder_family.hpp"
+
+namespace masque::model {
+namespace {
+
+Design read_design(const FamilyConfig& config) {
+  config.expect_flag("add_cross_attention", false);
+  config.expect_flag("scale_attn_by_inverse_layer_idx", false);
+  Design design;
+  design.family = "gpt2";
+  design.model_type = config.raw().model_type();
+  design.vocab_size = config.size({"vocab_size"}, 50257);
+  design.hidden_size = config.size({"n_embd", "hidden_size"}, 768);
+  design.embedding_size = design.hidden_size;
+  design.num_hidden_layers = config.layers({"n_layer", "num_hidden_layers"}, 12);
+  design.num_attention_heads = config.size({"n_head", "num_attention_heads"}, 12);
+  design.intermediate_size = config.size({"n_inner"}, 4 * design.hidden_size);
+  design.max_position_embeddings =
+      config.size({"n_positions", "max_position_embeddings", "n_ctx"}, 1024);
+  design.pad_token_id = config.optional_count("pad_token_id");
+  design.norm_placement = NormPlacement::kPre;
+  design.norm.epsilon = config.positive("layer_norm_epsilon", 1e-5);
+  design.final_norm = true;
+  design.activation = config.activation("activation_function", "gelu_new");
+  design.mask = DefaultMask::kCausal;
+  split_heads(design, config, "n_embd", "n_head");
+  if (!config.flag("scale_attn_weights", true)) design.attention_scale = 1;
+  fill_layers(design);
+  return design;
+}
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.prefix = "transformer.";
+  plan.design = read_design(config);
+  plan.rows = {
+      {"~wte", {Role::kWordTable}, Parts::kWeight},
+      {"~wpe", {Role::kPositionTable}, Parts::kWeight},
+      {"~h.{l}.ln_1", {Role::kAttentionNorm}},
+      {"~h.{l}.attn.c_attn",
+       {Role::kQuery, Role::kKey, Role::kValue},
+       Parts::kBoth,
+       Turn::kTransposed},
+      {"~h.{l}.attn.c_proj", {Role::kOutput}, Parts::kBoth, Turn::kTransposed},
+      {"~h.{l}.ln_2", {Role::kFeedForwardNorm}},
+      {"~h.{l}.mlp.c_fc", {Role::kUp}, Parts::kBoth, Turn::kTransposed},
+      {"~h.{l}.mlp.c_proj", {Role::kDown}, Parts::kBoth, Turn::kTransposed},
+      {"~ln_f", {Role::kFinalNorm}},
+  };
+  const HeadDesign head = vocabulary_head(plan.design, config);
+  plan.heads = {{.design = head,
+                 .what = "causal-LM head",
+                 .evidence = bare_head_evidence(head, config, "lm_head.weight"),
+                 .decoder = "lm_head.weight"}};
+  plan.buffers = {".attn.bias", ".attn.masked_bias"};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "gpt2",
+    .model_types = {"gpt2"},
+    .classes = {"GPT2"},
+    .loads = "GPT-2, with its causal-LM head; OpenAI's names without prefix too",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

@@ -1,0 +1,69 @@
+// RoFormer: BERT whose queries and keys are turned by their positions. Su 2021, arXiv:2104.09864.
+// RoFormerV2 (`norm_type` rms_norm): no biases, RMS norms without weights, a head that is the
+// vocabulary matrix alone. ZhuiyiTechnology/roformer-v2, in the names of JunnYu/RoFormer_pytorch.
+#include "model/encoder_family.hpp"
+#include "model/rotary_config.hpp"
+
+namespace masque::model {
+namespace {
+
+Design read_design(const FamilyConfig& config) {
+  Design design =
+      encoder_design(config, "roformer", {.vocab_size = 50000, .max_position_embeddings = 1536});
+  design.embedding_size = config.size({"embedding_size"}, design.hidden_size);
+  read_is_decoder(design, config);
+  design.position = PositionScheme::kRotary;
+  check_rotary_size(config, "num_attention_heads", design.head_size);
+  LayerDesign layer;
+  layer.rotary = plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
+  layer.rotary.values = config.flag("rotary_value", false);
+  fill_layers(design, layer);
+  return design;
+}
+
+void make_second_version(ModelPlan& plan, const FamilyConfig& config) {
+  plan.design.norm.kind = kernel::Norm::kRms;
+  plan.design.embedding_norm = plan.design.norm;
+  std::erase_if(plan.rows, [](const TensorRow& row) { return is_norm(row.roles[0]); });
+  for (TensorRow& row : plan.rows) row.parts = Parts::kWeight;
+  const HeadDesign head = vocabulary_head(plan.design, config);
+  plan.heads = {{.design = head,
+                 .what = "masked-LM head",
+                 .evidence = bare_head_evidence(head, config, "cls.predictions.decoder.weight"),
+                 .decoder = "cls.predictions.decoder.weight"}};
+}
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.prefix = "roformer.";
+  plan.design = read_design(config);
+  const std::string norm = config.text("norm_type", "layer_norm");
+  if (norm != "layer_norm" && norm != "rms_norm") {
+    config.refuse("norm_type", "\"layer_norm\" or \"rms_norm\"");
+  }
+  const bool second = norm == "rms_norm";
+  if (config.flag("use_bias", !second) == second) {
+    config.refuse("use_bias", second ? "false with norm_type rms_norm" : "true with layer norms");
+  }
+  plan.rows = embedding_rows(plan.design, false);
+  if (plan.design.embedding_size != plan.design.hidden_size) {
+    plan.rows.push_back({"~embeddings_project", {Role::kEmbeddingProjection}});
+  }
+  append(plan.rows, encoder_layer_rows());
+  plan.heads = {bert_head(plan.design, config)};
+  if (second) make_second_version(plan, config);
+  plan.buffers = {"embeddings.position_ids", "encoder.embed_positions.weight"};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "roformer",
+    .model_types = {"roformer"},
+    .classes = {"RoFormer"},
+    .loads = "RoFormer and RoFormerV2, with the masked-LM (or causal) head or without",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

@@ -1,0 +1,88 @@
+// T5 and mT5: the encoder. Pre-norm with RMS norms, no biases, positions as a bias by distance that
+// all layers share. Raffel 2019, arXiv:1910.10683; Xue 2020, arXiv:2010.11934.
+#include "model/encoder_family.hpp"
+
+namespace masque::model {
+namespace {
+
+/// "relu", "gated-gelu", …; the latter means the tanh form.
+void read_feed_forward(Design& design, const FamilyConfig& config, std::string_view fallback) {
+  constexpr std::string_view kGated = "gated-";
+  std::string name = config.text("feed_forward_proj", fallback);
+  if (name.starts_with(kGated)) {
+    design.gated = true;
+    name = name == "gated-gelu" ? "gelu_new" : name.substr(kGated.size());
+  }
+  const auto activation = kernel::find_activation(name);
+  if (!activation) config.refuse("feed_forward_proj", "an activation, or gated- and one");
+  design.activation = *activation;
+}
+
+Design read_design(const FamilyConfig& config) {
+  const bool multilingual = config.raw().model_type() == "mt5";
+  Design design;
+  design.family = "t5";
+  design.model_type = config.raw().model_type();
+  design.vocab_size = config.size({"vocab_size"}, multilingual ? 250112 : 32128);
+  design.hidden_size = config.size({"d_model", "hidden_size"}, 512);
+  design.embedding_size = design.hidden_size;
+  design.num_hidden_layers =
+      config.layers({"num_layers", "num_hidden_layers"}, multilingual ? 8 : 6);
+  design.num_attention_heads =
+      config.size({"num_heads", "num_attention_heads"}, multilingual ? 6 : 8);
+  design.num_key_value_heads = design.num_attention_heads;
+  design.head_size = config.size({"d_kv", "head_dim"}, 64);
+  design.intermediate_size = config.size({"d_ff"}, multilingual ? 1024 : 2048);
+  design.pad_token_id = config.has("pad_token_id") ? config.optional_count("pad_token_id") : 0;
+  design.position = PositionScheme::kT5;
+  design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
+  design.relative_max_distance = config.size({"relative_attention_max_distance"}, 128);
+  design.norm_placement = NormPlacement::kPre;
+  design.norm = {kernel::Norm::kRms, config.positive("layer_norm_epsilon", 1e-6)};
+  design.final_norm = true;
+  read_feed_forward(design, config, multilingual ? "gated-gelu" : "relu");
+  fill_layers(design);
+  return design;
+}
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.design = read_design(config);
+  const std::string attention = "encoder.block.{l}.layer.0.";
+  const std::string inner = "encoder.block.{l}.layer.1.";
+  plan.rows = {
+      {"shared|encoder.embed_tokens", {Role::kWordTable}, Parts::kWeight},
+      {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+       {Role::kRelativeTable},
+       Parts::kWeight},
+      {attention + "layer_norm", {Role::kAttentionNorm}, Parts::kWeight},
+      {attention + "SelfAttention.q", {Role::kQuery}, Parts::kWeight},
+      {attention + "SelfAttention.k", {Role::kKey}, Parts::kWeight},
+      {attention + "SelfAttention.v", {Role::kValue}, Parts::kWeight},
+      {attention + "SelfAttention.o", {Role::kOutput}, Parts::kWeight},
+      {inner + "layer_norm", {Role::kFeedForwardNorm}, Parts::kWeight},
+      {inner + "DenseReluDense.wo", {Role::kDown}, Parts::kWeight},
+      {"encoder.final_layer_norm", {Role::kFinalNorm}, Parts::kWeight},
+  };
+  if (plan.design.gated) {
+    plan.rows.push_back({inner + "DenseReluDense.wi_0", {Role::kGate}, Parts::kWeight});
+    plan.rows.push_back({inner + "DenseReluDense.wi_1", {Role::kUp}, Parts::kWeight});
+  } else {
+    plan.rows.push_back({inner + "DenseReluDense.wi", {Role::kUp}, Parts::kWeight});
+  }
+  plan.design.notes = {"the encoder alone, which has no head"};
+  plan.skipped = {{"decoder.", "the decoder"}, {"lm_head.", "the decoder's head"}};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "t5",
+    .model_types = {"t5", "mt5"},
+    .classes = {"T5", "MT5"},
+    .loads = "the encoder of T5 and mT5, from whole models too",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

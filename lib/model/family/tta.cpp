@@ -1,0 +1,35 @@
+// T-TA: BERT's names, another way to run them. Queries start without tokens; keys and values of
+// every layer are made of the embeddings; no position reads itself. Shin 2020, arXiv:2004.08097.
+#include "model/encoder_family.hpp"
+
+namespace masque::model {
+namespace {
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.prefix = "bert.";
+  Design& design = plan.design;
+  const bool over_bert = config.raw().model_type() != "tta";
+  design = encoder_design(config, "tta", {.type_vocab_size = over_bert ? 2 : 0});
+  config.expect_flag("is_decoder", false);
+  config.expect_flag("add_cross_attention", false);
+  plan.heads = {bert_head(design, config)};
+  design.streams = Streams::kFixedKeys;
+  design.mask = DefaultMask::kOthers;
+  plan.rows = embedding_rows(design);
+  append(plan.rows, encoder_layer_rows());
+  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "tta",
+    .model_types = {"tta"},
+    .classes = {},
+    .loads = "T-TA; with --family tta any BERT",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

@@ -1,0 +1,127 @@
+#include "model/rotary_config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+namespace masque::model {
+
+namespace {
+
+constexpr Index kLargestHead = 8192;
+
+/// The wave lengths of Llama 3.1: long ones are divided, short ones kept, the rest blended.
+void scale_llama3(const FamilyConfig& rope, double original, std::vector<double>& frequencies) {
+  const double factor = rope.positive("factor", 8);
+  const double low = rope.positive("low_freq_factor", 1);
+  const double high = rope.positive("high_freq_factor", 4);
+  if (!(high > low)) rope.refuse("high_freq_factor", "more than low_freq_factor");
+  for (double& f : frequencies) {
+    const double wave = 2 * std::numbers::pi / f;
+    if (wave > original / low) {
+      f /= factor;
+    } else if (wave >= original / high) {
+      const double smooth = (original / wave - low) / (high - low);
+      f = (1 - smooth) * f / factor + smooth * f;
+    }
+  }
+}
+
+/// YaRN. Peng 2023, arXiv:2309.00071.
+void scale_yarn(const FamilyConfig& rope, double theta, double original, double longest,
+                RotaryDesign& rotary) {
+  const double factor = rope.positive("factor", longest / original);
+  const auto attention_scale = [](double scale, double by) {
+    return scale <= 1 ? 1.0 : 0.1 * by * std::log(scale) + 1;
+  };
+  const double mscale = rope.number("mscale", 0);
+  const double mscale_all = rope.number("mscale_all_dim", 0);
+  const double inferred = mscale != 0 && mscale_all != 0 ? attention_scale(factor, mscale) /
+                                                               attention_scale(factor, mscale_all)
+                                                         : attention_scale(factor, 1);
+  rotary.factor = rope.positive("attention_factor", inferred);
+  const auto size = static_cast<double>(2 * rotary.frequencies.size());
+  const auto pair_of = [&](double turns) {
+    return size * std::log(original / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  double low = pair_of(rope.positive("beta_fast", 32));
+  double high = pair_of(rope.positive("beta_slow", 1));
+  if (rope.flag("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, size - 1);
+  if (low == high) high += 0.001;
+  for (std::size_t t = 0; t < rotary.frequencies.size(); ++t) {
+    const double ramp = std::clamp((static_cast<double>(t) - low) / (high - low), 0.0, 1.0);
+    rotary.frequencies[t] *= ramp / factor + 1 - ramp;
+  }
+}
+
+/// The object of the parameters: rope_scaling where there is one, as in transformers.
+FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_name) {
+  if (auto scaling = config.object("rope_scaling")) return *std::move(scaling);
+  if (auto parameters = config.object(parameters_name)) return *std::move(parameters);
+  return config;
+}
+
+}  // namespace
+
+void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size) {
+  if (size % 2 != 0 || size > kLargestHead) {
+    config.refuse(name, fmt::format("heads with an even number of turned features, at most {} "
+                                    "(they have {})",
+                                    kLargestHead, size));
+  }
+}
+
+RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size) {
+  RotaryDesign rotary;
+  rotary.layout = layout;
+  rotary.frequencies = kernel::rotary_frequencies(theta, size);
+  return rotary;
+}
+
+RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
+                         Index head_size, Index max_position_embeddings,
+                         std::vector<std::string>& notes) {
+  const FamilyConfig rope = rope_of(config, defaults.parameters_name);
+  const double theta =
+      rope.positive("rope_theta", config.positive(defaults.theta_name, defaults.theta));
+  const double beside = defaults.share_name.empty()
+                            ? defaults.share
+                            : config.positive(defaults.share_name, defaults.share);
+  const double share = rope.positive("partial_rotary_factor", beside);
+  if (share > 1 || (defaults.fixed_share && share != 1)) {
+    rope.refuse("partial_rotary_factor", defaults.fixed_share ? "1" : "at most 1");
+  }
+  const auto size = static_cast<Index>(static_cast<double>(head_size) * share);
+  check_rotary_size(
+      config, defaults.share_name.empty() ? "num_attention_heads" : defaults.share_name, size);
+  RotaryDesign rotary = plain_rotary(kernel::RotaryLayout::kHalf, theta, size);
+  const std::string type = rope.text("rope_type", rope.text("type", "default"));
+  const auto longest = static_cast<double>(max_position_embeddings);
+  const double original =
+      config.positive("original_max_position_embeddings",
+                      rope.positive("original_max_position_embeddings", longest));
+  if (type == "linear") {
+    const double factor = rope.positive("factor", 1);
+    for (double& f : rotary.frequencies) f /= factor;
+  } else if (type == "llama3") {
+    scale_llama3(rope, original, rotary.frequencies);
+  } else if (type == "yarn") {
+    scale_yarn(rope, theta, original, longest, rotary);
+  } else if (type == "dynamic") {
+    notes.push_back(fmt::format("rope type dynamic: angles as up to {} tokens, the longest text",
+                                max_position_embeddings));
+  } else if (type != "default") {
+    rope.refuse(rope.has("rope_type") ? "rope_type" : "type",
+                "default, linear, dynamic, llama3 or yarn");
+  }
+  return rotary;
+}
+
+}  // namespace masque::model

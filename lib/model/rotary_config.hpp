@@ -1,0 +1,32 @@
+// Angles of rotary positions as config.json describes them, scalings included.
+#pragma once
+
+#include "model/design.hpp"
+#include "model/family_config.hpp"
+
+namespace masque::model {
+
+/// What a family assumes where config.json says nothing, and its own names.
+struct RotaryDefaults {
+  double theta = 10000;
+  double share = 1;                            ///< of the head's features that are turned
+  std::string_view theta_name = "rope_theta";  ///< beside the rope parameters
+  std::string_view share_name = "";            ///< "rotary_pct"
+  std::string_view parameters_name = "rope_parameters";
+  bool fixed_share = false;  ///< another share is refused
+};
+
+/// Reads rope_scaling or rope_parameters and what stands beside them: types default, linear,
+/// dynamic (as at max_position_embeddings, which `notes` says), llama3 and yarn, by the formulas of
+/// transformers in double. Throws InputError for other types. Head size at most 8192.
+RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
+                         Index head_size, Index max_position_embeddings,
+                         std::vector<std::string>& notes);
+
+/// A RotaryDesign of plain angles.
+RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size);
+
+/// Throws InputError naming `name` unless the size is even and at most 8192.
+void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size);
+
+}  // namespace masque::model

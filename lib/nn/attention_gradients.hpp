@@ -1,0 +1,103 @@
+// The gradients of attention by the chain rule, in plain loops beside attention_reference.hpp. T is
+// double or std::complex<double>.
+#pragma once
+
+#include "nn/attention_reference.hpp"
+
+namespace masque::nn {
+
+/// Where the gradients of an AttentionProblem are added; a view without data is left out.
+template <class T>
+struct AttentionGradients {
+  MatrixView<T> query;
+  MatrixView<T> key;
+  MatrixView<T> value;
+};
+
+namespace reference {
+
+/// f'(x) of map_score.
+template <class T>
+T map_slope(ScoreMap map, const T& x) {
+  using std::exp;
+  if (map == ScoreMap::kExp) return exp(x);
+  return real_part(x) > 0 ? x + x : T{};
+}
+
+/// From gradients of the weights of a row to those of its scores, in place; 0 where hidden.
+/// score  scores before the normalizer; shift and d are those of the forward pass.
+template <class T>
+void normalize_row_backward(const Normalizer& normalizer, const RowMask& mask,
+                            std::span<const T> score, std::span<const T> weights,
+                            const RowDivision<T>& division, std::span<T> d_row) {
+  const T temperature = static_cast<T>(normalizer.temperature(mask.count()));
+  const T d = division.divisor;
+  T along{};  // of d_row along the weights: how the divisor moves
+  for (std::size_t j = 0; j < d_row.size(); ++j) along += weights[j] * d_row[j];
+  for (std::size_t j = 0; j < d_row.size(); ++j) {
+    if (!mask.visible(static_cast<Index>(j)) || real_part(d) == 0) {
+      d_row[j] = T{};
+      continue;
+    }
+    T d_mapped = d_row[j];
+    if (normalizer.divisor() == Divisor::kSum) d_mapped -= along;
+    if (normalizer.divisor() == Divisor::kRootSquares) d_mapped -= weights[j] * along;
+    const T x = temperature * score[j] - static_cast<T>(division.shift);
+    d_row[j] = d_mapped / d * map_slope(normalizer.map(), x) * temperature;
+  }
+}
+
+}  // namespace reference
+
+/// The backward pass of attention_reference. d_context (T, heads · value size). `visit` gets the
+/// gradients of the scores (T, S) of each head: what position terms need.
+/// Memory: three (T, S) matrices. Serial.
+template <class T>
+void attention_reference_backward(const AttentionProblem<T>& problem, MatrixView<const T> d_context,
+                                  const AttentionGradients<T>& gradients,
+                                  const WeightsVisitor<T>& visit = {}) {
+  const Index queries = problem.query.rows;
+  const Index keys = problem.key.rows;
+  const Index heads = problem.num_heads;
+  const Index groups = problem.num_key_value_heads;
+  Matrix<T> scores(queries, keys);
+  Matrix<T> weights(queries, keys);
+  Matrix<T> d_scores(queries, keys);
+  RowMask mask(problem.blocks, keys);
+  for (Index head = 0; head < heads; ++head) {
+    const reference::Head<T> x = reference::head_of(problem, head);
+    const Index group = reference::group_of(head, heads, groups);
+    const MatrixView<const T> d_out = reference::columns_of(d_context, head, heads);
+    const MatrixView<T> d_query = reference::columns_of(gradients.query, head, heads);
+    const MatrixView<T> d_key = reference::columns_of(gradients.key, group, groups);
+    const MatrixView<T> d_value = reference::columns_of(gradients.value, group, groups);
+    reference::scores(problem, head, scores.view());
+    for (Index i = 0; i < queries; ++i) {
+      mask.read(i);
+      const std::span<T> a = weights.view().row_span(i);
+      const std::span<T> d_row = d_scores.view().row_span(i);
+      std::copy_n(scores.view().row(i), keys, a.data());
+      const auto division = reference::normalize_row(*problem.normalizer, mask, a);
+      for (Index j = 0; j < keys; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        d_row[at] = T{};
+        for (Index e = 0; e < d_out.columns; ++e) {
+          d_row[at] += d_out.at(i, e) * x.value.at(j, e);
+          if (d_value.data != nullptr) d_value.at(j, e) += a[at] * d_out.at(i, e);
+        }
+      }
+      reference::normalize_row_backward<T>(*problem.normalizer, mask, scores.view().row_span(i), a,
+                                           division, d_row);
+      for (Index j = 0; j < keys; ++j) {
+        const T d = d_row[static_cast<std::size_t>(j)] * static_cast<T>(problem.scale);
+        for (Index e = 0; e < x.query.columns; ++e) {
+          if (d_query.data != nullptr) d_query.at(i, e) += d * x.key.at(j, e);
+          if (d_key.data != nullptr) d_key.at(j, e) += d * x.query.at(i, e);
+        }
+      }
+    }
+    if (visit) visit(head, d_scores.view());
+  }
+}
+
+}  // namespace masque::nn

@@ -1,0 +1,106 @@
+#include "nn/position/offset_bias.hpp"
+
+#include <algorithm>
+#include <complex>
+
+namespace masque::nn {
+
+namespace {
+
+template <class T>
+using Value = std::function<T(Index head, Index offset)>;
+
+template <class T>
+class OffsetHead final : public HeadBias<T> {
+ public:
+  OffsetHead(Index head, const Value<T>& value, const Places& places, bool dense)
+      : head_(head), value_(value), places_(places), consecutive_(consecutive(places.keys)) {
+    if (!dense) return;
+    const OffsetBounds bounds = offset_bounds(places);
+    least_ = bounds.least;
+    table_.reserve(static_cast<std::size_t>(bounds.count()));
+    for (Index o = bounds.least; o <= bounds.most; ++o) table_.push_back(value(head, o));
+  }
+
+  void add(Range queries, Range keys, MatrixView<T> scores) const override {
+    for (Index i = 0; i < queries.size(); ++i) {
+      const Index query = places_.queries[static_cast<std::size_t>(queries.begin + i)];
+      add_row(query, keys, scores.row(i));
+    }
+  }
+
+ private:
+  void add_row(Index query, Range keys, T* row) const {
+    const Index* key = places_.keys.data() + keys.begin;
+    const Index count = keys.size();
+    if (table_.empty()) {
+      for (Index j = 0; j < count; ++j) row[j] += value_(head_, key[j] - query);
+    } else if (consecutive_) {
+      const T* from = table_.data() + (key[0] - query - least_);
+      for (Index j = 0; j < count; ++j) row[j] += from[j];
+    } else {
+      const Index shift = query + least_;
+      for (Index j = 0; j < count; ++j) row[j] += table_[static_cast<std::size_t>(key[j] - shift)];
+    }
+  }
+
+  Index head_;
+  const Value<T>& value_;
+  Places places_;
+  bool consecutive_;
+  Index least_ = 0;
+  std::vector<T> table_;
+};
+
+template <class T>
+class OffsetBias final : public ScoreBias<T> {
+ public:
+  OffsetBias(Value<T> value, const Places& places)
+      : value_(std::move(value)),
+        places_(places),
+        dense_(worth_a_table(offset_bounds(places), places)) {}
+
+  std::unique_ptr<HeadBias<T>> head(Index head, MatrixView<const T> /*query*/,
+                                    MatrixView<const T> /*key*/) const override {
+    return std::make_unique<OffsetHead<T>>(head, value_, places_, dense_);
+  }
+
+ private:
+  Value<T> value_;
+  Places places_;
+  bool dense_;
+};
+
+}  // namespace
+
+OffsetBounds offset_bounds(const Places& places) {
+  const auto [q_least, q_most] = std::minmax_element(places.queries.begin(), places.queries.end());
+  const auto [k_least, k_most] = std::minmax_element(places.keys.begin(), places.keys.end());
+  if (places.queries.empty() || places.keys.empty()) return {0, -1};
+  return {*k_least - *q_most, *k_most - *q_least};
+}
+
+bool consecutive(std::span<const Index> places) {
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] != places[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+bool worth_a_table(const OffsetBounds& bounds, const Places& places) {
+  const std::size_t number = places.queries.size() + places.keys.size();
+  return bounds.count() <= 4 * static_cast<Index>(number);
+}
+
+template <class T>
+std::unique_ptr<ScoreBias<T>> offset_bias(std::function<T(Index head, Index offset)> value,
+                                          Places places) {
+  return std::make_unique<OffsetBias<T>>(std::move(value), places);
+}
+
+template std::unique_ptr<ScoreBias<float>> offset_bias(Value<float>, Places);
+template std::unique_ptr<ScoreBias<double>> offset_bias(Value<double>, Places);
+template std::unique_ptr<ScoreBias<std::complex<double>>> offset_bias(Value<std::complex<double>>,
+                                                                      Places);
+
+}  // namespace masque::nn

@@ -1,0 +1,54 @@
+// Products of queries or keys with the rows of a position table.
+#pragma once
+
+#include <complex>
+
+#include "nn/tile.hpp"
+
+namespace masque::nn {
+
+/// Rows w (R, size) of a table, kept for products x · wᵀ with a few x at a time. Thread-safe once
+/// made.
+template <class T>
+class RowProducts {
+ public:
+  explicit RowProducts(MatrixView<const T> table) : table_(table) {
+    if constexpr (kPacks) {
+      constexpr Index kPanel = tile::kPanel<T>;
+      packed_.resize(tile::round_up(table.rows, kPanel) / kPanel, table.columns * kPanel);
+      tile::pack_transposed(table, tile::Packed<T>{packed_.data(), packed_.columns()});
+    }
+  }
+
+  /// Products with the rows [first, last) of the table. Returns them as a part of `out`, which is
+  /// resized. An element depends on its two vectors alone.
+  MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
+    if constexpr (kPacks) {
+      constexpr Index kPanel = tile::kPanel<T>;
+      const Index panel = first / kPanel;
+      const Index begin = panel * kPanel;
+      out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
+      const tile::Packed<const T> rows{packed_.data() + panel * packed_.columns(),
+                                       packed_.columns()};
+      tile::multiply<T>(x, rows, out.view(), false);
+      return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);
+    } else {
+      out.resize(x.rows, last - first);
+      for (Index i = 0; i < x.rows; ++i) {
+        for (Index r = first; r < last; ++r) {
+          T sum{};
+          for (Index d = 0; d < x.columns; ++d) sum += x.at(i, d) * table_.at(r, d);
+          out.view().at(i, r - first) = sum;
+        }
+      }
+      return out.view();
+    }
+  }
+
+ private:
+  static constexpr bool kPacks = !std::is_same_v<T, std::complex<double>>;
+  MatrixView<const T> table_;
+  Matrix<T> packed_;
+};
+
+}  // namespace masque::nn

@@ -1,0 +1,127 @@
+// Compiled with -ffp-contract=fast: a · b + c on vectors is one instruction where there is one.
+#include <algorithm>
+
+#include "base/vectorize.hpp"
+#include "nn/tile.hpp"
+
+namespace masque::nn::tile {
+
+namespace {
+
+// Vectors of the compiler. Never passed by value: how they are passed depends on the processor.
+using FloatVector __attribute__((vector_size(64), aligned(4), may_alias)) = float;
+using DoubleVector __attribute__((vector_size(64), aligned(8), may_alias)) = double;
+
+#define MASQUE_INLINE [[gnu::always_inline]] inline
+
+/// `kRows` rows of `kVectors` vectors: the sums stay in registers.
+template <class T, class Vector, int kRows, int kVectors>
+MASQUE_INLINE void multiply_tile(const T* a, Index a_stride, Index depth, const T* b, T* c,
+                                 Index c_stride, bool add) {
+  constexpr Index kWidth = 64 / static_cast<Index>(sizeof(T));
+  Vector sums[std::size_t{kRows}][std::size_t{kVectors}];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = add ? *reinterpret_cast<const Vector*>(c + r * c_stride + v * kWidth) : Vector{};
+    }
+  }
+  for (Index k = 0; k < depth; ++k) {
+    Vector row[std::size_t{kVectors}];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = *reinterpret_cast<const Vector*>(b + k * (2 * kWidth) + v * kWidth);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const T x = a[r * a_stride + k];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[r][v] += x * row[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      *reinterpret_cast<Vector*>(c + r * c_stride + v * kWidth) = sums[r][v];
+    }
+  }
+}
+
+constexpr Index kMaxRows = 13;
+
+template <class T, class Vector, int kVectors>
+MASQUE_INLINE void multiply_rows(Index rows, const T* a, Index a_stride, Index depth, const T* b,
+                                 T* c, Index c_stride, bool add) {
+  switch (rows) {
+#define MASQUE_CASE(n) \
+  case n: multiply_tile<T, Vector, n, kVectors>(a, a_stride, depth, b, c, c_stride, add); break;
+    MASQUE_CASE(1)
+    MASQUE_CASE(2)
+    MASQUE_CASE(3)
+    MASQUE_CASE(4)
+    MASQUE_CASE(5)
+    MASQUE_CASE(6)
+    MASQUE_CASE(7)
+    MASQUE_CASE(8)
+    MASQUE_CASE(9)
+    MASQUE_CASE(10)
+    MASQUE_CASE(11)
+    MASQUE_CASE(12)
+    MASQUE_CASE(13)
+#undef MASQUE_CASE
+    default: break;
+  }
+}
+
+template <class T, class Vector>
+MASQUE_INLINE void multiply_any(const MatrixView<const T>& a, const Packed<const T>& b,
+                                const MatrixView<T>& c, bool add) {
+  constexpr Index kWidth = 64 / static_cast<Index>(sizeof(T));
+  const T* panel = b.data;
+  Index column = 0;
+  for (; column + kWidth < c.columns; column += 2 * kWidth, panel += b.panel_stride) {
+    multiply_rows<T, Vector, 2>(a.rows, a.data, a.stride, a.columns, panel, c.data + column,
+                                c.stride, add);
+  }
+  if (column < c.columns) {
+    multiply_rows<T, Vector, 1>(a.rows, a.data, a.stride, a.columns, panel, c.data + column,
+                                c.stride, add);
+  }
+}
+
+MASQUE_VECTORIZE void multiply_up(const MatrixView<const float>& a, const Packed<const float>& b,
+                                  const MatrixView<float>& c, bool add) {
+  multiply_any<float, FloatVector>(a, b, c, add);
+}
+MASQUE_VECTORIZE void multiply_up(const MatrixView<const double>& a, const Packed<const double>& b,
+                                  const MatrixView<double>& c, bool add) {
+  multiply_any<double, DoubleVector>(a, b, c, add);
+}
+
+}  // namespace
+
+Index best_rows() {
+#if defined(__x86_64__)
+  // 13 rows of two vectors fill the 32 registers of AVX-512; the 16 smaller ones hold 3.
+  static const Index rows = __builtin_cpu_supports("avx512f") ? kMaxRows : 3;
+  return rows;
+#else
+  return 4;
+#endif
+}
+
+template <class T>
+void multiply(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c, bool add) {
+  const Index step = kMaxRows;
+  for (Index r = 0; r < a.rows; r += step) {
+    const Index rows = std::min(step, a.rows - r);
+    multiply_up(a.middle_rows(r, rows), b, c.middle_rows(r, rows), add);
+  }
+}
+
+template void multiply(MatrixView<const float>, Packed<const float>, MatrixView<float>, bool);
+template void multiply(MatrixView<const double>, Packed<const double>, MatrixView<double>, bool);
+
+}  // namespace masque::nn::tile

@@ -1,0 +1,279 @@
+#include "nn/tile_walk.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace masque::nn {
+
+namespace {
+
+constexpr Index kBlock = BlockMap::kBlock;
+
+template <class T>
+constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+/// The keys of a block that some query of a tile sees, in whole panels and vectors.
+struct Piece {
+  const BlockEntry* entry = nullptr;
+  Range keys;
+  Index column = 0;     ///< in the scores of the tile
+  bool hidden = false;  ///< some key is not visible to some query, or is behind the last one
+};
+
+/// Adjacent pieces.
+struct Run {
+  Range keys;
+  Index column = 0;
+};
+
+/// Buffers of a thread and the state of the rows of a block row.
+template <class T>
+struct Scratch {
+  Matrix<T> query;
+  Matrix<T> scores;
+  Matrix<T> context;
+  Matrix<T> sums;
+  std::vector<T> largest;
+  std::vector<T> temperature;
+  std::vector<Index> visible;
+  std::vector<BlockEntry> entries;
+  std::vector<Piece> pieces;
+  std::vector<Run> runs;
+};
+
+template <class T>
+class Walk {
+ public:
+  Walk(const BlockRow<T>& row, Index step, Scratch<T>& scratch)
+      : row_(row), step_(step), s_(scratch), rows_(row.query.rows) {
+    const Normalizer& normalizer = *row.normalizer;
+    map_ = normalizer.map();
+    divisor_ = normalizer.divisor();
+    shifted_ = map_ == ScoreMap::kExp && divisor_ != Divisor::kConstant;
+  }
+
+  void run() {
+    list_entries();
+    prepare_rows();
+    const Index entries = static_cast<Index>(s_.entries.size());
+    const Index per_tile = tile_rows();
+    for (Index first = 0; first < entries;) {
+      // Steps begin at fixed keys, so that skipped blocks change nothing.
+      const Index bound = (entry(first).block / step_ + 1) * step_;
+      Index last = first;
+      while (last < entries && entry(last).block < bound) ++last;
+      for (Index r = 0; r < rows_; r += per_tile) {
+        step_of_tile({r, std::min(r + per_tile, rows_)}, {first, last});
+      }
+      first = last;
+    }
+    write_context();
+  }
+
+ private:
+  const BlockEntry& entry(Index i) const { return s_.entries[static_cast<std::size_t>(i)]; }
+  T& largest(Index r) const { return s_.largest[static_cast<std::size_t>(r)]; }
+  T temperature(Index r) const { return s_.temperature[static_cast<std::size_t>(r)]; }
+  Index visible(Index r) const { return s_.visible[static_cast<std::size_t>(r)]; }
+
+  /// Rows of a tile: as equal as possible.
+  Index tile_rows() const {
+    const Index tiles = (rows_ + tile::best_rows() - 1) / tile::best_rows();
+    return (rows_ + tiles - 1) / tiles;
+  }
+
+  void list_entries() {
+    s_.entries.clear();
+    if (row_.blocks != nullptr) {
+      const auto entries = row_.blocks->row(row_.first_query / kBlock);
+      s_.entries.assign(entries.begin(), entries.end());
+      return;
+    }
+    for (Index k = 0; k < row_.keys; k += kBlock) {
+      s_.entries.push_back({static_cast<std::int32_t>(k / kBlock), -1});
+    }
+  }
+
+  /// Scaled queries, temperatures, and zero sums.
+  void prepare_rows() {
+    const Index size = row_.query.columns;
+    const Index width = step_ * kBlock;
+    const Index value_width = tile::round_up(row_.context.columns, tile::kLanes<T>);
+    // A row more than a power of two apart: else all rows share few lines of the cache.
+    s_.query.resize(rows_, tile::round_up(size, tile::kLanes<T>) + tile::kLanes<T>);
+    s_.scores.resize(tile_rows(), width + tile::kLanes<T>);
+    s_.context.resize(rows_, value_width + tile::kLanes<T>);
+    s_.sums.resize(rows_, tile::kLanes<T>);
+    std::fill(s_.context.span().begin(), s_.context.span().end(), T{});
+    std::fill(s_.sums.span().begin(), s_.sums.span().end(), T{});
+    s_.largest.assign(static_cast<std::size_t>(rows_), kNone<T>);
+    s_.temperature.clear();
+    s_.visible.clear();
+    for (Index r = 0; r < rows_; ++r) {
+      const Index n =
+          row_.blocks == nullptr ? row_.keys : row_.blocks->visible(row_.first_query + r);
+      const double temperature = row_.normalizer->temperature(n);
+      s_.visible.push_back(n);
+      s_.temperature.push_back(static_cast<T>(temperature));
+      // The temperature also belongs to position terms: they come later.
+      const T scale = static_cast<T>(row_.bias == nullptr ? row_.scale * temperature : row_.scale);
+      for (Index d = 0; d < size; ++d) s_.query.view().at(r, d) = row_.query.at(r, d) * scale;
+    }
+  }
+
+  /// The visible keys of row r in a block.
+  std::uint64_t word(const BlockEntry& e, Index r) const {
+    return e.tile < 0 ? low_bits(row_.keys - e.block * kBlock)
+                      : row_.blocks->tile(e)[static_cast<std::size_t>(r)];
+  }
+
+  /// Finds what the rows see in these entries; returns the width of their scores.
+  Index find_pieces(Range rows, Range entries) {
+    s_.pieces.clear();
+    s_.runs.clear();
+    Index width = 0;
+    for (Index i = entries.begin; i < entries.end; ++i) {
+      const BlockEntry& e = entry(i);
+      std::uint64_t any = e.tile < 0 ? word(e, 0) : 0;
+      std::uint64_t all = e.tile < 0 ? any : ~std::uint64_t{0};
+      for (Index r = rows.begin; r < rows.end && e.tile >= 0; ++r) {
+        any |= word(e, r);
+        all &= word(e, r);
+      }
+      if (any == 0) continue;
+      const Index begin = std::countr_zero(any) / tile::kPanel<T> * tile::kPanel<T>;
+      const Index end = tile::round_up(64 - std::countl_zero(any), tile::kLanes<T>);
+      const std::uint64_t cells = low_bits(end) & ~low_bits(begin);
+      const Range keys{e.block * kBlock + begin, e.block * kBlock + end};
+      s_.pieces.push_back({&e, keys, width, (all & cells) != cells});
+      if (!s_.runs.empty() && s_.runs.back().keys.end == keys.begin) {
+        s_.runs.back().keys.end = keys.end;
+      } else {
+        s_.runs.push_back({keys, width});
+      }
+      width += keys.size();
+    }
+    return width;
+  }
+
+  void step_of_tile(Range rows, Range entries) {
+    const Index width = find_pieces(rows, entries);
+    if (width == 0) return;
+    MatrixView<T> scores(s_.scores.data(), rows.size(), width, s_.scores.columns());
+    make_scores(rows, scores);
+    for (Index r = rows.begin; r < rows.end; ++r) map_row(r, scores.row_span(r - rows.begin));
+    if (!row_.weights.empty()) write_weights(rows, scores);
+    MatrixView<T> sums = s_.context.view().middle_rows(rows.begin, rows.size());
+    sums.columns -= tile::kLanes<T>;
+    for (const Run& run : s_.runs) {
+      const Index keys = std::min(run.keys.end, row_.keys) - run.keys.begin;
+      const tile::Packed<const T> value{row_.value.data + run.keys.begin * tile::kPanel<T>,
+                                        row_.value.panel_stride};
+      tile::multiply<T>(scores.middle_columns(run.column, keys), value, sums, true);
+    }
+  }
+
+  /// Scores of the pieces; −∞ where hidden.
+  void make_scores(Range rows, MatrixView<T> scores) {
+    MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
+    query.columns = row_.query.columns;
+    for (const Run& run : s_.runs) {
+      const Index panel = run.keys.begin / tile::kPanel<T>;
+      const tile::Packed<const T> key{row_.key.data + panel * row_.key.panel_stride,
+                                      row_.key.panel_stride};
+      tile::multiply<T>(query, key, scores.middle_columns(run.column, run.keys.size()), false);
+      if (row_.bias == nullptr) continue;
+      const Range keys{run.keys.begin, std::min(run.keys.end, row_.keys)};
+      row_.bias->add({row_.first_query + rows.begin, row_.first_query + rows.end}, keys,
+                     scores.middle_columns(run.column, keys.size()));
+    }
+    for (Index r = rows.begin; r < rows.end && row_.bias != nullptr; ++r) {
+      if (temperature(r) != 1) tile::multiply_row(scores.row_span(r - rows.begin), temperature(r));
+    }
+    for (const Piece& piece : s_.pieces) {
+      if (!piece.hidden) continue;
+      const Index shift = piece.keys.begin % kBlock;
+      for (Index r = rows.begin; r < rows.end; ++r) {
+        tile::hide(scores.row(r - rows.begin) + piece.column, piece.keys.size(),
+                   word(*piece.entry, r) >> shift);
+      }
+    }
+  }
+
+  /// Scores of a row become numerators; what was summed before follows its largest score.
+  void map_row(Index r, std::span<T> row) {
+    const bool squares = divisor_ == Divisor::kRootSquares;
+    T* sums = s_.sums.view().row(r);
+    if (map_ == ScoreMap::kSquaredRelu) return tile::map_squared_relu(row, squares, sums);
+    T shift{};
+    if (shifted_) {
+      const T before = largest(r);
+      const T now = tile::row_max(std::span<const T>(row), before);
+      if (now != before && before != kNone<T>) {
+        const T factor = std::exp(before - now);
+        tile::multiply_row(s_.context.view().row_span(r), factor);
+        tile::multiply_row(s_.sums.view().row_span(r), squares ? factor * factor : factor);
+      }
+      largest(r) = now;
+      shift = now == kNone<T> ? T{} : now;
+    }
+    tile::map_exp(row, shift, squares, sums);
+  }
+
+  /// 0 if all weights of the row are 0.
+  T divisor(Index r) const {
+    if (visible(r) == 0) return T{};
+    if (divisor_ == Divisor::kConstant) {
+      return static_cast<T>(row_.normalizer->constant(visible(r)));
+    }
+    T sum{};
+    for (const T lane : s_.sums.view().row_span(r)) sum += lane;
+    return divisor_ == Divisor::kRootSquares ? std::sqrt(sum) : sum;
+  }
+
+  void write_weights(Range rows, MatrixView<const T> scores) const {
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      const T d = divisor(r);
+      if (d == 0) continue;
+      for (const Run& run : s_.runs) {
+        const T* from = scores.row(r - rows.begin) + run.column - run.keys.begin;
+        const Index end = std::min(run.keys.end, row_.keys);
+        for (Index j = run.keys.begin; j < end; ++j) row_.weights.at(r, j) = from[j] / d;
+      }
+    }
+  }
+
+  void write_context() const {
+    for (Index r = 0; r < rows_; ++r) {
+      const T d = divisor(r);
+      const T* from = s_.context.view().row(r);
+      for (Index e = 0; e < row_.context.columns; ++e) {
+        row_.context.at(r, e) = d == 0 ? T{} : from[e] / d;
+      }
+    }
+  }
+
+  const BlockRow<T>& row_;
+  Index step_;
+  Scratch<T>& s_;
+  Index rows_;
+  ScoreMap map_ = ScoreMap::kExp;
+  Divisor divisor_ = Divisor::kSum;
+  bool shifted_ = false;
+};
+
+}  // namespace
+
+template <class T>
+void walk_block_row(const BlockRow<T>& row, Index step) {
+  thread_local Scratch<T> scratch;
+  Walk<T>(row, step, scratch).run();
+}
+
+template void walk_block_row(const BlockRow<float>&, Index);
+template void walk_block_row(const BlockRow<double>&, Index);
+
+}  // namespace masque::nn

@@ -1,0 +1,30 @@
+// One block row of attention: 64 queries of one head against all the keys that they see.
+#pragma once
+
+#include "nn/attention.hpp"
+#include "nn/tile.hpp"
+
+namespace masque::nn {
+
+/// What a block row needs. Views are borrowed.
+template <class T>
+struct BlockRow {
+  Index first_query = 0;        ///< a multiple of 64
+  MatrixView<const T> query;    ///< (at most 64, head size)
+  tile::Packed<const T> key;    ///< transposed
+  tile::Packed<const T> value;  ///< as it is
+  Index keys = 0;
+  double scale = 1;
+  const Normalizer* normalizer = nullptr;
+  const HeadBias<T>* bias = nullptr;
+  const BlockMap* blocks = nullptr;  ///< of the whole mask
+  MatrixView<T> context;             ///< (queries, value size)
+  MatrixView<T> weights;             ///< (queries, keys), 0; or empty. Needs a single step.
+};
+
+/// Fills context and weights. Scratch memory is kept per thread.
+/// step  key blocks taken at once.
+template <class T>
+void walk_block_row(const BlockRow<T>& row, Index step);
+
+}  // namespace masque::nn

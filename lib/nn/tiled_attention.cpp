@@ -1,0 +1,160 @@
+#include "nn/tiled_attention.hpp"
+
+#include <algorithm>
+
+#include "kernel/parallel.hpp"
+#include "nn/tile_walk.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+/// Keys and values of one key head, packed.
+template <class T>
+class PackedHead {
+ public:
+  /// Room for them.
+  void resize(Index keys, Index head_size, Index value_size) {
+    const Index key_panels = tile::round_up(keys, tile::kPanel<T>) / tile::kPanel<T>;
+    const Index value_panels = tile::round_up(value_size, tile::kPanel<T>) / tile::kPanel<T>;
+    key_.resize(key_panels, head_size * tile::kPanel<T>);
+    value_.resize(value_panels, keys * tile::kPanel<T>);
+  }
+  /// Packs some of the rows; `first` is a multiple of kPanel.
+  void pack(MatrixView<const T> key, MatrixView<const T> value, Index first, Index count) {
+    tile::pack_transposed(key.middle_rows(first, count),
+                          {key_.view().row(first / tile::kPanel<T>), key_.columns()});
+    tile::pack(value.middle_rows(first, count),
+               {value_.data() + first * tile::kPanel<T>, value_.columns()});
+  }
+  tile::Packed<const T> key() const { return {key_.data(), key_.columns()}; }
+  tile::Packed<const T> value() const { return {value_.data(), value_.columns()}; }
+
+ private:
+  Matrix<T> key_;
+  Matrix<T> value_;
+};
+
+template <class T>
+class TiledAttention {
+ public:
+  TiledAttention(const AttentionProblem<T>& problem, MatrixView<T> context, Index step)
+      : problem_(problem),
+        context_(context),
+        step_(step),
+        groups_(problem.num_key_value_heads),
+        heads_per_group_(problem.num_heads / groups_),
+        head_size_(problem.key.columns / groups_),
+        value_size_(problem.value.columns / groups_) {}
+
+  /// Heads on different threads, each with its own packed keys and values.
+  void by_heads(const WeightsVisitor<T>& visit) {
+    kernel::parallel_items(groups_, [&](Index group) {
+      thread_local PackedHead<T> packed;
+      packed.resize(keys(), head_size_, value_size_);
+      packed.pack(key(group), value(group), 0, keys());
+      Matrix<T> weights(visit ? queries() : 0, visit ? keys() : 0);
+      for (Index head = group * heads_per_group_; head < (group + 1) * heads_per_group_; ++head) {
+        const auto bias = bias_of(head, group);
+        if (visit) std::fill(weights.span().begin(), weights.span().end(), T{});
+        for (Index block = 0; block < query_blocks(); ++block) {
+          walk(head, block, packed, bias.get(), weights.view());
+        }
+        if (visit) visit(head, weights.view());
+      }
+    });
+  }
+
+  /// One key head after the other, its query blocks on different threads.
+  void by_query_blocks() {
+    PackedHead<T> packed;
+    packed.resize(keys(), head_size_, value_size_);
+    for (Index group = 0; group < groups_; ++group) {
+      constexpr Index kChunk = 16 * tile::kPanel<T>;
+      kernel::parallel_items((keys() + kChunk - 1) / kChunk, [&](Index i) {
+        packed.pack(key(group), value(group), i * kChunk, std::min(kChunk, keys() - i * kChunk));
+      });
+      for (Index head = group * heads_per_group_; head < (group + 1) * heads_per_group_; ++head) {
+        const auto bias = bias_of(head, group);
+        kernel::parallel_items(query_blocks(), [&](Index i) {
+          // Under a causal mask the last blocks are the longest: they start first.
+          walk(head, query_blocks() - 1 - i, packed, bias.get(), {});
+        });
+      }
+    }
+  }
+
+  Index groups() const { return groups_; }
+
+ private:
+  Index queries() const { return problem_.query.rows; }
+  Index keys() const { return problem_.key.rows; }
+  Index query_blocks() const { return (queries() + BlockMap::kBlock - 1) / BlockMap::kBlock; }
+  MatrixView<const T> query(Index head) const {
+    return problem_.query.middle_columns(head * head_size_, head_size_);
+  }
+  MatrixView<const T> key(Index group) const {
+    return problem_.key.middle_columns(group * head_size_, head_size_);
+  }
+  MatrixView<const T> value(Index group) const {
+    return problem_.value.middle_columns(group * value_size_, value_size_);
+  }
+
+  std::unique_ptr<HeadBias<T>> bias_of(Index head, Index group) const {
+    if (problem_.bias == nullptr) return nullptr;
+    return problem_.bias->head(head, query(head), key(group));
+  }
+
+  void walk(Index head, Index block, const PackedHead<T>& packed, const HeadBias<T>* bias,
+            MatrixView<T> weights) const {
+    const Index first = block * BlockMap::kBlock;
+    const Index count = std::min(BlockMap::kBlock, queries() - first);
+    BlockRow<T> row;
+    row.first_query = first;
+    row.query = query(head).middle_rows(first, count);
+    row.key = packed.key();
+    row.value = packed.value();
+    row.keys = keys();
+    row.scale = problem_.scale;
+    row.normalizer = problem_.normalizer;
+    row.bias = bias;
+    row.blocks = problem_.blocks;
+    row.context =
+        context_.middle_columns(head * value_size_, value_size_).middle_rows(first, count);
+    if (!weights.empty()) row.weights = weights.middle_rows(first, count);
+    walk_block_row(row, step_);
+  }
+
+  const AttentionProblem<T>& problem_;
+  MatrixView<T> context_;
+  Index step_;
+  Index groups_;
+  Index heads_per_group_;
+  Index head_size_;
+  Index value_size_;
+};
+
+}  // namespace
+
+template <class T>
+void attention_by_tiles(const AttentionProblem<T>& problem, MatrixView<T> context,
+                        const WeightsVisitor<T>& visit, Index step) {
+  check_problem(problem, context);
+  const Index all = (problem.key.rows + BlockMap::kBlock - 1) / BlockMap::kBlock;
+  TiledAttention<T> attention(problem, context, visit ? all : std::min(step, all));
+  const Index threads = kernel::threads();
+  const Index groups = attention.groups();
+  // Few heads that do not divide by the threads would leave some of them without work.
+  if (visit || threads == 1 || groups % threads == 0 || groups >= 4 * threads) {
+    attention.by_heads(visit);
+  } else {
+    attention.by_query_blocks();
+  }
+}
+
+template void attention_by_tiles(const AttentionProblem<float>&, MatrixView<float>,
+                                 const WeightsVisitor<float>&, Index);
+template void attention_by_tiles(const AttentionProblem<double>&, MatrixView<double>,
+                                 const WeightsVisitor<double>&, Index);
+
+}  // namespace masque::nn

@@ -1,0 +1,201 @@
+// Every tiny checkpoint computes what transformers computes (in float64, stored as float32),
+// whatever shares the batch, for any number of threads.
+#include <map>
+#include <mutex>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "kernel/parallel.hpp"
+#include "mask/builtin.hpp"
+#include "model/model.hpp"
+#include "support/model_cases.hpp"
+#include "support/near.hpp"
+
+namespace masque::model {
+namespace {
+
+using kernel::Precision;
+using test::ModelCase;
+
+// Everything that a run shows, by the names of expected.safetensors.
+class Recorder final : public Observer {
+ public:
+  void hidden_states(Index s, Index state, MatrixView<const float> x) override {
+    keep(s, "hidden_states", state, x);
+  }
+  void hidden_states(Index s, Index state, MatrixView<const double> x) override {
+    keep(s, "hidden_states", state, x);
+  }
+  void query_states(Index s, Index state, MatrixView<const float> x) override {
+    keep(s, "query_states", state, x);
+  }
+  void query_states(Index s, Index state, MatrixView<const double> x) override {
+    keep(s, "query_states", state, x);
+  }
+  void attention(Index s, Index l, Index h, MatrixView<const float> x) override {
+    keep(s, "attentions", l * 1000 + h, x);
+  }
+  void attention(Index s, Index l, Index h, MatrixView<const double> x) override {
+    keep(s, "attentions", l * 1000 + h, x);
+  }
+  void logits(Index s, Index first, MatrixView<const float> x) override {
+    keep(s, "logits", first, x);
+  }
+  void logits(Index s, Index first, MatrixView<const double> x) override {
+    keep(s, "logits", first, x);
+  }
+
+  std::vector<double> all(Index sequence, const std::string& what) const {
+    std::vector<double> result;
+    for (const auto& [key, values] : seen_) {
+      if (std::get<0>(key) == sequence && std::get<1>(key) == what) {
+        result.insert(result.end(), values.begin(), values.end());
+      }
+    }
+    return result;
+  }
+  bool operator==(const Recorder& other) const { return seen_ == other.seen_; }
+
+ private:
+  template <class T>
+  void keep(Index s, const char* what, Index place, MatrixView<const T> x) {
+    std::vector<double> values;
+    for (Index i = 0; i < x.rows; ++i) values.insert(values.end(), x.row(i), x.row(i) + x.columns);
+    const std::lock_guard lock(mutex_);
+    seen_[{s, what, place}] = std::move(values);
+  }
+  std::mutex mutex_;
+  std::map<std::tuple<Index, std::string, Index>, std::vector<double>> seen_;
+};
+
+ModelOptions options_of(const ModelCase& one, Precision precision) {
+  ModelOptions options;
+  options.precision = precision;
+  if (one.name == "tta_over_bert") {
+    options.family = "tta";
+    options.mask_token_id = 3;
+  } else if (one.name == "tta") {
+    options.mask_token_id = 4;
+  }
+  return options;
+}
+
+// Some lines of a case as one batch.
+Batch batch_of(const ModelCase& one, const std::vector<std::size_t>& lines) {
+  Batch batch;
+  bool positions = false;
+  bool segments = false;
+  for (const std::size_t l : lines) {
+    positions |= !one.lines[l].positions.empty();
+    segments |= !one.lines[l].segments.empty();
+  }
+  for (const std::size_t l : lines) {
+    const test::ModelLine& line = one.lines[l];
+    batch.add(line.ids);
+    for (std::size_t i = 0; i < line.ids.size(); ++i) {
+      if (positions) {
+        batch.positions.push_back(line.positions.empty() ? static_cast<Index>(i)
+                                                         : line.positions[i]);
+      }
+      if (segments) batch.segments.push_back(line.segments.empty() ? 0 : line.segments[i]);
+    }
+    if (!line.mask.empty()) {
+      const auto n = static_cast<Index>(line.ids.size());
+      const Mask query = parse_mask(line.mask).bind({n, n});
+      batch.query_masks.push_back(query);
+      batch.masks.push_back(query | band({n, n}, 0, 0));
+    }
+  }
+  return batch;
+}
+
+Request everything(const Model& model) {
+  Request request;
+  request.hidden_states = true;
+  request.attentions = true;
+  request.logits = model.design().head.kind != HeadKind::kNone;
+  request.all_rows = true;
+  return request;
+}
+
+void check_case(const ModelCase& one, Precision precision, double tolerance) {
+  CAPTURE(one.name);
+  const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, precision));
+  for (std::size_t l = 0; l < one.lines.size(); ++l) {
+    CAPTURE(l);
+    const Batch batch = batch_of(one, {l});
+    Recorder seen;
+    model->run(batch, everything(*model), &seen);
+    for (const char* what : {"hidden_states", "query_states", "attentions", "logits"}) {
+      CAPTURE(what);
+      const auto wanted = test::expected(one, fmt::format("{}.{}", l, what));
+      const std::vector<double> found = seen.all(0, what);
+      REQUIRE(found.empty() == !wanted.has_value());
+      if (wanted) CHECK(test::far_off(found, wanted->values, tolerance, 1e-6) == "");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every family computes what transformers computes, in float") {
+  const auto cases = test::model_cases();
+  REQUIRE(cases.size() >= 40);
+  for (const ModelCase& one : cases) check_case(one, Precision::kF32, 1e-5);
+}
+
+TEST_CASE("every family computes what transformers computes, in double") {
+  for (const ModelCase& one : test::model_cases()) check_case(one, Precision::kF64, 2e-6);
+}
+
+TEST_CASE("a sequence's results do not depend on its batch, and not on threads") {
+  for (const ModelCase& one : test::model_cases()) {
+    CAPTURE(one.name);
+    const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, Precision::kF32));
+    std::vector<std::size_t> lines;
+    for (std::size_t round = 0; round < 3; ++round) {
+      for (std::size_t l = 0; l < one.lines.size(); ++l) {
+        if (one.lines[l].positions.empty()) lines.push_back(l);
+      }
+    }
+    Recorder alone, together;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      kernel::set_threads(1);
+      Recorder one_line;
+      model->run(batch_of(one, {lines[i]}), everything(*model), &one_line);
+      kernel::set_threads(3);
+      if (i == 0) model->run(batch_of(one, lines), everything(*model), &together);
+      for (const char* what : {"hidden_states", "query_states", "attentions"}) {
+        CHECK(one_line.all(0, what) == together.all(static_cast<Index>(i), what));
+      }
+    }
+  }
+  kernel::set_threads(0);
+}
+
+TEST_CASE("asking for some rows gives the same bits as asking for all") {
+  for (const ModelCase& one : test::model_cases()) {
+    CAPTURE(one.name);
+    const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, Precision::kF32));
+    const HeadKind head = model->design().head.kind;
+    if (head == HeadKind::kNone || head == HeadKind::kDiscriminator) continue;
+    for (std::size_t l = 0; l < one.lines.size(); ++l) {
+      const Batch batch = batch_of(one, {l});
+      Request all;
+      all.all_rows = true;
+      all.targets.assign(batch.ids.begin(), batch.ids.end());
+      const std::vector<double> expected = model->run(batch, all);
+      for (std::size_t row = 0; row < batch.ids.size(); row += 3) {
+        Request some;
+        some.rows = {static_cast<Index>(row)};
+        some.targets = {batch.ids[row]};
+        const std::vector<double> found = model->run(batch, some);
+        REQUIRE(found.size() == 1);
+        CHECK(found[0] == expected[row]);
+      }
+    }
+  }
+}
+
+}  // namespace masque::model
