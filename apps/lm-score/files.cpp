@@ -50,7 +50,7 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       });
       if (problem) throw InputError(files[f], fmt::format("line {}: {}", number, *problem));
       // Files count alike; the bytes of one are spread over a thousand steps.
-      progress(f * 1000 + (all - text.size()) * 1000 / all, files.size() * 1000);
+      if (progress) progress(f * 1000 + (all - text.size()) * 1000 / all, files.size() * 1000);
     }
   }
 }

@@ -60,7 +60,7 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path, co
   probe::TextScorer scorer(*engine.model, scoring.options, [&](probe::ScoredSentence&& s) {
     hypotheses[s.id]->language_score = s.score;
     hypotheses[s.id]->tokens = s.tokens;
-    progress(s.id + 1, hypotheses.size());
+    if (progress) progress(s.id + 1, hypotheses.size());
   });
   std::uint64_t id = 0;
   for (const Utterance& u : utterances) {

@@ -51,7 +51,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
       lines.each(batch, [&](std::uint64_t number, std::string_view line) {
         work.use(options.first_line + number - 1, line);
         done += line.size() + 1;
-        if (total > 0) progress(std::min(done, total), total);
+        if (progress && total > 0) progress(std::min(done, total), total);
       });
       if (input.ready()) continue;
       work.flush();
