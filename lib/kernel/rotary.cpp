@@ -27,7 +27,7 @@ void turn_head(RotaryLayout layout, const std::vector<T>& cosine, const std::vec
 template <class T>
 void turn(RotaryLayout layout, std::span<const double> frequencies,
           std::span<const Index> positions, Index head_size, double factor, double direction,
-          MatrixView<T> x) {
+          bool float_angles, MatrixView<T> x) {
   const std::size_t pairs = frequencies.size();
   MASQUE_CHECK(static_cast<Index>(2 * pairs) <= head_size && x.columns % head_size == 0);
   MASQUE_CHECK(static_cast<Index>(positions.size()) == x.rows);
@@ -38,7 +38,8 @@ void turn(RotaryLayout layout, std::span<const double> frequencies,
       if (i == begin ||
           positions[static_cast<std::size_t>(i)] != positions[static_cast<std::size_t>(i - 1)]) {
         for (std::size_t t = 0; t < pairs; ++t) {
-          const double angle = position * frequencies[t];
+          double angle = position * frequencies[t];
+          if (float_angles) angle = static_cast<float>(angle);
           cosine[t] = static_cast<T>(factor * std::cos(angle));
           sine[t] = static_cast<T>(direction * factor * std::sin(angle));
         }
@@ -65,22 +66,22 @@ std::vector<double> rotary_frequencies(double base, Index size) {
 template <class T>
 void rotary_forward(RotaryLayout layout, std::span<const double> frequencies,
                     std::span<const Index> positions, Index head_size, double factor,
-                    MatrixView<T> x) {
-  turn(layout, frequencies, positions, head_size, factor, 1.0, x);
+                    MatrixView<T> x, bool float_angles) {
+  turn(layout, frequencies, positions, head_size, factor, 1.0, float_angles, x);
 }
 
 template <class T>
 void rotary_backward(RotaryLayout layout, std::span<const double> frequencies,
                      std::span<const Index> positions, Index head_size, double factor,
-                     MatrixView<T> d_x) {
-  turn(layout, frequencies, positions, head_size, factor, -1.0, d_x);
+                     MatrixView<T> d_x, bool float_angles) {
+  turn(layout, frequencies, positions, head_size, factor, -1.0, float_angles, d_x);
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                     \
   template void rotary_forward<T>(RotaryLayout, std::span<const double>, std::span<const Index>,  \
-                                  Index, double, MatrixView<T>);                                  \
+                                  Index, double, MatrixView<T>, bool);                            \
   template void rotary_backward<T>(RotaryLayout, std::span<const double>, std::span<const Index>, \
-                                   Index, double, MatrixView<T>);
+                                   Index, double, MatrixView<T>, bool);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

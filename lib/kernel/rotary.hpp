@@ -20,16 +20,17 @@ enum class RotaryLayout {
 std::vector<double> rotary_frequencies(double base, Index size);
 
 /// Turns, in place, the first 2 · frequencies.size() features of each head of x (rows, heads ·
-/// head_size). positions: one a row. The angles are computed in double and rounded once. `factor`
-/// multiplies cosine and sine (YaRN).
+/// head_size). positions: one a row. The angles are computed in double and rounded once; with
+/// `float_angles` position · frequency is rounded to float first, as transformers does: at position
+/// 500 that moves an angle by up to 1.5e-5. `factor` multiplies cosine and sine (YaRN).
 template <class T>
 void rotary_forward(RotaryLayout layout, std::span<const double> frequencies,
                     std::span<const Index> positions, Index head_size, double factor,
-                    MatrixView<T> x);
+                    MatrixView<T> x, bool float_angles = false);
 /// d_x ← its gradient, in place.
 template <class T>
 void rotary_backward(RotaryLayout layout, std::span<const double> frequencies,
                      std::span<const Index> positions, Index head_size, double factor,
-                     MatrixView<T> d_x);
+                     MatrixView<T> d_x, bool float_angles = false);
 
 }  // namespace masque::kernel

@@ -68,7 +68,10 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
   first_distance_ = farthest;
   std::vector<double> distances;
   distances.reserve(static_cast<std::size_t>(2 * farthest + 1));
-  for (Index d = farthest; d >= -farthest; --d) distances.push_back(static_cast<double>(d));
+  const Index clamp = design_.distance_clamp > 0 ? design_.distance_clamp : farthest;
+  for (Index d = farthest; d >= -farthest; --d) {
+    distances.push_back(static_cast<double>(std::clamp(d, -clamp, clamp)));
+  }
   Matrix<T> table(2 * farthest + 1, design_.hidden_size);
   nn::sinusoidal_table<T>(distances, false, table.view());
   scratch_.relative.resize(table.rows(), weights.relative.outputs());

@@ -59,6 +59,7 @@ struct RotaryDesign {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
   std::vector<double> frequencies;  ///< after any scaling; 2 · size() features of a head are turned
   double factor = 1;                ///< of cosine and sine
+  bool float_angles = false;        ///< rounded to float, as transformers computes them
   bool values = false;              ///< values are turned too (RoFormer's rotary_value)
 };
 

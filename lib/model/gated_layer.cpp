@@ -48,8 +48,8 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   scratch_.context.resize(x.rows, e);
   attend(layer, stream, {1, 1, s, design_.attention_scale}, scratch_.query.view(),
          scratch_.context.view());
-  kernel::gated_forward<T>(kernel::Activation::kNone, scratch_.wide.view().middle_columns(0, e),
-                           scratch_.context.view(), scratch_.context.view());
+  kernel::gated_forward<T>(kernel::Activation::kNone, scratch_.context.view(),
+                           scratch_.wide.view().middle_columns(0, e), scratch_.context.view());
   scratch_.attended.resize(x.rows, design_.hidden_size);
   weights.output.forward(scratch_.context.view(), scratch_.attended.view());
   weights.attention_norm.add_and_forward(scratch_.attended.view(), x);

@@ -21,7 +21,7 @@ void Pass<T>::turn(Index layer, std::span<const Index> positions, Index head_siz
                    MatrixView<T> x) const {
   const RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(layer)].rotary;
   kernel::rotary_forward<T>(rotary.layout, rotary.frequencies, positions, head_size, rotary.factor,
-                            x);
+                            x, rotary.float_angles);
 }
 
 template <class T>

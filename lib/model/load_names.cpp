@@ -154,16 +154,17 @@ void Finder::add_row(const TensorRow& row, Index layer) {
 /// Fills the sizes of `tensor` and returns the shape that the file should have.
 Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor,
                              Index layer) const {
+  const bool vector = is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
   Index rows = 0;
   Index columns = 0;
   for (const Role role : row.roles) {
     const RoleShape shape = role_shape(plan_.design, role);
     const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
-    tensor.parts.push_back({role, layer, is_vector(role) && !bias ? shape.columns : own});
+    tensor.parts.push_back({role, layer, vector && !bias ? shape.columns : own});
     rows += own;
     columns = shape.columns;
   }
-  tensor.vector = bias || is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
+  tensor.vector = bias || vector;
   tensor.bias = bias;
   tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
   tensor.heads = plan_.design.num_attention_heads;

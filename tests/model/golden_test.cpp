@@ -124,11 +124,17 @@ void check_case(const ModelCase& one, Precision precision, double tolerance) {
   const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, precision));
   for (std::size_t l = 0; l < one.lines.size(); ++l) {
     CAPTURE(l);
+    // Relative terms follow the positions that are given; transformers counts places there.
+    const PositionScheme scheme = model->design().position;
+    if (!one.lines[l].positions.empty() &&
+        (scheme == PositionScheme::kT5 || scheme == PositionScheme::kDisentangled)) {
+      continue;
+    }
     const Batch batch = batch_of(one, {l});
     Recorder seen;
     model->run(batch, everything(*model), &seen);
     for (const char* what : {"hidden_states", "query_states", "attentions", "logits"}) {
-      CAPTURE(what);
+      CAPTURE(std::string(what));
       const auto wanted = test::expected(one, fmt::format("{}.{}", l, what));
       const std::vector<double> found = seen.all(0, what);
       REQUIRE(found.empty() == !wanted.has_value());
