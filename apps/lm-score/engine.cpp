@@ -83,7 +83,16 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
   if (options.mask) engine.options.masks = parse_mask_layers(*options.mask);
   engine.options.keys = options.keys;
   engine.options.query = options.query;
-  if (with_tokenizer) open_tokenizer(options, folder, engine, session);
+  if (with_tokenizer) {
+    open_tokenizer(options, folder, engine, session);
+  } else {
+    // Only the mask token is wanted, and only by models that say so themselves if it is missing.
+    const auto unread = problem_of([&] {
+      const auto tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
+      engine.options.mask_token_id = tokenizer.roles().mask;
+    });
+    if (unread && options.tokenizer) throw InputError(*unread);
+  }
   engine.model = model::open_model(folder, engine.options);
   if (with_tokenizer) check_sizes(engine);
   for (const std::string& note : engine.model->design().notes)

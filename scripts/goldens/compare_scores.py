@@ -86,6 +86,8 @@ def largest(a, b):
 
 def minicons_scores(kind, model, tokenizer, lines):
     from minicons import scorer
+    # minicons 0.3.39 calls what transformers 5 no longer has.
+    tr.PreTrainedTokenizerBase.batch_encode_plus = lambda self, *a, **k: self(*a, **k)
     if kind == "causal":
         return scorer.IncrementalLMScorer(model, "cpu", tokenizer=tokenizer).sequence_score(
             lines, reduction=lambda x: x.sum().item(), bos_token=True)
