@@ -1,0 +1,38 @@
+// lm-score merge: adds what shards wrote.
+#include <memory>
+
+#include "aggregates.hpp"
+#include "base/file.hpp"
+#include "commands.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+
+struct Options {
+  std::vector<std::string> files;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  Merger merger;
+  for (const std::string& path : o.files) merger.add(read_text(path, kLargest), path);
+  merger.print(o.common, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_merge(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
+  c.example("lm-score merge part-*.jsonl", "pairs, ppl or sim of the whole");
+  c.arguments("FILE", o->files, "what pairs, ppl or sim --shard printed; - is standard input");
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::lm_score
