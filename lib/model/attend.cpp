@@ -1,5 +1,6 @@
 // The attention of a layer, sequence by sequence.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -82,8 +83,24 @@ template <class T>
 std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
                                                           MatrixView<const T> query,
                                                           Index sequence) const {
-  const nn::Places places{part(stream.positions, stream.begins, sequence),
-                          part(content_.positions, chunk_.begins, sequence)};
+  nn::Places places{part(stream.positions, stream.begins, sequence),
+                    part(content_.positions, chunk_.begins, sequence)};
+  std::vector<Index> queries;
+  std::vector<Index> keys;
+  if (model_.position_table) {
+    // Given positions move the table's rows; relative terms beside it count places, as in
+    // transformers.
+    const Index begin = chunk_.begins[static_cast<std::size_t>(sequence)];
+    keys.resize(places.keys.size());
+    std::iota(keys.begin(), keys.end(), Index{0});
+    queries = keys;
+    if (stream.kind != StreamKind::kContent) {
+      const std::span<const Index> rows = part(stream.rows, stream.begins, sequence);
+      queries.assign(rows.begin(), rows.end());
+      for (Index& row : queries) row -= begin;
+    }
+    places = {queries, keys};
+  }
   const PreparedLayer<T>& weights = model_.layer(layer);
   switch (design_.position) {
     case PositionScheme::kT5:
