@@ -62,8 +62,8 @@ inline float one(float /*x*/) { return 1.0F; }
     case Activation::kTanh: MASQUE_LOOP(n, statement(fast_tanh, tanh_slope))                   \
     case Activation::kSigmoid: MASQUE_LOOP(n, statement(fast_sigmoid, sigmoid_slope))          \
   }
-#define MASQUE_LOOP(n, body)            \
-  for (Index i = 0; i < (n); ++i) body; \
+#define MASQUE_LOOP(n, body)              \
+  for (Index i = 0; i < (n); ++i) (body); \
   break;
 
 MASQUE_VECTORIZE

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,7 +30,10 @@ struct Key {
   Index columns;
   Index inputs;
   Type type;
-  auto operator<=>(const Key&) const = default;
+  bool operator<(const Key& other) const {
+    return std::tie(rows, columns, inputs, type) <
+           std::tie(other.rows, other.columns, other.inputs, other.type);
+  }
 };
 
 Desc plain(Index rows, Index columns, Type type) {
@@ -64,13 +68,13 @@ bool is_fast(Type type) {
 }
 
 bool has_fast_bf16() {
-  static const bool has = is_fast(Type::bf16);
-  return has;
+  static const bool kHas = is_fast(Type::bf16);
+  return kHas;
 }
 
 bool has_fast_f32() {
-  static const bool has = is_fast(Type::f32);
-  return has;
+  static const bool kHas = is_fast(Type::f32);
+  return kHas;
 }
 
 /// A primitive, shared by all threads.
