@@ -101,8 +101,8 @@ MASQUE_VECTORIZE void multiply_up(const MatrixView<const double>& a, const Packe
 Index best_rows() {
 #if defined(__x86_64__)
   // 13 rows of two vectors fill the 32 registers of AVX-512; the 16 smaller ones hold 3.
-  static const Index rows = __builtin_cpu_supports("avx512f") ? kMaxRows : 3;
-  return rows;
+  static const Index kRows = __builtin_cpu_supports("avx512f") ? kMaxRows : 3;
+  return kRows;
 #else
   return 4;
 #endif
