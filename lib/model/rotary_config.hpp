@@ -11,7 +11,7 @@ struct RotaryDefaults {
   double theta = 10000;
   double share = 1;                            ///< of the head's features that are turned
   std::string_view theta_name = "rope_theta";  ///< beside the rope parameters
-  std::string_view share_name = "";            ///< "rotary_pct"
+  std::string_view share_name;                 ///< "rotary_pct"
   std::string_view parameters_name = "rope_parameters";
   bool fixed_share = false;  ///< another share is refused
 };

@@ -141,5 +141,26 @@ TEST_CASE("a folder has a config or has none, one that cannot be read is an erro
   CHECK(contains(message_of([&] { ModelConfig::find(folder / "bad"); }), "config.json: byte 1: "));
 }
 
+TEST_CASE("flags, lists, objects and spellings") {
+  const TempFolder folder;
+  const ModelConfig config = config_of(
+      folder, R"({"yes":true,"list":["a","b"],"mixed":["a",1],"rope":{"factor":8.0},"none":null})");
+  CHECK(config.flag("yes") == true);
+  CHECK_FALSE(config.flag("none").has_value());
+  CHECK(config.strings("list") == Names{"a", "b"});
+  CHECK_FALSE(config.strings("absent").has_value());
+  CHECK(config.has("list"));
+  CHECK_FALSE(config.has("none"));
+  CHECK(config.spelling("rope") == "{\"factor\":8.0}");
+  CHECK(config.spelling("absent").empty());
+  const auto rope = config.object("rope");
+  REQUIRE(rope.has_value());
+  CHECK(rope->number("factor") == 8);
+  CHECK(rope->spelling("factor") == "8.0");
+  CHECK(contains(message_of([&] { config.flag("list"); }), "list (byte"));
+  CHECK(contains(message_of([&] { config.strings("mixed"); }), "expected a list of strings"));
+  CHECK(contains(message_of([&] { config.object("yes"); }), "expected an object"));
+}
+
 }  // namespace
 }  // namespace masque::test

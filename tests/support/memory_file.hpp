@@ -15,7 +15,9 @@ class MemoryFile {
   explicit MemoryFile(std::string_view bytes) : fd_(::memfd_create("masque", MFD_CLOEXEC)) {
     write_all(fd_.get(), as_bytes(bytes), "memory");
   }
-  InputFile open() const { return InputFile::open("/proc/self/fd/" + std::to_string(fd_.get())); }
+  /// A name under which this process can open it.
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
+  InputFile open() const { return InputFile::open(path()); }
 
  private:
   Descriptor fd_;

@@ -9,7 +9,7 @@ namespace masque::model {
 namespace {
 
 std::string read_normalizer(const FamilyConfig& config) {
-  const std::string name = config.text("normalization", "softmax_plus");
+  std::string name = config.text("normalization", "softmax_plus");
   if (name != "softmax_plus" && name != "softmax" && name != "squared_relu") {
     config.refuse("normalization", "\"softmax_plus\", \"softmax\" or \"squared_relu\"");
   }
