@@ -1,7 +1,5 @@
 #include "engine.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -149,15 +147,6 @@ std::string provenance_json(const Scoring& scoring, const Engine& engine) {
                      quote_json(engine.path), probe::kind_name(scoring.options.kind),
                      kernel::precision_name(engine.model->precision()),
                      probe::policy_text(scoring.options.policy));
-}
-
-std::string number_text(double value, kernel::Precision precision) {
-  return precision == kernel::Precision::kF64 ? fmt::format("{}", value)
-                                              : fmt::format("{:.9g}", value);
-}
-
-std::string number_json(double value, kernel::Precision precision) {
-  return std::isfinite(value) ? number_text(value, precision) : "null";
 }
 
 }  // namespace masque::lm_score
