@@ -128,8 +128,11 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
   score.policy = probe::parse_length_policy(options.policy);
-  score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
-  probe::check_kind(score.kind, design, engine.options);
+  const auto problem = problem_of([&] {
+    score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
+    probe::check_kind(score.kind, design, engine.options);
+  });
+  if (problem) throw InputError(engine.path, *problem);
   score.mask = engine.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
   score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);

@@ -2,14 +2,12 @@
 #include <memory>
 
 #include "aggregates.hpp"
-#include "base/file.hpp"
 #include "commands.hpp"
+#include "files.hpp"
 
 namespace masque::lm_score {
 
 namespace {
-
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 
 struct Options {
   std::vector<std::string> files;
@@ -20,7 +18,7 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
-  for (const std::string& path : o.files) merger.add(read_text(path, kLargest), path);
+  for (const std::string& path : o.files) merger.add(read_file(path), name_of(path));
   merger.print(NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
