@@ -182,8 +182,9 @@ class Reader {
     for (const TensorPart& part : tensor.parts) {
       const auto view = tensor.vector ? whole.view.middle_columns(at, part.rows)
                                       : whole.view.middle_rows(at, part.rows);
-      place_of(weights, part.role, tensor.bias, part.layer) = {{view.data, view.rows, view.columns},
-                                                               whole.owner};
+      const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
+      Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer);
+      place = tensor.turn == Turn::kNextRow && place ? stacked(place, own) : own;
       at += part.rows;
     }
   }

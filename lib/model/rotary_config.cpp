@@ -12,39 +12,42 @@ namespace {
 
 constexpr Index kLargestHead = 8192;
 
-/// The frequencies as transformers rounds them, step by step: at position 500 an angle differs by
-/// up to 5e-5 from that of exact ones.
-std::vector<double> float_frequencies(double theta, Index size) {
-  std::vector<double> frequencies;
+// Frequencies are made in float, step by step as transformers makes them: its users' models were
+// trained and are run with these, and at position 500 the difference would be seen.
+using Frequencies = std::vector<float>;
+
+Frequencies plain_frequencies(double theta, Index size) {
+  Frequencies frequencies;
   frequencies.reserve(static_cast<std::size_t>(size / 2));
-  for (Index t = 0; t < size / 2; ++t) {
-    const float exponent = static_cast<float>(2 * t) / static_cast<float>(size);
-    const auto power = static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
-    frequencies.push_back(static_cast<double>(1.0F / power));
+  for (Index i = 0; i < size; i += 2) {
+    const float exponent = static_cast<float>(i) / static_cast<float>(size);
+    frequencies.push_back(1.0F / std::pow(static_cast<float>(theta), exponent));
   }
   return frequencies;
 }
 
 /// The wave lengths of Llama 3.1: long ones are divided, short ones kept, the rest blended.
-void scale_llama3(const FamilyConfig& rope, double original, std::vector<double>& frequencies) {
+void scale_llama3(const FamilyConfig& rope, double original, Frequencies& frequencies) {
   const double factor = rope.positive("factor", 8);
   const double low = rope.positive("low_freq_factor", 1);
   const double high = rope.positive("high_freq_factor", 4);
   if (!(high > low)) rope.refuse("high_freq_factor", "more than low_freq_factor");
-  for (double& f : frequencies) {
-    const double wave = 2 * std::numbers::pi / f;
-    if (wave > original / low) {
-      f /= factor;
-    } else if (wave >= original / high) {
-      const double smooth = (original / wave - low) / (high - low);
-      f = (1 - smooth) * f / factor + smooth * f;
+  const auto divisor = static_cast<float>(factor);
+  for (float& f : frequencies) {
+    const float wave = static_cast<float>(2 * std::numbers::pi) / f;
+    if (wave > static_cast<float>(original / low)) {
+      f /= divisor;
+    } else if (wave >= static_cast<float>(original / high)) {
+      const float smooth = (static_cast<float>(original) / wave - static_cast<float>(low)) /
+                           static_cast<float>(high - low);
+      f = (1 - smooth) * f / divisor + smooth * f;
     }
   }
 }
 
-/// YaRN. Peng 2023, arXiv:2309.00071.
-void scale_yarn(const FamilyConfig& rope, double theta, double original, double longest,
-                RotaryDesign& rotary) {
+/// YaRN. Returns the factor of cosine and sine. Peng 2023, arXiv:2309.00071.
+double scale_yarn(const FamilyConfig& rope, double theta, double original, double longest,
+                  Frequencies& frequencies) {
   const double factor = rope.positive("factor", longest / original);
   const auto attention_scale = [](double scale, double by) {
     return scale <= 1 ? 1.0 : 0.1 * by * std::log(scale) + 1;
@@ -54,8 +57,7 @@ void scale_yarn(const FamilyConfig& rope, double theta, double original, double 
   const double inferred = mscale != 0 && mscale_all != 0 ? attention_scale(factor, mscale) /
                                                                attention_scale(factor, mscale_all)
                                                          : attention_scale(factor, 1);
-  rotary.factor = rope.positive("attention_factor", inferred);
-  const auto size = static_cast<double>(2 * rotary.frequencies.size());
+  const auto size = static_cast<double>(2 * frequencies.size());
   const auto pair_of = [&](double turns) {
     return size * std::log(original / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
   };
@@ -68,10 +70,15 @@ void scale_yarn(const FamilyConfig& rope, double theta, double original, double 
   low = std::max(low, 0.0);
   high = std::min(high, size - 1);
   if (low == high) high += 0.001;
-  for (std::size_t t = 0; t < rotary.frequencies.size(); ++t) {
-    const double ramp = std::clamp((static_cast<double>(t) - low) / (high - low), 0.0, 1.0);
-    rotary.frequencies[t] *= ramp / factor + 1 - ramp;
+  for (std::size_t t = 0; t < frequencies.size(); ++t) {
+    const float step =
+        (static_cast<float>(t) - static_cast<float>(low)) / static_cast<float>(high - low);
+    const float kept = 1 - std::clamp(step, 0.0F, 1.0F);
+    const float plain = frequencies[t];
+    const float divided = 1.0F / (static_cast<float>(factor) / plain);
+    frequencies[t] = divided * (1 - kept) + plain * kept;
   }
+  return rope.positive("attention_factor", inferred);
 }
 
 /// The object of the parameters: rope_scaling where there is one, as in transformers.
@@ -115,20 +122,20 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
   check_rotary_size(
       config, defaults.share_name.empty() ? "num_attention_heads" : defaults.share_name, size);
   RotaryDesign rotary;
-  rotary.frequencies = float_frequencies(theta, size);
   rotary.float_angles = true;
+  Frequencies frequencies = plain_frequencies(theta, size);
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   const auto longest = static_cast<double>(max_position_embeddings);
   const double original =
       config.positive("original_max_position_embeddings",
                       rope.positive("original_max_position_embeddings", longest));
   if (type == "linear") {
-    const double factor = rope.positive("factor", 1);
-    for (double& f : rotary.frequencies) f /= factor;
+    const auto factor = static_cast<float>(rope.positive("factor", 1));
+    for (float& f : frequencies) f /= factor;
   } else if (type == "llama3") {
-    scale_llama3(rope, original, rotary.frequencies);
+    scale_llama3(rope, original, frequencies);
   } else if (type == "yarn") {
-    scale_yarn(rope, theta, original, longest, rotary);
+    rotary.factor = scale_yarn(rope, theta, original, longest, frequencies);
   } else if (type == "dynamic") {
     notes.push_back(fmt::format("rope type dynamic: angles as up to {} tokens, the longest text",
                                 max_position_embeddings));
@@ -136,7 +143,7 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
     rope.refuse(rope.has("rope_type") ? "rope_type" : "type",
                 "default, linear, dynamic, llama3 or yarn");
   }
-  for (double& f : rotary.frequencies) f = static_cast<float>(f);
+  rotary.frequencies.assign(frequencies.begin(), frequencies.end());
   return rotary;
 }
 

@@ -18,7 +18,7 @@ struct RotaryDefaults {
 
 /// Reads rope_scaling or rope_parameters and what stands beside them: types default, linear,
 /// dynamic (as at max_position_embeddings, which `notes` says), llama3 and yarn, by the formulas of
-/// transformers in double. Throws InputError for other types. Head size at most 8192.
+/// transformers and, as there, in float. Throws InputError for other types. Head size at most 8192.
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
                          Index head_size, Index max_position_embeddings,
                          std::vector<std::string>& notes);
