@@ -29,11 +29,12 @@ std::string list_json(const std::vector<double>& values) {
   return out;
 }
 
-std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs) {
+std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs,
+                     const NumberFormat& format) {
   std::string out =
       fmt::format(R"({{"command":"sim","file":{},"n":{},"pearson":{},"spearman":{},{})",
-                  quote_json(s.file), s.gold.size(), number(probe::pearson(s.gold, s.cosines)),
-                  number(probe::spearman(s.gold, s.cosines)), provenance);
+                  quote_json(s.file), s.gold.size(), format.json(probe::pearson(s.gold, s.cosines)),
+                  format.json(probe::spearman(s.gold, s.cosines)), provenance);
   if (keep_pairs) {
     out += fmt::format(R"(,"gold":[{}],"cosines":[{}])", list_json(s.gold), list_json(s.cosines));
   }
@@ -123,19 +124,19 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
   table.finish();
 }
 
-void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
+void print_ppl(const probe::Perplexity& p, const Provenance& provenance, const NumberFormat& format,
                const cli::CommonOptions& common, cli::Session& session) {
   if (common.json) {
     session.print(
         fmt::format("{{\"command\":\"ppl\",\"perplexity\":{},\"bits_per_byte\":{},"
                     "\"lines\":{},\"bytes\":{},{},{}}}\n",
-                    number(p.per_token()), number(p.bits_per_byte()), p.lines, p.bytes,
+                    format.json(p.per_token()), format.json(p.bits_per_byte()), p.lines, p.bytes,
                     moments_json(p.tokens), provenance));
     return;
   }
   cli::Report report;
-  report.add("perplexity", p.per_token());
-  report.add("bits_per_byte", p.bits_per_byte());
+  report.add("perplexity", format.cell(p.per_token()));
+  report.add("bits_per_byte", format.cell(p.bits_per_byte()));
   report.add("tokens", p.tokens.n);
   report.add("lines", p.lines);
   report.add("bytes", p.bytes);
@@ -146,17 +147,19 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
 }
 
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const cli::CommonOptions& common, cli::Session& session) {
+               bool keep_pairs, const NumberFormat& format, const cli::CommonOptions& common,
+               cli::Session& session) {
   std::vector<Similarities> rows = files;
   if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
   if (common.json) {
-    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs));
+    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs, format));
     return;
   }
   cli::Table table(session, common, {"file", "n", "pearson", "spearman"});
   for (const Similarities& s : rows) {
-    table.row({s.file, static_cast<std::uint64_t>(s.gold.size()), probe::pearson(s.gold, s.cosines),
-               probe::spearman(s.gold, s.cosines)});
+    table.row({s.file, static_cast<std::uint64_t>(s.gold.size()),
+               format.cell(probe::pearson(s.gold, s.cosines)),
+               format.cell(probe::spearman(s.gold, s.cosines))});
   }
   table.finish();
 }
@@ -207,11 +210,12 @@ void Merger::add_line(std::string_view line) {
   }
 }
 
-void Merger::print(const cli::CommonOptions& common, cli::Session& session) const {
+void Merger::print(const NumberFormat& number, const cli::CommonOptions& common,
+                   cli::Session& session) const {
   if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
-  if (command_ == "ppl") print_ppl(perplexity_, provenance_, common, session);
-  if (command_ == "sim") print_sim(files_, provenance_, false, common, session);
+  if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
+  if (command_ == "sim") print_sim(files_, provenance_, false, number, common, session);
 }
 
 }  // namespace masque::lm_score

@@ -56,7 +56,7 @@ std::vector<probe::DumpItem> read_records(const std::string& path) {
     padded.resize(line.size() + kLinePadding);
     record.clear();
     const auto refuse = [&](const std::string& what) {
-      throw InputError(path, fmt::format("line {}: {}", number, what));
+      throw InputError(name_of(path), fmt::format("line {}: {}", number, what));
     };
     if (const auto problem = reader.read(std::string_view(padded).substr(0, line.size()), record))
       refuse(*problem);

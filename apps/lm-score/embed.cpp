@@ -27,6 +27,7 @@ class VectorOutput {
       : options_(options),
         wide_(engine.engine.model->precision() == kernel::Precision::kF64),
         size_(engine.dim),
+        number_(NumberFormat::of(engine.engine.model->precision(), options.vectors.engine.digits)),
         session_(session) {}
 
   void add(std::uint64_t id, const std::vector<double>& vector) {
@@ -39,8 +40,7 @@ class VectorOutput {
     std::string out = json ? fmt::format(R"({{"id":{},"vector":[)", id) : "";
     for (std::size_t i = 0; i < vector.size(); ++i) {
       if (i > 0) out += json ? ',' : '\t';
-      out +=
-          wide_ ? fmt::format("{}", vector[i]) : fmt::format("{}", static_cast<float>(vector[i]));
+      out += json ? number_.json(vector[i]) : number_.text(vector[i]);
     }
     session_.print(out + (json ? "]}\n" : "\n"));
   }
@@ -79,6 +79,7 @@ class VectorOutput {
   const Options& options_;
   bool wide_;
   Index size_;
+  NumberFormat number_;
   cli::Session& session_;
   std::vector<std::byte> bytes_;
   std::uint64_t count_ = 0;
@@ -134,6 +135,7 @@ void declare_embed(cli::Command& tool) {
   add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
            "a matrix: .npy, or .safetensors with the tensor embeddings");
+  add_digits(c, o->vectors.engine.digits);
   add_stream(c, o->stream);
   c.flag("--json", o->vectors.engine.common.json, "one JSON object a line instead of TSV");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -1,7 +1,5 @@
 #include "engine.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -130,8 +128,11 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
   score.policy = probe::parse_length_policy(options.policy);
-  score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
-  probe::check_kind(score.kind, design, engine.options);
+  const auto problem = problem_of([&] {
+    score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
+    probe::check_kind(score.kind, design, engine.options);
+  });
+  if (problem) throw InputError(engine.path, *problem);
   score.mask = engine.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
   score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);
@@ -149,15 +150,6 @@ std::string provenance_json(const Scoring& scoring, const Engine& engine) {
                      quote_json(engine.path), probe::kind_name(scoring.options.kind),
                      kernel::precision_name(engine.model->precision()),
                      probe::policy_text(scoring.options.policy));
-}
-
-std::string number_text(double value, kernel::Precision precision) {
-  return precision == kernel::Precision::kF64 ? fmt::format("{}", value)
-                                              : fmt::format("{:.9g}", value);
-}
-
-std::string number_json(double value, kernel::Precision precision) {
-  return std::isfinite(value) ? number_text(value, precision) : "null";
 }
 
 }  // namespace masque::lm_score

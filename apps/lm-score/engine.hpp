@@ -7,6 +7,7 @@
 
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"
+#include "number_format.hpp"
 #include "probe/text_scorer.hpp"
 #include "text/tokenizer.hpp"
 
@@ -21,6 +22,7 @@ struct EngineOptions {
   std::optional<KeySource> keys;
   std::optional<QueryStart> query;
   std::int64_t batch_tokens = 4096;
+  std::optional<std::int64_t> digits;
   cli::CommonOptions common;
 };
 
@@ -38,9 +40,10 @@ struct Engine {
   std::string description() const;
 };
 
-/// Opens the model and, if asked, its tokenizer, sets the threads, and tells what the checkpoint
-/// lacks. `folder` has the weights, `tokenizer` the default of --tokenizer. Throws InputError if
-/// the tokenizer has more tokens than the model.
+/// Opens the model and, if asked, its tokenizer (else only the id of its mask token, if it has
+/// one), sets the threads, and tells what the checkpoint lacks. `folder` has the weights,
+/// `tokenizer` the default of --tokenizer. Throws InputError if the tokenizer has more tokens than
+/// the model.
 Engine open_engine(const EngineOptions& options, const std::string& folder, bool with_tokenizer,
                    cli::Session& session);
 
@@ -67,10 +70,5 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
 
 /// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …
 std::string provenance_json(const Scoring& scoring, const Engine& engine);
-
-/// A number as results show it: 9 digits, of f64 models as many as it takes.
-std::string number_text(double value, kernel::Precision precision);
-/// The same for JSON, where NaN and infinities are null.
-std::string number_json(double value, kernel::Precision precision);
 
 }  // namespace masque::lm_score

@@ -2,25 +2,24 @@
 #include <memory>
 
 #include "aggregates.hpp"
-#include "base/file.hpp"
 #include "commands.hpp"
+#include "files.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
-
 struct Options {
   std::vector<std::string> files;
+  std::optional<std::int64_t> digits;
   cli::CommonOptions common;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
-  for (const std::string& path : o.files) merger.add(read_text(path, kLargest), path);
-  merger.print(o.common, session);
+  for (const std::string& path : o.files) merger.add(read_file(path), name_of(path));
+  merger.print(NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -31,6 +30,7 @@ void declare_merge(cli::Command& tool) {
   cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
   c.example("lm-score merge part-*.jsonl", "pairs, ppl or sim of the whole");
   c.arguments("FILE", o->files, "what pairs, ppl or sim --shard printed; - is standard input");
+  add_digits(c, o->digits);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -37,7 +37,8 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = run_lines(o.stream, command, work, session);
   sum.bytes = bytes;
-  print_ppl(sum, provenance_json(scoring, engine), common, session);
+  print_ppl(sum, provenance_json(scoring, engine),
+            NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
   return code;
 }
 
@@ -50,6 +51,7 @@ void declare_ppl(cli::Command& tool) {
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
   add_engine(c, o->engine);
   add_scoring(c, o->scoring);
+  add_digits(c, o->engine.digits);
   add_stream(c, o->stream);
   c.flag("--json", o->engine.common.json,
          "one JSON object, with what merge needs; --shard prints it, too");

@@ -67,7 +67,8 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path, co
     for (const probe::Hypothesis& h : u.hypotheses) {
       probe::Sentence sentence = encode_sentence(*engine.tokenizer, h.text, scoring.sentence);
       if (const auto problem = scorer.length_problem(sentence))
-        throw InputError(path, fmt::format("utterance '{}': {}", escape(u.name), *problem));
+        throw InputError(name_of(path),
+                         fmt::format("utterance '{}': {}", escape(u.name), *problem));
       scorer.add(id++, std::move(sentence));
     }
   }
@@ -123,9 +124,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.weight && o.weights) throw UsageError("--weights is for --dev, found --weight");
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
-  std::vector<Utterance> test = probe::read_nbest(read_file(o.file), o.file);
+  std::vector<Utterance> test = probe::read_nbest(read_file(o.file), name_of(o.file));
   std::vector<Utterance> dev;
-  if (o.dev) dev = probe::read_nbest(read_file(*o.dev), *o.dev);
+  if (o.dev) dev = probe::read_nbest(read_file(*o.dev), name_of(*o.dev));
   const Engine engine = open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   ErrorTable table(o, length, session);

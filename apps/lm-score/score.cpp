@@ -27,7 +27,7 @@ class Printer {
   Printer(const Options& options, const Engine& engine, const Scoring& scoring,
           cli::Session& session)
       : options_(options),
-        precision_(engine.model->precision()),
+        number_(NumberFormat::of(engine.model->precision(), options.engine.digits)),
         provenance_(provenance_json(scoring, engine)),
         session_(session) {}
 
@@ -45,7 +45,7 @@ class Printer {
     } else if (options_.per_token) {
       print_tokens(s);
     } else {
-      session_.print(fmt::format("{}\t{}\t{}\n", s.id, number_text(s.score, precision_), s.tokens));
+      session_.print(fmt::format("{}\t{}\t{}\n", s.id, number_.text(s.score), s.tokens));
     }
     if (session_.stdout_is_terminal()) session_.flush();
   }
@@ -59,13 +59,13 @@ class Printer {
     for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
       const std::optional<double>& value = s.log_probabilities[i];
       session_.print(fmt::format("{}\t{}\t{}\t{}\n", s.id, i, escape(piece(s, i)),
-                                 value ? number_text(*value, precision_) : "nan"));
+                                 value ? number_.text(*value) : "nan"));
     }
   }
 
   void print_json(const probe::ScoredSentence& s) {
     std::string out = fmt::format(R"({{"id":{},"score":{},"tokens":{},{})", s.id,
-                                  number_json(s.score, precision_), s.tokens, provenance_);
+                                  number_.json(s.score), s.tokens, provenance_);
     if (options_.per_token) {
       std::string pieces;
       std::string values;
@@ -76,7 +76,7 @@ class Printer {
           values += ',';
         }
         pieces += quote_json(piece(s, i));
-        values += value ? number_json(*value, precision_) : "null";
+        values += value ? number_.json(*value) : "null";
       }
       out += fmt::format(R"(,"pieces":[{}],"log_probabilities":[{}])", pieces, values);
     }
@@ -84,7 +84,7 @@ class Printer {
   }
 
   const Options& options_;
-  kernel::Precision precision_;
+  NumberFormat number_;
   std::string provenance_;
   cli::Session& session_;
 };
@@ -126,6 +126,7 @@ void declare_score(cli::Command& tool) {
   add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
+  add_digits(c, o->engine.digits);
   add_stream(c, o->stream);
   c.flag("--json", o->engine.common.json, "one JSON object a line instead of TSV");
   c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");

@@ -110,7 +110,9 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   each_line_of(o.files, o.shard, add, session);
   vectors.finish();
   session.clear_progress();
-  print_sim(files, engine.provenance, o.shard.has_value(), common, session);
+  print_sim(files, engine.provenance, o.shard.has_value(),
+            NumberFormat::of(engine.engine.model->precision(), o.vectors.engine.digits), common,
+            session);
   return cli::ExitCode::kDone;
 }
 
@@ -126,6 +128,7 @@ void declare_sim(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "lines of score, tab, sentence, tab, sentence; - is standard input");
   c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
+  add_digits(c, o->vectors.engine.digits);
   add_table(c, o->vectors.engine.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

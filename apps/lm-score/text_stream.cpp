@@ -27,7 +27,7 @@ std::uint64_t size_of_input(const std::optional<Shard>& shard) {
 
 void add_stream(cli::Command& command, StreamOptions& options) {
   command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
-  command.option("--first-line", "N", options.first_line,
+  command.option("--first-record", "N", options.first_record,
                  "number of the first line, for parts of a stream");
   cli::add_input(command, options.input);
 }
@@ -49,7 +49,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   const std::exception_ptr failed = caught([&] {
     while (input.read(batch)) {
       lines.each(batch, [&](std::uint64_t number, std::string_view line) {
-        work.use(options.first_line + number - 1, line);
+        work.use(options.first_record + number - 1, line);
         done += line.size() + 1;
         if (progress && total > 0) progress(std::min(done, total), total);
       });
@@ -65,7 +65,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
 }
 
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
-  throw InputError(kName, fmt::format("line {}: {}", id - options.first_line + 1, message));
+  throw InputError(kName, fmt::format("line {}: {}", id - options.first_record + 1, message));
 }
 
 }  // namespace masque::lm_score

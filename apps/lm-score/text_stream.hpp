@@ -13,10 +13,10 @@ namespace masque::lm_score {
 struct StreamOptions {
   cli::InputOptions input;
   std::optional<std::string> shard;
-  std::uint64_t first_line = 0;
+  std::uint64_t first_record = 0;
 };
 
-/// --shard, --first-line, --invalid, --crlf, --max-line.
+/// --shard, --first-record, --invalid, --crlf, --max-line.
 void add_stream(cli::Command& command, StreamOptions& options);
 
 /// What is done with lines.
