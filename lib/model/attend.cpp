@@ -80,27 +80,30 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
 }
 
 template <class T>
-std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
-                                                          MatrixView<const T> query,
-                                                          Index sequence) const {
-  nn::Places places{part(stream.positions, stream.begins, sequence),
-                    part(content_.positions, chunk_.begins, sequence)};
-  std::vector<Index> queries;
-  std::vector<Index> keys;
-  if (model_.position_table) {
-    // Given positions move the table's rows; relative terms beside it count places, as in
-    // transformers.
+nn::Places Pass<T>::places(const Stream<T>& stream, Index sequence,
+                           std::vector<Index>& counted) const {
+  const std::span<const Index> keys = part(content_.positions, chunk_.begins, sequence);
+  if (!model_.position_table) return {part(stream.positions, stream.begins, sequence), keys};
+  // Given positions move the table's rows; relative terms beside it count places, as in
+  // transformers.
+  counted.resize(keys.size());
+  std::iota(counted.begin(), counted.end(), Index{0});
+  if (stream.kind != StreamKind::kContent) {
     const Index begin = chunk_.begins[static_cast<std::size_t>(sequence)];
-    keys.resize(places.keys.size());
-    std::iota(keys.begin(), keys.end(), Index{0});
-    queries = keys;
-    if (stream.kind != StreamKind::kContent) {
-      const std::span<const Index> rows = part(stream.rows, stream.begins, sequence);
-      queries.assign(rows.begin(), rows.end());
-      for (Index& row : queries) row -= begin;
+    for (const Index row : part(stream.rows, stream.begins, sequence)) {
+      counted.push_back(row - begin);
     }
-    places = {queries, keys};
   }
+  const std::span<const Index> all(counted);
+  const auto places_of_keys = all.first(keys.size());
+  return {stream.kind == StreamKind::kContent ? places_of_keys : all.subspan(keys.size()),
+          places_of_keys};
+}
+
+template <class T>
+std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
+                                                          MatrixView<const T> query, Index sequence,
+                                                          nn::Places places) const {
   const PreparedLayer<T>& weights = model_.layer(layer);
   switch (design_.position) {
     case PositionScheme::kT5:
@@ -145,7 +148,9 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];
   if (queries == 0) return;
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
-  const std::unique_ptr<nn::ScoreBias<T>> bias = position_terms(layer, stream, own, sequence);
+  std::vector<Index> counted;
+  const std::unique_ptr<nn::ScoreBias<T>> bias =
+      position_terms(layer, stream, own, sequence, places(stream, sequence, counted));
   nn::AttentionProblem<T> problem;
   problem.query = own;
   Matrix<T> moved;
