@@ -1,9 +1,9 @@
 // bench forward: tokens a second of whole models.
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <sstream>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -114,6 +114,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   std::unique_ptr<model::Model> model;
   const Timing load = time_of(1, [&] { model = model::open_model(o.model, options); });
   std::vector<Work> works;
+  works.reserve(shapes.size() + 1);
   for (const Shape shape : shapes) {
     works.push_back(fixed_lengths(shape, model->design().vocab_size));
   }

@@ -192,7 +192,7 @@ void Pass<T>::attend(Index layer, const Stream<T>& stream, const Shape& shape,
                     context);
   };
   // A few long sequences are split inside, by heads.
-  if (chunk_.sequences() >= 2 * kernel::threads()) {
+  if (chunk_.sequences() >= Index{2} * kernel::threads()) {
     kernel::parallel_items(chunk_.sequences(), work);
   } else {
     for (Index s = 0; s < chunk_.sequences(); ++s) work(s);

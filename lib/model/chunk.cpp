@@ -29,7 +29,7 @@ double imbalance(const std::vector<Chunk>& chunks, int threads) {
 ChunkPlan cut_batch(const Batch& batch, std::span<const Index> wanted, int threads) {
   ChunkPlan plan;
   const auto total = static_cast<Index>(batch.ids.size());
-  const Index target = std::clamp(total / (2 * threads), kFewestRows, kMostRows);
+  const Index target = std::clamp(total / (Index{2} * threads), kFewestRows, kMostRows);
   std::size_t next_wanted = 0;
   const Index sequences = batch.sequences();
   for (Index s = 0; s < sequences;) {

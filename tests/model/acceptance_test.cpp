@@ -131,7 +131,7 @@ TEST_CASE("a query stream over a bidirectional content stream leaks from the sec
   changed[2] = 40;
   const auto run = [&](const std::vector<TokenId>& tokens) {
     Batch batch = batch_of(tokens);
-    batch.query_masks.push_back(parse_mask("tta").bind({6, 6}));
+    batch.query_masks.emplace_back(parse_mask("tta").bind({6, 6}));
     return states_of(*model, batch);
   };
   const States before = run(ids);
@@ -231,6 +231,7 @@ TEST_CASE("hiding columns is removing tokens") {
     const std::vector<Index> kept = {0, 2, 3, 4, 7, 9, 13};
     Batch rest;
     std::vector<TokenId> tokens;
+    tokens.reserve(kept.size());
     for (const Index i : kept) tokens.push_back(ids[static_cast<std::size_t>(i)]);
     rest.add(tokens);
     rest.positions = kept;
