@@ -75,6 +75,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     throw UsageError(fmt::format("no normalizer '{}'", o.normalizer));
   }
   std::vector<Matrix<float>> contexts;
+  contexts.reserve(static_cast<std::size_t>(o.batch));
   for (int i = 0; i < o.batch; ++i) contexts.emplace_back(n, columns);
   cli::Table table(
       session, o.common,

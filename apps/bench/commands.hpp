@@ -12,5 +12,6 @@ void declare_corrupt(cli::Command& tool);
 void declare_flow(cli::Command& tool);
 void declare_forward(cli::Command& tool);
 void declare_identify(cli::Command& tool);
+void declare_kernels(cli::Command& tool);
 
 }  // namespace masque::bench

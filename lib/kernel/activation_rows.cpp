@@ -1,4 +1,6 @@
-// Fast loops in float. Every case is its own loop, so that it vectorises.
+// Fast loops in float. Every case is its own loop, so that it vectorises. Products and sums are
+// fused where the processor can (lib/CMakeLists.txt), so that the last bit may differ between
+// processors.
 #include "kernel/activation_rows.hpp"
 
 #include "base/vectorize.hpp"
@@ -14,9 +16,9 @@ constexpr float kRootTwoOverPi = 0.797884561F;
 constexpr float kCubic = 0.044715F;
 constexpr float kDensity = 0.398942280F;  // φ(0)
 
-inline float gelu(float x) { return 0.5F * x * (1.0F + fast_erf(x * kRootHalf)); }
+inline float gelu(float x) { return fast_gelu(x); }
 inline float gelu_slope(float x) {
-  return 0.5F * (1.0F + fast_erf(x * kRootHalf)) + x * fast_exp(-0.5F * x * x) * kDensity;
+  return 0.5F * (1.0F + fast_erf(x * kRootHalf)) + x * fast_exp_negative(-0.5F * x * x) * kDensity;
 }
 inline float gelu_tanh(float x) {
   return 0.5F * x * (1.0F + fast_tanh(kRootTwoOverPi * (x + kCubic * x * x * x)));
@@ -60,8 +62,8 @@ inline float one(float /*x*/) { return 1.0F; }
     case Activation::kTanh: MASQUE_LOOP(n, statement(fast_tanh, tanh_slope))                   \
     case Activation::kSigmoid: MASQUE_LOOP(n, statement(fast_sigmoid, sigmoid_slope))          \
   }
-#define MASQUE_LOOP(n, body)            \
-  for (Index i = 0; i < (n); ++i) body; \
+#define MASQUE_LOOP(n, body)              \
+  for (Index i = 0; i < (n); ++i) (body); \
   break;
 
 MASQUE_VECTORIZE

@@ -26,12 +26,16 @@ inline float power_of_two(std::int32_t n) {
 
 }  // namespace elementary_detail
 
-/// e^x. exp(0) = 1 exactly; 0 below −104, ∞ above 88.73; NaN stays NaN. Results below 1e-38 are
-/// rounded twice. After Moshier's Cephes, expf.
-inline float fast_exp(float x) {
+namespace elementary_detail {
+
+/// e^x = fraction · 2^whole for |x| < 105, after Moshier's Cephes, expf.
+struct SplitExp {
+  float fraction;
+  std::int32_t whole;
+};
+
+inline SplitExp split_exp(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it rounds to an integer
-  x = 89.0F < x ? 89.0F : x;             // this order keeps NaN
-  x = -104.0F > x ? -104.0F : x;
   const float shifted = x * 1.44269504F + kRound;
   const float n = shifted - kRound;
   // ln 2 in two parts, the first short enough for n · part to be exact.
@@ -42,11 +46,28 @@ inline float fast_exp(float x) {
   p = p * r + 4.1665795894e-2F;
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
-  const float y = (p * (r * r) + r) + 1.0F;
-  // Two factors: 2^n itself need not be a normal number.
-  const auto whole = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - 0x4B400000U);
-  const std::int32_t half = whole >> 1;
+  return {(p * (r * r) + r) + 1.0F,
+          static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - 0x4B400000U)};
+}
+
+}  // namespace elementary_detail
+
+/// e^x. exp(0) = 1 exactly; 0 below −104, ∞ above 88.73; NaN stays NaN. Results below 1e-38 are
+/// rounded twice.
+inline float fast_exp(float x) {
+  x = 89.0F < x ? 89.0F : x;  // this order keeps NaN
+  x = -104.0F > x ? -104.0F : x;
+  const auto [y, whole] = elementary_detail::split_exp(x);
+  const std::int32_t half = whole >> 1;  // two factors: 2^whole need not be a normal number
   return y * elementary_detail::power_of_two(half) * elementary_detail::power_of_two(whole - half);
+}
+
+/// e^x for x ≤ 0, cheaper: 0 below −87, so that no slow tiny number ever appears.
+inline float fast_exp_negative(float x) {
+  constexpr float kLeast = -87.0F;
+  const float kept = kLeast > x ? kLeast : x;
+  const auto [y, whole] = elementary_detail::split_exp(kept);
+  return elementary_detail::select(x < kLeast, 0.0F, y * elementary_detail::power_of_two(whole));
 }
 
 /// erf(x). Polynomials of N. Juffa (public domain, 2019).
@@ -60,7 +81,7 @@ inline float fast_erf(float x) {
   far = far * t - 6.34846687e-1F;
   far = far * t - 1.28717512e-1F;
   far = far * t - t;
-  far = std::copysign(1.0F - fast_exp(far), x);
+  far = std::copysign(1.0F - fast_exp_negative(far), x);
   float near = -5.96761703e-4F;
   near = near * s + 4.99119423e-3F;
   near = near * s - 2.67681349e-2F;
@@ -71,10 +92,36 @@ inline float fast_erf(float x) {
   return elementary_detail::select(t > 0.927734375F, far, near);
 }
 
+/// x · Φ(x), by erf(z) = z P(z²) / Q(z²) for |z| ≤ 3.92 and ±1 beyond: half the steps of fast_erf.
+/// Error at most 3e-7 · max(|x|, 1). P and Q are a minimax fit of relative error 2e-9.
+inline float fast_gelu(float x) {
+  constexpr float kFarthest = 3.92F;
+  float z = x * 0.707106781F;
+  z = kFarthest < z ? kFarthest : z;  // this order keeps NaN
+  z = -kFarthest > z ? -kFarthest : z;
+  const float s = z * z;
+  float p = -1.3202278e-8F;
+  p = p * s + 4.6847886e-6F;
+  p = p * s + 3.79609119e-4F;
+  p = p * s + 3.8496058e-3F;
+  p = p * s + 5.43169007e-2F;
+  p = p * s + 1.85203046e-1F;
+  p = p * s + 1.12837923F;
+  float q = 6.31106814e-5F;
+  q = q * s + 1.30756909e-3F;
+  q = q * s + 1.54620791e-2F;
+  q = q * s + 1.13958351e-1F;
+  q = q * s + 4.97465342e-1F;
+  q = q * s + 1.0F;
+  const float half = 0.5F * x;
+  return half + half * (z * p / q);
+}
+
 /// tanh(x). After Moshier's Cephes, tanhf.
 inline float fast_tanh(float x) {
   const float t = std::fabs(x);
-  const float far = std::copysign(1.0F - 2.0F / (fast_exp(2.0F * t) + 1.0F), x);
+  const float e = fast_exp_negative(-2.0F * t);
+  const float far = std::copysign((1.0F - e) / (1.0F + e), x);
   const float s = x * x;
   float near = -5.70498872745e-3F;
   near = near * s + 2.06390887954e-2F;
@@ -86,6 +133,9 @@ inline float fast_tanh(float x) {
 }
 
 /// 1 / (1 + e^−x).
-inline float fast_sigmoid(float x) { return 1.0F / (1.0F + fast_exp(-x)); }
+inline float fast_sigmoid(float x) {
+  const float e = fast_exp_negative(-std::fabs(x));
+  return elementary_detail::select(x < 0.0F, e, 1.0F) / (1.0F + e);
+}
 
 }  // namespace masque::kernel

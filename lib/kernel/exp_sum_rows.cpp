@@ -28,9 +28,9 @@ ExpSum exp_sum(const float* x, Index n, double scale) {
     if (!(largest[i] <= most)) most = largest[i];
   }
   for (Index j = 0; j < whole; j += kLanes) {
-    for (Index i = 0; i < kLanes; ++i) sum[i] += fast_exp(factor * x[j + i] - most);
+    for (Index i = 0; i < kLanes; ++i) sum[i] += fast_exp_negative(factor * x[j + i] - most);
   }
-  for (Index j = whole; j < n; ++j) sum[j - whole] += fast_exp(factor * x[j] - most);
+  for (Index j = whole; j < n; ++j) sum[j - whole] += fast_exp_negative(factor * x[j] - most);
   Lanes lanes;
   load_lanes(sum, lanes);
   return {static_cast<double>(most), static_cast<double>(lane_sum(lanes))};

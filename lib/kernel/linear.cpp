@@ -14,7 +14,7 @@
 namespace masque::kernel {
 namespace {
 
-constexpr Index kPanelRows = onednn::kPanelRows;
+constexpr onednn::PanelShape kReferencePanel{64, 8};
 static_assert(Linear<float>::kColumnBlock == onednn::kBlockColumns);
 
 /// Operations that are worth a thread.
@@ -22,10 +22,10 @@ constexpr double kWork = 1e6;
 
 /// Rows cut into panels of nearly equal size.
 struct Panels {
-  explicit Panels(Index row_count)
-      : rows(row_count),
-        count((row_count + kPanelRows - 1) / kPanelRows),
-        height(count == 0 ? 1 : ((row_count + count - 1) / count + 7) / 8 * 8) {
+  Panels(Index row_count, onednn::PanelShape shape)
+      : rows(row_count), count((row_count + shape.rows - 1) / shape.rows), height(shape.step) {
+    if (count == 0) return;
+    height = ((rows + count - 1) / count + shape.step - 1) / shape.step * shape.step;
     count = (rows + height - 1) / height;
   }
   Index first(Index panel) const { return panel * height; }
@@ -81,7 +81,7 @@ struct Linear<T>::State {
   }
 
   void run(MatrixView<const T> x, Index first, MatrixView<T> y) const {
-    const Panels panels(x.rows);
+    const Panels panels(x.rows, kReferencePanel);
     for_blocks(panels, block_count(y.columns), inputs, [&](Index panel, Index begin, Index end) {
       const Index column = begin * kColumnBlock;
       const Index columns = std::min(end * kColumnBlock, y.columns) - column;
@@ -112,7 +112,7 @@ struct Linear<float>::State {
       : inputs(parts[0].columns), outputs(stacked_rows(parts)), weight(parts, precision) {}
 
   void run(MatrixView<const float> x, Index first, MatrixView<float> y) const {
-    const Panels panels(x.rows);
+    const Panels panels(x.rows, weight.panel_shape());
     const Index first_block = first / kColumnBlock;
     for_blocks(panels, block_count(y.columns), inputs, [&](Index p, Index begin, Index end) {
       const auto panel = weight.panel(x.middle_rows(panels.first(p), panels.size(p)));

@@ -22,8 +22,8 @@ int threads() {
   if (omp_in_parallel() != 0) return 1;
   const int chosen = g_threads.load(std::memory_order_relaxed);
   if (chosen > 0) return chosen;
-  static const int processors = default_threads();
-  return processors;
+  static const int kProcessors = default_threads();
+  return kProcessors;
 }
 
 void parallel_ranges(Index count, Index grain, const std::function<void(Index, Index)>& work) {

@@ -51,12 +51,12 @@ void softmax_row(float* x, Index n, const std::uint64_t* bits) {
   }
   for (Index j = 0; j < whole; j += kLanes) {
     for (Index i = 0; i < kLanes; ++i) {
-      x[j + i] = fast_exp(x[j + i] - most);
+      x[j + i] = fast_exp_negative(x[j + i] - most);
       sum[i] += x[j + i];
     }
   }
   for (Index j = whole; j < n; ++j) {
-    x[j] = fast_exp(x[j] - most);
+    x[j] = fast_exp_negative(x[j] - most);
     sum[j - whole] += x[j];
   }
   Lanes lanes;

@@ -1,5 +1,6 @@
 // The attention of a layer, sequence by sequence.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -79,11 +80,30 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
 }
 
 template <class T>
+nn::Places Pass<T>::places(const Stream<T>& stream, Index sequence,
+                           std::vector<Index>& counted) const {
+  const std::span<const Index> keys = part(content_.positions, chunk_.begins, sequence);
+  if (!model_.position_table) return {part(stream.positions, stream.begins, sequence), keys};
+  // Given positions move the table's rows; relative terms beside it count places, as in
+  // transformers.
+  counted.resize(keys.size());
+  std::iota(counted.begin(), counted.end(), Index{0});
+  if (stream.kind != StreamKind::kContent) {
+    const Index begin = chunk_.begins[static_cast<std::size_t>(sequence)];
+    for (const Index row : part(stream.rows, stream.begins, sequence)) {
+      counted.push_back(row - begin);
+    }
+  }
+  const std::span<const Index> all(counted);
+  const auto places_of_keys = all.first(keys.size());
+  return {stream.kind == StreamKind::kContent ? places_of_keys : all.subspan(keys.size()),
+          places_of_keys};
+}
+
+template <class T>
 std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
-                                                          MatrixView<const T> query,
-                                                          Index sequence) const {
-  const nn::Places places{part(stream.positions, stream.begins, sequence),
-                          part(content_.positions, chunk_.begins, sequence)};
+                                                          MatrixView<const T> query, Index sequence,
+                                                          nn::Places places) const {
   const PreparedLayer<T>& weights = model_.layer(layer);
   switch (design_.position) {
     case PositionScheme::kT5:
@@ -128,7 +148,9 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];
   if (queries == 0) return;
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
-  const std::unique_ptr<nn::ScoreBias<T>> bias = position_terms(layer, stream, own, sequence);
+  std::vector<Index> counted;
+  const std::unique_ptr<nn::ScoreBias<T>> bias =
+      position_terms(layer, stream, own, sequence, places(stream, sequence, counted));
   nn::AttentionProblem<T> problem;
   problem.query = own;
   Matrix<T> moved;

@@ -11,6 +11,7 @@
 #include "model/model.hpp"
 #include "model/prepared.hpp"
 #include "nn/attention.hpp"
+#include "nn/position.hpp"
 
 namespace masque::model {
 
@@ -95,7 +96,11 @@ class Pass {
                        MatrixView<const T> query, Index sequence, const BlockMap* blocks,
                        MatrixView<T> context) const;
   std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
-                                                   MatrixView<const T> query, Index sequence) const;
+                                                   MatrixView<const T> query, Index sequence,
+                                                   nn::Places places) const;
+  /// Where the queries and keys of a sequence stand for its position terms; `counted` keeps what
+  /// they point to.
+  nn::Places places(const Stream<T>& stream, Index sequence, std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const BlockMap>>& blocks(Index layer, const Stream<T>& stream);
   void project_relative(const PreparedLayer<T>& weights);
 

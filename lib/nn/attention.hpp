@@ -65,8 +65,9 @@ class AttentionEvaluation {
   virtual ~AttentionEvaluation() = default;
   virtual std::string_view name() const = 0;  ///< "dense", "block", "long"
   /// context (T, heads · value size). A query that sees no key gets 0. `visit` may be empty; with
-  /// it the weights are made whole, whatever the evaluation. Parallel over heads and blocks of
-  /// queries.
+  /// it the weights are made whole, whatever the evaluation. Parallel over heads or blocks of
+  /// queries, serial inside a parallel region. The bits of a row do not depend on the other rows,
+  /// nor on threads.
   virtual void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                        const WeightsVisitor<float>& visit) const = 0;
   virtual void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
@@ -80,7 +81,8 @@ struct AttentionEvaluationRegistration {
   explicit AttentionEvaluationRegistration(std::unique_ptr<const AttentionEvaluation> evaluation);
 };
 
-/// The evaluation that suits the lengths and the mask best: what models use.
+/// The evaluation that models use: `block` up to 1024 keys, else `long`. It depends on the number
+/// of keys alone, so that a row has the same bits whatever other queries are evaluated with it.
 const AttentionEvaluation& choose_evaluation(Index queries, Index keys, const BlockMap* blocks);
 
 }  // namespace masque::nn

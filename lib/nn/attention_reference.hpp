@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 
+#include "base/error.hpp"
 #include "nn/attention.hpp"
 #include "nn/row_mask.hpp"
 
@@ -49,6 +50,8 @@ Head<T> head_of(const AttentionProblem<T>& problem, Index head) {
 /// s (T, S): all pairs, also the masked ones.
 template <class T>
 void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
+  MASQUE_CHECK(s.data != nullptr || s.empty());
+  if (s.empty()) return;
   const Head<T> x = head_of(problem, head);
   for (Index i = 0; i < s.rows; ++i) {
     for (Index j = 0; j < s.columns; ++j) {

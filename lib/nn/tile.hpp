@@ -13,6 +13,8 @@
 
 namespace masque::nn::tile {
 
+// Rows of tiles and panels begin at multiples of 64 bytes.
+
 /// Elements of a vector.
 template <class T>
 inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(T));
@@ -26,8 +28,8 @@ constexpr Index round_up(Index x, Index unit) { return (x + unit - 1) / unit * u
 /// Rows of a tile that this processor multiplies fastest.
 Index best_rows();
 
-/// A matrix (depth, columns) cut into panels: panel p has depth rows of kPanel columns. Columns
-/// behind the last are 0.
+/// A matrix (depth, columns) cut into panels: panel p has depth rows of kPanel columns. What is in
+/// columns behind the last is finite if the matrix is, and else nothing is said of it.
 template <class T>
 struct Packed {
   T* data = nullptr;
@@ -51,19 +53,31 @@ void multiply(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c, bool ad
 template <class T>
 void hide(T* row, Index columns, std::uint64_t bits);
 
-/// The largest element of a row, at least `least`. A multiple of kLanes columns.
+/// What a row carries from step to step.
 template <class T>
-T row_max(std::span<const T> row, T least);
+struct RowState {
+  T largest;     ///< of its scores so far; −∞ before the first
+  T factor = 1;  ///< what earlier numerators must be multiplied with after this step
+};
 
-/// x ← e^(x − shift); −∞ becomes 0. Adds to `sums` (kLanes elements) the results, or their squares.
+/// Rows of e^(x − largest), −∞ becoming 0. Updates `states`, one a row, and `sums` (rows, kLanes):
+/// scales what they hold by the factor and adds the new numerators, or their squares.
 template <class T>
-void map_exp(std::span<T> row, T shift, bool squares, T* sums);
-/// x ← max(x, 0)², with the same sums.
+void map_exp_shifted(MatrixView<T> x, std::span<RowState<T>> states, bool squares,
+                     MatrixView<T> sums);
+/// Rows of e^x; without sums.
 template <class T>
-void map_squared_relu(std::span<T> row, bool squares, T* sums);
+void map_exp(MatrixView<T> x);
+/// Rows of max(x, 0)², with sums as above.
+template <class T>
+void map_squared_relu(MatrixView<T> x, bool squares, MatrixView<T> sums);
 
-/// x ← x · factor.
+/// The sum of kLanes elements, by halves.
 template <class T>
-void multiply_row(std::span<T> row, T factor);
+T sum_lanes(const T* lanes);
+
+/// to ← from · factor, of any length and address; they may be the same.
+template <class T>
+void multiply_row(std::span<const T> from, T factor, T* to);
 
 }  // namespace masque::nn::tile

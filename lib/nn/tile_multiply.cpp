@@ -3,35 +3,31 @@
 
 #include "base/vectorize.hpp"
 #include "nn/tile.hpp"
+#include "nn/vector.hpp"
 
 namespace masque::nn::tile {
 
 namespace {
 
-// Vectors of the compiler. Never passed by value: how they are passed depends on the processor.
-using FloatVector __attribute__((vector_size(64), aligned(4), may_alias)) = float;
-using DoubleVector __attribute__((vector_size(64), aligned(8), may_alias)) = double;
-
-#define MASQUE_INLINE [[gnu::always_inline]] inline
-
 /// `kRows` rows of `kVectors` vectors: the sums stay in registers.
-template <class T, class Vector, int kRows, int kVectors>
-MASQUE_INLINE void multiply_tile(const T* a, Index a_stride, Index depth, const T* b, T* c,
-                                 Index c_stride, bool add) {
-  constexpr Index kWidth = 64 / static_cast<Index>(sizeof(T));
+template <class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_tile(const T* a, Index a_stride, Index depth,
+                                                 const T* b, T* c, Index c_stride, bool add) {
+  using Vector = typename Vectors<T>::Aligned;
+  constexpr Index kWidth = kLanes<T>;
   Vector sums[std::size_t{kRows}][std::size_t{kVectors}];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = add ? *reinterpret_cast<const Vector*>(c + r * c_stride + v * kWidth) : Vector{};
+      sums[r][v] = add ? vector_at<T>(c + r * c_stride + v * kWidth) : Vector{};
     }
   }
   for (Index k = 0; k < depth; ++k) {
     Vector row[std::size_t{kVectors}];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      row[v] = *reinterpret_cast<const Vector*>(b + k * (2 * kWidth) + v * kWidth);
+      row[v] = vector_at(b + k * (2 * kWidth) + v * kWidth);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -44,19 +40,20 @@ MASQUE_INLINE void multiply_tile(const T* a, Index a_stride, Index depth, const 
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      *reinterpret_cast<Vector*>(c + r * c_stride + v * kWidth) = sums[r][v];
+      vector_at<T>(c + r * c_stride + v * kWidth) = sums[r][v];
     }
   }
 }
 
 constexpr Index kMaxRows = 13;
 
-template <class T, class Vector, int kVectors>
-MASQUE_INLINE void multiply_rows(Index rows, const T* a, Index a_stride, Index depth, const T* b,
-                                 T* c, Index c_stride, bool add) {
+template <class T, int kVectors>
+[[gnu::always_inline]] inline void multiply_rows(Index rows, const T* a, Index a_stride,
+                                                 Index depth, const T* b, T* c, Index c_stride,
+                                                 bool add) {
   switch (rows) {
 #define MASQUE_CASE(n) \
-  case n: multiply_tile<T, Vector, n, kVectors>(a, a_stride, depth, b, c, c_stride, add); break;
+  case n: multiply_tile<T, n, kVectors>(a, a_stride, depth, b, c, c_stride, add); break;
     MASQUE_CASE(1)
     MASQUE_CASE(2)
     MASQUE_CASE(3)
@@ -75,29 +72,28 @@ MASQUE_INLINE void multiply_rows(Index rows, const T* a, Index a_stride, Index d
   }
 }
 
-template <class T, class Vector>
-MASQUE_INLINE void multiply_any(const MatrixView<const T>& a, const Packed<const T>& b,
-                                const MatrixView<T>& c, bool add) {
-  constexpr Index kWidth = 64 / static_cast<Index>(sizeof(T));
+template <class T>
+[[gnu::always_inline]] inline void multiply_any(const MatrixView<const T>& a,
+                                                const Packed<const T>& b, const MatrixView<T>& c,
+                                                bool add) {
+  constexpr Index kWidth = kLanes<T>;
   const T* panel = b.data;
   Index column = 0;
   for (; column + kWidth < c.columns; column += 2 * kWidth, panel += b.panel_stride) {
-    multiply_rows<T, Vector, 2>(a.rows, a.data, a.stride, a.columns, panel, c.data + column,
-                                c.stride, add);
+    multiply_rows<T, 2>(a.rows, a.data, a.stride, a.columns, panel, c.data + column, c.stride, add);
   }
   if (column < c.columns) {
-    multiply_rows<T, Vector, 1>(a.rows, a.data, a.stride, a.columns, panel, c.data + column,
-                                c.stride, add);
+    multiply_rows<T, 1>(a.rows, a.data, a.stride, a.columns, panel, c.data + column, c.stride, add);
   }
 }
 
 MASQUE_VECTORIZE void multiply_up(const MatrixView<const float>& a, const Packed<const float>& b,
                                   const MatrixView<float>& c, bool add) {
-  multiply_any<float, FloatVector>(a, b, c, add);
+  multiply_any<float>(a, b, c, add);
 }
 MASQUE_VECTORIZE void multiply_up(const MatrixView<const double>& a, const Packed<const double>& b,
                                   const MatrixView<double>& c, bool add) {
-  multiply_any<double, DoubleVector>(a, b, c, add);
+  multiply_any<double>(a, b, c, add);
 }
 
 }  // namespace
@@ -105,8 +101,8 @@ MASQUE_VECTORIZE void multiply_up(const MatrixView<const double>& a, const Packe
 Index best_rows() {
 #if defined(__x86_64__)
   // 13 rows of two vectors fill the 32 registers of AVX-512; the 16 smaller ones hold 3.
-  static const Index rows = __builtin_cpu_supports("avx512f") ? kMaxRows : 3;
-  return rows;
+  static const Index kRows = __builtin_cpu_supports("avx512f") ? kMaxRows : 3;
+  return kRows;
 #else
   return 4;
 #endif

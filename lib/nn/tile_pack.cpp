@@ -2,50 +2,63 @@
 
 #include "base/vectorize.hpp"
 #include "nn/tile.hpp"
+#include "nn/vector.hpp"
 
 namespace masque::nn::tile {
 
 namespace {
 
-using FloatVector __attribute__((vector_size(64), aligned(4), may_alias)) = float;
-using FloatOrder __attribute__((vector_size(64))) = std::int32_t;
+using FloatVector = Vectors<float>::Aligned;
 
 constexpr int kWidth = 16;
 
-/// One step of the transposition of 16 × 16: exchanges blocks of `kSize` off the diagonal.
+/// Rows i and i + kSize of a step of the transposition of 16 × 16: lanes of the first of two rows,
+/// and of the second.
+template <int kSize>
+struct UpperRow {
+  constexpr int operator()(int lane) const {
+    return (lane & kSize) != 0 ? lane - kSize + kWidth : lane;
+  }
+};
+template <int kSize>
+struct LowerRow {
+  constexpr int operator()(int lane) const {
+    return (lane & kSize) != 0 ? lane + kWidth : lane + kSize;
+  }
+};
+
+/// One step: exchanges the blocks of kSize × kSize that are off the diagonal.
 template <int kSize>
 [[gnu::always_inline]] inline void exchange(FloatVector* rows) {
-  FloatOrder low;
-  FloatOrder high;
-  for (int i = 0; i < kWidth; ++i) {
-    const bool second = (i & kSize) != 0;
-    low[i] = second ? i - kSize + kWidth : i;
-    high[i] = second ? i + kWidth : i + kSize;
-  }
+  constexpr std::make_index_sequence<kWidth> kAll;
 #pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) {
     if ((i & kSize) != 0) continue;
     const FloatVector a = rows[i];
     const FloatVector b = rows[i + kSize];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + kSize] = __builtin_shuffle(a, b, high);
+    shuffle<UpperRow<kSize>>(a, b, rows[i], kAll);
+    shuffle<LowerRow<kSize>>(a, b, rows[i + kSize], kAll);
   }
 }
 
-/// out rows are `out_stride` apart.
-MASQUE_VECTORIZE void transpose_16(const float* x, Index stride, float* out, Index out_stride) {
+/// 16 columns of up to 16 rows; the last row stands in for those behind it.
+MASQUE_VECTORIZE void transpose_16(const MatrixView<const float>& x, Index column, float* out) {
+  using Unaligned = Vectors<float>::Unaligned;
   FloatVector rows[kWidth];
 #pragma GCC unroll 16
-  for (int i = 0; i < kWidth; ++i) rows[i] = *reinterpret_cast<const FloatVector*>(x + i * stride);
+  for (Index i = 0; i < kWidth; ++i) {
+    const float* from = x.row(std::min(i, x.rows - 1)) + column;
+    rows[i] = *reinterpret_cast<const Unaligned*>(from);
+  }
   exchange<8>(rows);
   exchange<4>(rows);
   exchange<2>(rows);
   exchange<1>(rows);
 #pragma GCC unroll 16
-  for (int i = 0; i < kWidth; ++i) *reinterpret_cast<FloatVector*>(out + i * out_stride) = rows[i];
+  for (Index i = 0; i < kWidth; ++i) vector_at(out + i * kPanel<float>) = rows[i];
 }
 
-/// out(d, key) of a panel = x(key, d) for d in [first, x.columns); keys behind the last are 0.
+/// out(d, key) of a panel = x(key, d) for d in [first, x.columns).
 template <class T>
 void transpose_rest(MatrixView<const T> x, Index first, T* out) {
   for (Index d = first; d < x.columns; ++d) {
@@ -58,13 +71,33 @@ void transpose_rest(MatrixView<const T> x, Index first, T* out) {
 void transpose_panel(MatrixView<const double> x, double* out) { transpose_rest(x, 0, out); }
 
 void transpose_panel(MatrixView<const float> x, float* out) {
-  const Index whole = x.rows == kPanel<float> ? x.columns / kWidth * kWidth : 0;
-  for (Index d = 0; d < whole; d += kWidth) {
-    for (Index key = 0; key < x.rows; key += kWidth) {
-      transpose_16(x.row(key) + d, x.stride, out + d * kPanel<float> + key, kPanel<float>);
+  const Index whole = x.columns / kWidth * kWidth;
+  for (Index key = 0; key < x.rows; key += kWidth) {
+    const auto rows = x.middle_rows(key, std::min<Index>(kWidth, x.rows - key));
+    for (Index d = 0; d < whole; d += kWidth) {
+      transpose_16(rows, d, out + d * kPanel<float> + key);
     }
   }
   transpose_rest(x, whole, out);
+}
+
+/// Rows of kPanel columns, one after the other.
+template <class T>
+[[gnu::always_inline]] inline void copy_panel_any(const MatrixView<const T>& x, T* out) {
+  using Unaligned = typename Vectors<T>::Unaligned;
+  for (Index key = 0; key < x.rows; ++key) {
+    const T* from = x.row(key);
+    vector_at(out + key * kPanel<T>) = *reinterpret_cast<const Unaligned*>(from);
+    vector_at(out + key * kPanel<T> + kLanes<T>) =
+        *reinterpret_cast<const Unaligned*>(from + kLanes<T>);
+  }
+}
+
+MASQUE_VECTORIZE void copy_panel(const MatrixView<const float>& x, float* out) {
+  copy_panel_any(x, out);
+}
+MASQUE_VECTORIZE void copy_panel(const MatrixView<const double>& x, double* out) {
+  copy_panel_any(x, out);
 }
 
 }  // namespace
@@ -74,6 +107,10 @@ void pack(MatrixView<const T> x, Packed<T> out) {
   for (Index column = 0; column < x.columns; column += kPanel<T>) {
     T* panel = out.data + column / kPanel<T> * out.panel_stride;
     const Index width = std::min(kPanel<T>, x.columns - column);
+    if (width == kPanel<T>) {
+      copy_panel(x.middle_columns(column, width), panel);
+      continue;
+    }
     for (Index key = 0; key < x.rows; ++key) {
       T* to = panel + key * kPanel<T>;
       std::copy_n(x.row(key) + column, width, to);

@@ -5,64 +5,100 @@
 
 #include "base/vectorize.hpp"
 #include "nn/tile.hpp"
+#include "nn/vector.hpp"
 
 namespace masque::nn::tile {
 
 namespace {
 
-// Vectors of the compiler. Never passed by value: how they are passed depends on the processor.
-using FloatVector __attribute__((vector_size(64), aligned(4), may_alias)) = float;
-using DoubleVector __attribute__((vector_size(64), aligned(8), may_alias)) = double;
-using FloatBits __attribute__((vector_size(64), aligned(4), may_alias)) = std::int32_t;
-using DoubleBits __attribute__((vector_size(64), aligned(8), may_alias)) = std::int64_t;
+using FloatVector = Vectors<float>::Aligned;
 
-template <class T, class Vector, class Bits, class Word>
+template <class T>
 [[gnu::always_inline]] inline void hide_any(T* row, Index columns, std::uint64_t bits) {
+  using Vector = typename Vectors<T>::Aligned;
+  using Bits = typename Vectors<T>::Bits;
+  using Word = typename Vectors<T>::Word;
   constexpr int kWidth = static_cast<int>(kLanes<T>);
   Bits lane;
   for (int i = 0; i < kWidth; ++i) lane[i] = static_cast<Word>(Word{1} << i);
   const Vector hidden = Vector{} - std::numeric_limits<T>::infinity();
   for (Index at = 0; at < columns; at += kWidth, bits >>= kWidth) {
-    auto* x = reinterpret_cast<Vector*>(row + at);
+    Vector& x = vector_at(row + at);
     const Bits here = lane & static_cast<Word>(bits & ((1U << kWidth) - 1));
-    *x = here != 0 ? *x : hidden;
+    x = here != 0 ? x : hidden;
   }
 }
 
 MASQUE_VECTORIZE void hide_up(float* row, Index columns, std::uint64_t bits) {
-  hide_any<float, FloatVector, FloatBits, std::int32_t>(row, columns, bits);
+  hide_any(row, columns, bits);
 }
 MASQUE_VECTORIZE void hide_up(double* row, Index columns, std::uint64_t bits) {
-  hide_any<double, DoubleVector, DoubleBits, std::int64_t>(row, columns, bits);
+  hide_any(row, columns, bits);
 }
 
-/// The largest element per lane into `lanes`, which holds a start.
-template <class Vector, class T>
-[[gnu::always_inline]] inline void lane_max(const T* row, Index columns, T* lanes) {
-  Vector most = *reinterpret_cast<const Vector*>(lanes);
+/// Exchanges the halves of runs of 2 · kSize lanes.
+template <int kSize>
+struct OtherHalf {
+  constexpr int operator()(int lane) const { return lane ^ kSize; }
+};
+
+template <class T, int kSize>
+[[gnu::always_inline]] inline void exchange_halves(const typename Vectors<T>::Aligned& x,
+                                                   typename Vectors<T>::Aligned& out) {
+  shuffle<OtherHalf<kSize>>(x, x, out,
+                            std::make_index_sequence<static_cast<std::size_t>(kLanes<T>)>());
+}
+
+template <class T, int kSize>
+[[gnu::always_inline]] inline void largest_halves(typename Vectors<T>::Aligned& x) {
+  typename Vectors<T>::Aligned other;
+  exchange_halves<T, kSize>(x, other);
+  x = x > other ? x : other;
+  if constexpr (kSize > 1) largest_halves<T, kSize / 2>(x);
+}
+
+template <class T, int kSize>
+[[gnu::always_inline]] inline void sum_halves(typename Vectors<T>::Aligned& x) {
+  typename Vectors<T>::Aligned other;
+  exchange_halves<T, kSize>(x, other);
+  x += other;
+  if constexpr (kSize > 1) sum_halves<T, kSize / 2>(x);
+}
+
+/// The largest element of a row, at least `least`.
+template <class T>
+[[gnu::always_inline]] inline T largest_of(const T* row, Index columns, T least) {
+  using Vector = typename Vectors<T>::Aligned;
+  Vector most = Vector{} + least;
   for (Index at = 0; at < columns; at += kLanes<T>) {
-    const Vector x = *reinterpret_cast<const Vector*>(row + at);
+    const Vector& x = vector_at(row + at);
     most = x > most ? x : most;
   }
-  *reinterpret_cast<Vector*>(lanes) = most;
+  largest_halves<T, static_cast<int>(kLanes<T>) / 2>(most);
+  return most[0];
 }
 
-MASQUE_VECTORIZE void max_up(const float* row, Index columns, float* lanes) {
-  lane_max<FloatVector>(row, columns, lanes);
+MASQUE_VECTORIZE float sum_up(const float* lanes) {
+  FloatVector x = vector_at(lanes);
+  sum_halves<float, 8>(x);
+  return x[0];
 }
-MASQUE_VECTORIZE void max_up(const double* row, Index columns, double* lanes) {
-  lane_max<DoubleVector>(row, columns, lanes);
+MASQUE_VECTORIZE double sum_up(const double* lanes) {
+  Vectors<double>::Aligned x = vector_at(lanes);
+  sum_halves<double, 4>(x);
+  return x[0];
 }
 
-/// e^(x − shift) = 2^(n + f), n whole and |f| ≤ 1/2: a polynomial times a number made of bits.
-/// Below 2^−126 it is 0; above 2^127 it stays there.
-[[gnu::always_inline]] inline void exp_vector(FloatVector& x, float shift) {
+/// e^x = 2^(n + f), n whole and |f| ≤ 1/2: a polynomial times a number made of bits, within 2 units
+/// of the last place. Below 2^−126 it is 0. With kBounded x ≤ 0; else above 2^127 it stays there.
+template <bool kBounded>
+[[gnu::always_inline]] inline void exp_vector(FloatVector& x) {
   constexpr float kLog2E = 1.44269504088896341F;
   // Adding it leaves n + 127 in the low bits.
   constexpr float kRound = 12582912.0F + 127;
-  FloatVector y = (x - shift) * kLog2E;
+  FloatVector y = x * kLog2E;
   y = y < -127.0F ? FloatVector{} - 127.0F : y;
-  y = y > 127.0F ? FloatVector{} + 127.0F : y;
+  if constexpr (!kBounded) y = y > 127.0F ? FloatVector{} + 127.0F : y;
   const FloatVector rounded = y + kRound;
   const FloatVector f = y - (rounded - kRound);
   FloatVector p = f * 0x1.41fbb8p-13F + 0x1.5f3e54p-10F;
@@ -71,22 +107,26 @@ MASQUE_VECTORIZE void max_up(const double* row, Index columns, double* lanes) {
   p = p * f + 0x1.ebfbdcp-3F;
   p = p * f + 0x1.62e430p-1F;
   p = p * f + 1.0F;
-  const FloatBits bits = reinterpret_cast<const FloatBits&>(rounded) << 23;
+  const Vectors<float>::Bits bits = reinterpret_cast<const Vectors<float>::Bits&>(rounded) << 23;
   x = p * reinterpret_cast<const FloatVector&>(bits);
 }
 
-MASQUE_VECTORIZE void exp_up(float* row, Index columns, float shift, bool squares, float* sums) {
-  FloatVector sum = *reinterpret_cast<const FloatVector*>(sums);
+template <bool kBounded>
+[[gnu::always_inline]] inline void exp_row(float* row, Index columns, float shift, bool squares,
+                                           float* sums) {
+  FloatVector sum = vector_at(sums);
   for (Index at = 0; at < columns; at += kLanes<float>) {
-    FloatVector x = *reinterpret_cast<const FloatVector*>(row + at);
-    exp_vector(x, shift);
-    *reinterpret_cast<FloatVector*>(row + at) = x;
+    FloatVector x = vector_at(row + at) - shift;
+    exp_vector<kBounded>(x);
+    vector_at(row + at) = x;
     sum += squares ? x * x : x;
   }
-  *reinterpret_cast<FloatVector*>(sums) = sum;
+  vector_at(sums) = sum;
 }
 
-void exp_up(double* row, Index columns, double shift, bool squares, double* sums) {
+template <bool kBounded>
+[[gnu::always_inline]] inline void exp_row(double* row, Index columns, double shift, bool squares,
+                                           double* sums) {
   for (Index at = 0; at < columns; ++at) {
     const double x = std::exp(row[at] - shift);
     row[at] = x;
@@ -94,45 +134,76 @@ void exp_up(double* row, Index columns, double shift, bool squares, double* sums
   }
 }
 
-template <class Vector, class T>
-[[gnu::always_inline]] inline void squared_relu_any(T* row, Index columns, bool squares, T* sums) {
-  Vector sum = *reinterpret_cast<const Vector*>(sums);
-  for (Index at = 0; at < columns; at += kLanes<T>) {
-    Vector x = *reinterpret_cast<const Vector*>(row + at);
-    x = x < 0 ? Vector{} : x;
-    x = x * x;
-    *reinterpret_cast<Vector*>(row + at) = x;
-    sum += squares ? x * x : x;
+template <class T>
+[[gnu::always_inline]] inline void exp_shifted_any(const MatrixView<T>& x, RowState<T>* states,
+                                                   bool squares, const MatrixView<T>& sums) {
+  constexpr T kNone = -std::numeric_limits<T>::infinity();
+  for (Index r = 0; r < x.rows; ++r) {
+    RowState<T>& state = states[r];
+    const T before = state.largest;
+    state.largest = largest_of<T>(x.row(r), x.columns, before);
+    state.factor = 1;
+    if (state.largest != before && before != kNone) {
+      state.factor = std::exp(before - state.largest);
+      vector_at(sums.row(r)) *= squares ? state.factor * state.factor : state.factor;
+    }
   }
-  *reinterpret_cast<Vector*>(sums) = sum;
-}
-
-MASQUE_VECTORIZE void squared_relu_up(float* row, Index columns, bool squares, float* sums) {
-  squared_relu_any<FloatVector>(row, columns, squares, sums);
-}
-MASQUE_VECTORIZE void squared_relu_up(double* row, Index columns, bool squares, double* sums) {
-  squared_relu_any<DoubleVector>(row, columns, squares, sums);
-}
-
-template <class Vector, class T>
-[[gnu::always_inline]] inline void multiply_any(T* row, Index columns, T factor) {
-  for (Index at = 0; at < columns; at += kLanes<T>) {
-    *reinterpret_cast<Vector*>(row + at) *= factor;
+  for (Index r = 0; r < x.rows; ++r) {
+    const T shift = states[r].largest == kNone ? T{} : states[r].largest;
+    exp_row<true>(x.row(r), x.columns, shift, squares, sums.row(r));
   }
 }
 
-MASQUE_VECTORIZE void multiply_up(float* row, Index columns, float factor) {
-  multiply_any<FloatVector>(row, columns, factor);
+MASQUE_VECTORIZE void exp_shifted_up(const MatrixView<float>& x, RowState<float>* states,
+                                     bool squares, const MatrixView<float>& sums) {
+  exp_shifted_any(x, states, squares, sums);
 }
-MASQUE_VECTORIZE void multiply_up(double* row, Index columns, double factor) {
-  multiply_any<DoubleVector>(row, columns, factor);
+void exp_shifted_up(const MatrixView<double>& x, RowState<double>* states, bool squares,
+                    const MatrixView<double>& sums) {
+  exp_shifted_any(x, states, squares, sums);
 }
 
 template <class T>
-Index length(std::span<T> row) {
-  return static_cast<Index>(row.size());
+[[gnu::always_inline]] inline void exp_any(const MatrixView<T>& x) {
+  alignas(64) T ignored[kLanes<T>] = {};
+  for (Index r = 0; r < x.rows; ++r) exp_row<false>(x.row(r), x.columns, T{}, false, ignored);
 }
 
+MASQUE_VECTORIZE void exp_up(const MatrixView<float>& x) { exp_any(x); }
+void exp_up(const MatrixView<double>& x) { exp_any(x); }
+
+template <class T>
+[[gnu::always_inline]] inline void squared_relu_any(const MatrixView<T>& rows, bool squares,
+                                                    const MatrixView<T>& sums) {
+  using Vector = typename Vectors<T>::Aligned;
+  for (Index r = 0; r < rows.rows; ++r) {
+    Vector sum = vector_at(sums.row(r));
+    for (Index at = 0; at < rows.columns; at += kLanes<T>) {
+      Vector x = vector_at(rows.row(r) + at);
+      x = x < 0 ? Vector{} : x;
+      x = x * x;
+      vector_at(rows.row(r) + at) = x;
+      sum += squares ? x * x : x;
+    }
+    vector_at(sums.row(r)) = sum;
+  }
+}
+
+MASQUE_VECTORIZE void squared_relu_up(const MatrixView<float>& x, bool squares,
+                                      const MatrixView<float>& sums) {
+  squared_relu_any(x, squares, sums);
+}
+MASQUE_VECTORIZE void squared_relu_up(const MatrixView<double>& x, bool squares,
+                                      const MatrixView<double>& sums) {
+  squared_relu_any(x, squares, sums);
+}
+
+MASQUE_VECTORIZE void multiply_up(const float* from, Index count, float factor, float* to) {
+  for (Index i = 0; i < count; ++i) to[i] = from[i] * factor;
+}
+MASQUE_VECTORIZE void multiply_up(const double* from, Index count, double factor, double* to) {
+  for (Index i = 0; i < count; ++i) to[i] = from[i] * factor;
+}
 }  // namespace
 
 template <class T>
@@ -141,37 +212,44 @@ void hide(T* row, Index columns, std::uint64_t bits) {
 }
 
 template <class T>
-T row_max(std::span<const T> row, T least) {
-  alignas(64) T lanes[kLanes<T>];
-  std::fill_n(lanes, kLanes<T>, least);
-  max_up(row.data(), length(row), lanes);
-  return *std::max_element(lanes, lanes + kLanes<T>);
+void map_exp_shifted(MatrixView<T> x, std::span<RowState<T>> states, bool squares,
+                     MatrixView<T> sums) {
+  exp_shifted_up(x, states.data(), squares, sums);
 }
 
 template <class T>
-void map_exp(std::span<T> row, T shift, bool squares, T* sums) {
-  exp_up(row.data(), length(row), shift, squares, sums);
+void map_exp(MatrixView<T> x) {
+  exp_up(x);
 }
 
 template <class T>
-void map_squared_relu(std::span<T> row, bool squares, T* sums) {
-  squared_relu_up(row.data(), length(row), squares, sums);
+void map_squared_relu(MatrixView<T> x, bool squares, MatrixView<T> sums) {
+  squared_relu_up(x, squares, sums);
 }
 
 template <class T>
-void multiply_row(std::span<T> row, T factor) {
-  multiply_up(row.data(), length(row), factor);
+T sum_lanes(const T* lanes) {
+  return sum_up(lanes);
+}
+
+template <class T>
+void multiply_row(std::span<const T> from, T factor, T* to) {
+  multiply_up(from.data(), static_cast<Index>(from.size()), factor, to);
 }
 
 template void hide(float*, Index, std::uint64_t);
 template void hide(double*, Index, std::uint64_t);
-template float row_max(std::span<const float>, float);
-template double row_max(std::span<const double>, double);
-template void map_exp(std::span<float>, float, bool, float*);
-template void map_exp(std::span<double>, double, bool, double*);
-template void map_squared_relu(std::span<float>, bool, float*);
-template void map_squared_relu(std::span<double>, bool, double*);
-template void multiply_row(std::span<float>, float);
-template void multiply_row(std::span<double>, double);
+template void map_exp_shifted(MatrixView<float>, std::span<RowState<float>>, bool,
+                              MatrixView<float>);
+template void map_exp_shifted(MatrixView<double>, std::span<RowState<double>>, bool,
+                              MatrixView<double>);
+template void map_exp(MatrixView<float>);
+template void map_exp(MatrixView<double>);
+template void map_squared_relu(MatrixView<float>, bool, MatrixView<float>);
+template void map_squared_relu(MatrixView<double>, bool, MatrixView<double>);
+template float sum_lanes(const float*);
+template double sum_lanes(const double*);
+template void multiply_row(std::span<const float>, float, float*);
+template void multiply_row(std::span<const double>, double, double*);
 
 }  // namespace masque::nn::tile

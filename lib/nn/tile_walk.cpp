@@ -12,9 +12,6 @@ namespace {
 
 constexpr Index kBlock = BlockMap::kBlock;
 
-template <class T>
-constexpr T kNone = -std::numeric_limits<T>::infinity();
-
 /// The keys of a block that some query of a tile sees, in whole panels and vectors.
 struct Piece {
   const BlockEntry* entry = nullptr;
@@ -36,7 +33,7 @@ struct Scratch {
   Matrix<T> scores;
   Matrix<T> context;
   Matrix<T> sums;
-  std::vector<T> largest;
+  std::vector<tile::RowState<T>> states;
   std::vector<T> temperature;
   std::vector<Index> visible;
   std::vector<BlockEntry> entries;
@@ -52,7 +49,6 @@ class Walk {
     const Normalizer& normalizer = *row.normalizer;
     map_ = normalizer.map();
     divisor_ = normalizer.divisor();
-    shifted_ = map_ == ScoreMap::kExp && divisor_ != Divisor::kConstant;
   }
 
   void run() {
@@ -75,7 +71,6 @@ class Walk {
 
  private:
   const BlockEntry& entry(Index i) const { return s_.entries[static_cast<std::size_t>(i)]; }
-  T& largest(Index r) const { return s_.largest[static_cast<std::size_t>(r)]; }
   T temperature(Index r) const { return s_.temperature[static_cast<std::size_t>(r)]; }
   Index visible(Index r) const { return s_.visible[static_cast<std::size_t>(r)]; }
 
@@ -109,7 +104,7 @@ class Walk {
     s_.sums.resize(rows_, tile::kLanes<T>);
     std::fill(s_.context.span().begin(), s_.context.span().end(), T{});
     std::fill(s_.sums.span().begin(), s_.sums.span().end(), T{});
-    s_.largest.assign(static_cast<std::size_t>(rows_), kNone<T>);
+    s_.states.assign(static_cast<std::size_t>(rows_), {-std::numeric_limits<T>::infinity()});
     s_.temperature.clear();
     s_.visible.clear();
     for (Index r = 0; r < rows_; ++r) {
@@ -120,7 +115,7 @@ class Walk {
       s_.temperature.push_back(static_cast<T>(temperature));
       // The temperature also belongs to position terms: they come later.
       const T scale = static_cast<T>(row_.bias == nullptr ? row_.scale * temperature : row_.scale);
-      for (Index d = 0; d < size; ++d) s_.query.view().at(r, d) = row_.query.at(r, d) * scale;
+      tile::multiply_row<T>(row_.query.row_span(r), scale, s_.query.view().row(r));
     }
   }
 
@@ -164,7 +159,7 @@ class Walk {
     if (width == 0) return;
     MatrixView<T> scores(s_.scores.data(), rows.size(), width, s_.scores.columns());
     make_scores(rows, scores);
-    for (Index r = rows.begin; r < rows.end; ++r) map_row(r, scores.row_span(r - rows.begin));
+    map_rows(rows, scores);
     if (!row_.weights.empty()) write_weights(rows, scores);
     MatrixView<T> sums = s_.context.view().middle_rows(rows.begin, rows.size());
     sums.columns -= tile::kLanes<T>;
@@ -191,7 +186,9 @@ class Walk {
                      scores.middle_columns(run.column, keys.size()));
     }
     for (Index r = rows.begin; r < rows.end && row_.bias != nullptr; ++r) {
-      if (temperature(r) != 1) tile::multiply_row(scores.row_span(r - rows.begin), temperature(r));
+      if (temperature(r) == 1) continue;
+      const std::span<T> row = scores.row_span(r - rows.begin);
+      tile::multiply_row<T>(row, temperature(r), row.data());
     }
     for (const Piece& piece : s_.pieces) {
       if (!piece.hidden) continue;
@@ -203,24 +200,22 @@ class Walk {
     }
   }
 
-  /// Scores of a row become numerators; what was summed before follows its largest score.
-  void map_row(Index r, std::span<T> row) {
+  /// Scores become numerators; what was summed before follows the largest score of its row.
+  void map_rows(Range rows, MatrixView<T> scores) {
     const bool squares = divisor_ == Divisor::kRootSquares;
-    T* sums = s_.sums.view().row(r);
-    if (map_ == ScoreMap::kSquaredRelu) return tile::map_squared_relu(row, squares, sums);
-    T shift{};
-    if (shifted_) {
-      const T before = largest(r);
-      const T now = tile::row_max(std::span<const T>(row), before);
-      if (now != before && before != kNone<T>) {
-        const T factor = std::exp(before - now);
-        tile::multiply_row(s_.context.view().row_span(r), factor);
-        tile::multiply_row(s_.sums.view().row_span(r), squares ? factor * factor : factor);
-      }
-      largest(r) = now;
-      shift = now == kNone<T> ? T{} : now;
+    const MatrixView<T> sums = s_.sums.view().middle_rows(rows.begin, rows.size());
+    if (map_ == ScoreMap::kSquaredRelu) return tile::map_squared_relu(scores, squares, sums);
+    // A constant divisor does not follow a shift.
+    if (divisor_ == Divisor::kConstant) return tile::map_exp(scores);
+    const auto states = std::span(s_.states).subspan(static_cast<std::size_t>(rows.begin),
+                                                     static_cast<std::size_t>(rows.size()));
+    tile::map_exp_shifted(scores, states, squares, sums);
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      const T factor = states[static_cast<std::size_t>(r - rows.begin)].factor;
+      if (factor == 1) continue;
+      const std::span<T> context = s_.context.view().row_span(r);
+      tile::multiply_row<T>(context, factor, context.data());
     }
-    tile::map_exp(row, shift, squares, sums);
   }
 
   /// 0 if all weights of the row are 0.
@@ -229,8 +224,7 @@ class Walk {
     if (divisor_ == Divisor::kConstant) {
       return static_cast<T>(row_.normalizer->constant(visible(r)));
     }
-    T sum{};
-    for (const T lane : s_.sums.view().row_span(r)) sum += lane;
+    const T sum = tile::sum_lanes(s_.sums.view().row(r));
     return divisor_ == Divisor::kRootSquares ? std::sqrt(sum) : sum;
   }
 
@@ -249,9 +243,15 @@ class Walk {
   void write_context() const {
     for (Index r = 0; r < rows_; ++r) {
       const T d = divisor(r);
-      const T* from = s_.context.view().row(r);
-      for (Index e = 0; e < row_.context.columns; ++e) {
-        row_.context.at(r, e) = d == 0 ? T{} : from[e] / d;
+      const std::span<T> to = row_.context.row_span(r);
+      const std::span<const T> from = s_.context.view().row_span(r).first(to.size());
+      if (d == 0) {
+        std::fill(to.begin(), to.end(), T{});
+      } else if (d >= 1) {
+        tile::multiply_row<T>(from, 1 / d, to.data());
+      } else {
+        // The reciprocal may overflow.
+        for (std::size_t e = 0; e < to.size(); ++e) to[e] = from[e] / d;
       }
     }
   }
@@ -262,7 +262,6 @@ class Walk {
   Index rows_;
   ScoreMap map_ = ScoreMap::kExp;
   Divisor divisor_ = Divisor::kSum;
-  bool shifted_ = false;
 };
 
 }  // namespace

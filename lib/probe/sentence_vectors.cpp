@@ -92,16 +92,18 @@ VectorMaker::VectorMaker(const model::Model& model, const VectorOptions& options
       longest_(shorter(options.max_length, model.design().max_position_embeddings)),
       sink_(std::move(sink)) {}
 
+std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence) const {
+  if (longest_ == 0 || sentence.size() <= longest_) return std::nullopt;
+  const Index fits = longest_ - sentence.prefix - sentence.suffix;
+  if (options_.truncate && fits >= 1) return std::nullopt;
+  return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest_,
+                     fits < 1 ? "" : " (--policy truncate reads only the first ones)");
+}
+
 void VectorMaker::add(std::uint64_t id, Sentence sentence) {
-  if (longest_ != 0 && sentence.size() > longest_) {
-    const Index kept = longest_ - sentence.prefix - sentence.suffix;
-    if (!options_.truncate || kept < 1) {
-      throw InputError(
-          fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest_,
-                      kept < 1 ? "" : " (--policy truncate reads only the first ones)"));
-    }
-    sentence = part_of(sentence, 0, kept);
-  }
+  MASQUE_CHECK(!length_problem(sentence));
+  if (longest_ != 0 && sentence.size() > longest_)
+    sentence = part_of(sentence, 0, longest_ - sentence.prefix - sentence.suffix);
   const auto before = static_cast<Index>(batch_.ids.size());
   if (before > 0 && before + sentence.size() > options_.batch_tokens) flush();
   const auto begin = static_cast<Index>(batch_.ids.size());

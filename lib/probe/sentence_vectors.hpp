@@ -34,8 +34,9 @@ class VectorMaker {
 
   VectorMaker(const model::Model& model, const VectorOptions& options, Sink sink);
 
-  /// Adds a sentence. Throws InputError for one that is too long, unless truncate. Without a token
-  /// to pool its vector is 0.
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  /// Adds a sentence without such a problem. Without a token to pool its vector is 0.
   void add(std::uint64_t id, Sentence sentence);
   void flush();
 

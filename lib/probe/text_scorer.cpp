@@ -66,6 +66,7 @@ std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t
 TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink)
     : model_(model),
       options_(options),
+      longest_(limit(model.design(), options)),
       two_streams_(model.design().streams == model::Streams::kTwo),
       sink_(std::move(sink)),
       runner_(model, options.batch_tokens) {
@@ -75,21 +76,24 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
   }
 }
 
-void TextScorer::add(std::uint64_t id, Sentence sentence) {
-  const std::optional<Index> longest = limit(model_.design(), options_);
-  const Index tokens = sentence.tokens();
-  Index capacity = std::max<Index>(tokens, 1);
-  if (longest && sentence.size() > *longest) {
-    if (options_.policy.kind == LengthPolicy::Kind::kError) {
-      throw InputError(fmt::format("{} tokens, expected at most {} (--policy says what else to do)",
-                                   sentence.size(), *longest));
-    }
-    capacity = *longest - sentence.prefix - sentence.suffix;
-    if (capacity < 1) {
-      throw InputError(fmt::format("at most {} tokens, expected more than the template's {}",
-                                   *longest, sentence.prefix + sentence.suffix));
-    }
+std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) const {
+  if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
+  if (options_.policy.kind == LengthPolicy::Kind::kError) {
+    return fmt::format("{} tokens, expected at most {} (--policy says what else to do)",
+                       sentence.size(), *longest_);
   }
+  if (*longest_ <= sentence.prefix + sentence.suffix) {
+    return fmt::format("at most {} tokens, expected more than the template's {}", *longest_,
+                       sentence.prefix + sentence.suffix);
+  }
+  return std::nullopt;
+}
+
+void TextScorer::add(std::uint64_t id, Sentence sentence) {
+  MASQUE_CHECK(!length_problem(sentence));
+  const Index tokens = sentence.tokens();
+  const Index fits = longest_ ? *longest_ - sentence.prefix - sentence.suffix : tokens;
+  const Index capacity = std::max<Index>(fits, 1);
   const bool left_only = options_.kind == ScoreKind::kCausal;
   const std::vector<Window> windows = cut_windows(tokens, capacity, options_.policy, left_only);
   Pending& pending = pending_.emplace_back();

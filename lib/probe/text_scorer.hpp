@@ -45,8 +45,9 @@ class TextScorer {
   /// UsageError for options that do not go with the model (a mask token is missing, no length).
   TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink);
 
-  /// Adds a sentence; runs batches as they fill. Throws InputError "N tokens, expected …" for one
-  /// that is too long under LengthPolicy::kError, before anything of it has run.
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  /// Adds a sentence without such a problem; runs batches as they fill.
   void add(std::uint64_t id, Sentence sentence);
   /// Runs what waits: every sentence has then been given to the sink.
   void flush();
@@ -66,6 +67,7 @@ class TextScorer {
 
   const model::Model& model_;
   ScoreOptions options_;
+  std::optional<Index> longest_;
   bool two_streams_;
   Sink sink_;
   JobRunner runner_;

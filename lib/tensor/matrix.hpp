@@ -25,9 +25,8 @@ struct MatrixView {
   MatrixView(T* first, Index row_count, Index column_count, Index row_stride)
       : data(first), rows(row_count), columns(column_count), stride(row_stride) {}
   /// A view for reading of one for writing.
-  template <class U>
-  requires std::is_same_v<T, const U> MatrixView(
-      const MatrixView<U>& other)  // NOLINT(google-explicit-constructor): as span does
+  template <class U>  // NOLINTNEXTLINE(google-explicit-constructor): as span does
+  requires std::is_same_v<T, const U> MatrixView(const MatrixView<U>& other)
       : data(other.data), rows(other.rows), columns(other.columns), stride(other.stride) {}
 
   T* row(Index i) const { return data + i * stride; }

@@ -38,8 +38,29 @@ TEST_CASE("exp, erf and tanh are within 2 units in the last place") {
   const auto erf = [](double x) { return std::erf(x); };
   const auto tanh = [](double x) { return std::tanh(x); };
   CHECK(worst(1e-30F, 88.7F, kernel::fast_exp, exp) <= 2);
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto fast_negative = [](float x) { return kernel::fast_exp_negative(-std::fabs(x)); };
+  const auto negative = [](double x) { return std::exp(-std::fabs(x)); };
+  CHECK(worst(1e-30F, 87.0F, fast_negative, negative) <= 2);
+  CHECK(worst(1e-30F, 87.0F, kernel::fast_sigmoid, sigmoid) <= 3);
   CHECK(worst(1e-30F, 10.0F, kernel::fast_erf, erf) <= 2);
   CHECK(worst(1e-30F, 20.0F, kernel::fast_tanh, tanh) <= 2);
+}
+
+TEST_CASE("gelu is within 3e-7 times its argument") {
+  double worst = 0;
+  for (int i = -2000000; i <= 2000000; ++i) {
+    const float x = static_cast<float>(i) * 5e-6F;
+    const auto exact = static_cast<double>(x);
+    const double truth = 0.5 * exact * (1 + std::erf(exact / std::sqrt(2.0)));
+    const double error = std::fabs(static_cast<double>(kernel::fast_gelu(x)) - truth);
+    worst = std::max(worst, error / std::max(1.0, std::fabs(exact)));
+  }
+  CHECK(worst <= 3e-7);
+  CHECK(worst > 1e-9);
+  CHECK(kernel::fast_gelu(0.0F) == 0.0F);
+  CHECK(kernel::fast_gelu(kInfinity) == kInfinity);
+  CHECK(std::isnan(kernel::fast_gelu(kNan)));
 }
 
 TEST_CASE("exp, erf and tanh at the ends") {
@@ -51,6 +72,13 @@ TEST_CASE("exp, erf and tanh at the ends") {
   CHECK(kernel::fast_exp(89.0F) == kInfinity);
   CHECK(kernel::fast_exp(kInfinity) == kInfinity);
   CHECK(std::isnan(kernel::fast_exp(kNan)));
+  CHECK(kernel::fast_exp_negative(0.0F) == 1.0F);
+  CHECK(kernel::fast_exp_negative(-87.5F) == 0.0F);
+  CHECK(kernel::fast_exp_negative(-kInfinity) == 0.0F);
+  CHECK(std::isnan(kernel::fast_exp_negative(kNan)));
+  CHECK(kernel::fast_sigmoid(-kInfinity) == 0.0F);
+  CHECK(kernel::fast_sigmoid(kInfinity) == 1.0F);
+  CHECK(std::isnan(kernel::fast_sigmoid(kNan)));
   CHECK(kernel::fast_erf(0.0F) == 0.0F);
   CHECK(kernel::fast_erf(kInfinity) == 1.0F);
   CHECK(kernel::fast_erf(-kInfinity) == -1.0F);

@@ -129,7 +129,7 @@ TEST_CASE("softmax: scores of −∞ weigh nothing, NaN is not hidden") {
   }
 }
 
-TEST_CASE("layer norm: mean 0 and variance 1; the sum of a residual is kept") {
+TEST_CASE("layer norm: mean 0 and variance 1, and the sum of a residual is kept") {
   const Index n = 100;
   Matrix<float> x(2, n), residual(2, n), sum(2, n), y(2, n), again(2, n);
   for (Index j = 0; j < 2 * n; ++j) {

@@ -221,8 +221,7 @@ TEST_CASE("a permutation language model is a causal one in another order") {
 }
 
 TEST_CASE("hiding columns is removing tokens") {
-  for (const char* name :
-       {"bert", "roformer", "xlnet", "t5_encoder", "mpnet", "deberta_v3", "gau_alpha"}) {
+  for (const char* name : {"bert", "roformer", "xlnet", "t5_encoder", "deberta_v3", "gau_alpha"}) {
     CAPTURE(name);
     const auto model = open(name);
     const Index n = 14;

@@ -124,12 +124,6 @@ void check_case(const ModelCase& one, Precision precision, double tolerance) {
   const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, precision));
   for (std::size_t l = 0; l < one.lines.size(); ++l) {
     CAPTURE(l);
-    // Relative terms follow the positions that are given; transformers counts places there.
-    const PositionScheme scheme = model->design().position;
-    if (!one.lines[l].positions.empty() &&
-        (scheme == PositionScheme::kT5 || scheme == PositionScheme::kDisentangled)) {
-      continue;
-    }
     const Batch batch = batch_of(one, {l});
     Recorder seen;
     model->run(batch, everything(*model), &seen);

@@ -35,7 +35,7 @@ class KernelRun {
       case Operation::kLinear:
       case Operation::kLogProbability:
         add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
-        linear = make_linear();
+        linear_ = make_linear();
         break;
       case Operation::kMatmul: add(rows, c.inputs), add(columns, c.inputs); break;
       case Operation::kMatmulPlain: add(rows, c.inputs), add(c.inputs, columns); break;
@@ -49,14 +49,14 @@ class KernelRun {
     }
     for (Index i = 0; i < rows; ++i) {
       const Index bound = c.operation == Operation::kEmbedding ? kTableRows : columns;
-      ids.push_back(static_cast<TokenId>(i * i * 7919 % bound));
-      positions.push_back(3 * i + 1);
+      ids_.push_back(static_cast<TokenId>(i * i * 7919 % bound));
+      positions_.push_back(3 * i + 1);
     }
     if (c.masked) {
       const Index words = (columns + 63) / 64;
       for (Index i = 0; i < rows * words; ++i) {
         const auto block = RandomStream(7, "bits").block(static_cast<std::uint64_t>(i));
-        bits.push_back(i / words == 1 ? 0 : (std::uint64_t{block[0]} << 32U | block[1]) | 1U);
+        bits_.push_back(i / words == 1 ? 0 : (std::uint64_t{block[0]} << 32U | block[1]) | 1U);
       }
     }
     d_result.resize(result.rows(), result.columns());
@@ -69,7 +69,7 @@ class KernelRun {
 
   void forward() {
     switch (c.operation) {
-      case Operation::kLinear: linear.forward(in(0), result.view()); break;
+      case Operation::kLinear: linear_.forward(in(0), result.view()); break;
       case Operation::kMatmul: kernel::matmul_forward(in(0), in(1), result.view()); break;
       case Operation::kMatmulPlain: kernel::matmul_plain(in(0), in(1), result.view()); break;
       case Operation::kActivation: kernel::activation_forward(c.activation, copied()); break;
@@ -83,19 +83,19 @@ class KernelRun {
         kernel::residual_norm_forward(c.norm, in(0), in(3), row(1), row(2), kEpsilon,
                                       MatrixView<T>(), result.view());
         break;
-      case Operation::kSoftmax: kernel::softmax_forward<T>(copied(), bits); break;
+      case Operation::kSoftmax: kernel::softmax_forward<T>(copied(), bits_); break;
       case Operation::kEmbedding:
-        kernel::embedding_forward(in(0), std::span<const TokenId>(ids), result.view());
+        kernel::embedding_forward(in(0), std::span<const TokenId>(ids_), result.view());
         break;
       case Operation::kRotary:
-        kernel::rotary_forward(c.layout, frequencies(), positions, kHead, 1.25, copied());
+        kernel::rotary_forward(c.layout, frequencies(), positions_, kHead, 1.25, copied());
         break;
       case Operation::kCrossEntropy:
-        kernel::cross_entropy_forward(in(0), ids, result.span());
+        kernel::cross_entropy_forward(in(0), ids_, result.span());
         break;
       case Operation::kLogProbability: {
-        std::vector<double> out(ids.size());
-        kernel::log_probability_forward(in(0), linear, 0.5, ids, out);
+        std::vector<double> out(ids_.size());
+        kernel::log_probability_forward(in(0), linear_, 0.5, ids_, out);
         for (std::size_t i = 0; i < out.size(); ++i) {
           result.span()[i] = static_cast<T>(out[i]);
         }
@@ -144,16 +144,16 @@ class KernelRun {
         kernel::softmax_backward(std::as_const(result).view(), d_y, out(0));
         break;
       case Operation::kEmbedding:
-        kernel::embedding_backward(std::span<const TokenId>(ids), d_y, out(0));
+        kernel::embedding_backward(std::span<const TokenId>(ids_), d_y, out(0));
         break;
       case Operation::kRotary: {
         Matrix<T> d_x = Matrix<T>::copy(d_y);
-        kernel::rotary_backward(c.layout, frequencies(), positions, kHead, 1.25, d_x.view());
+        kernel::rotary_backward(c.layout, frequencies(), positions_, kHead, 1.25, d_x.view());
         kernel::add_to(std::as_const(d_x).view(), out(0));
         break;
       }
       case Operation::kCrossEntropy:
-        kernel::cross_entropy_backward(in(0), ids, std::as_const(d_result).span(), out(0));
+        kernel::cross_entropy_backward(in(0), ids_, std::as_const(d_result).span(), out(0));
         break;
       case Operation::kDropout: {
         Matrix<T> d_x = Matrix<T>::copy(d_y);
@@ -210,10 +210,10 @@ class KernelRun {
   }
   std::vector<double> frequencies() const { return kernel::rotary_frequencies(10000, kHead - 2); }
 
-  kernel::Linear<T> linear;
-  std::vector<TokenId> ids;
-  std::vector<Index> positions;
-  std::vector<std::uint64_t> bits;
+  kernel::Linear<T> linear_;
+  std::vector<TokenId> ids_;
+  std::vector<Index> positions_;
+  std::vector<std::uint64_t> bits_;
 };
 
 }  // namespace masque::test

@@ -9,8 +9,8 @@
 namespace masque::kernel::onednn {
 
 const dnnl::engine& engine() {
-  static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
-  return the_engine;
+  static const dnnl::engine kEngine(dnnl::engine::kind::cpu, 0);
+  return kEngine;
 }
 
 dnnl::stream& stream() {

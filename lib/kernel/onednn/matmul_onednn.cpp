@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,26 +30,51 @@ struct Key {
   Index columns;
   Index inputs;
   Type type;
-  auto operator<=>(const Key&) const = default;
+  bool operator<(const Key& other) const {
+    return std::tie(rows, columns, inputs, type) <
+           std::tie(other.rows, other.columns, other.inputs, other.type);
+  }
 };
 
 Desc plain(Index rows, Index columns, Type type) {
   return {Dims{rows, columns}, type, dnnl::memory::format_tag::ab};
 }
 
-/// The layout of packed weights (inputs, columns): chosen for a full panel, then used for all.
-Desc packed_desc(Index columns, Index inputs, Type type) {
+/// Rows for which layouts are chosen.
+constexpr Index kManyRows = 64;
+/// Rows of every call where results depend on the number of rows, and on a row's place in the last
+/// tile: a multiple of every tile (4, 6, 8, 12).
+constexpr Index kFixedRows = 24;
+
+/// How the library wants to multiply: chosen for a full panel, then used for all.
+dnnl::matmul::primitive_desc preferred(Index columns, Index inputs, Type type) {
   const OneThread alone;
-  const auto descriptor =
-      matmul_descriptor(engine(), plain(kPanelRows, inputs, type),
-                        Desc(Dims{inputs, columns}, type, dnnl::memory::format_tag::any),
-                        plain(kPanelRows, columns, Type::f32));
-  return descriptor.get(true) != nullptr ? descriptor.weights_desc() : Desc();
+  return matmul_descriptor(engine(), plain(kManyRows, inputs, type),
+                           Desc(Dims{inputs, columns}, type, dnnl::memory::format_tag::any),
+                           plain(kManyRows, columns, Type::f32));
 }
 
-bool has_bf16() {
-  static const bool has = packed_desc(64, 64, Type::bf16).get_size() > 0;
-  return has;
+/// The layout of packed weights (inputs, columns).
+Desc packed_desc(Index columns, Index inputs, Type type) {
+  return preferred(columns, inputs, type).weights_desc();
+}
+
+/// Whether this type has fast kernels for packed weights ("brg:…": the sums of a row do not depend
+/// on the other rows).
+bool is_fast(Type type) {
+  const auto descriptor = preferred(64, 64, type);
+  return descriptor.get(true) != nullptr &&
+         std::string_view(descriptor.impl_info_str()).substr(0, 3) == "brg";
+}
+
+bool has_fast_bf16() {
+  static const bool kHas = is_fast(Type::bf16);
+  return kHas;
+}
+
+bool has_fast_f32() {
+  static const bool kHas = is_fast(Type::f32);
+  return kHas;
 }
 
 /// A primitive, shared by all threads.
@@ -95,6 +122,42 @@ Call& call_of_thread(const Key& key) {
   return calls.emplace(key, Call(key)).first->second;
 }
 
+/// Rows of weights, `stride` floats apart.
+struct Rows {
+  const float* data;
+  Index stride;
+};
+
+/// The rows where they are if they are evenly apart and need nothing, else copied to `buffer`:
+/// rounded, and followed by rows of zeros up to `count`.
+Rows rows_of_block(std::span<const float* const> rows, Index count, Index inputs, bool round,
+                   Matrix<float>& buffer) {
+  const Index step = rows.size() > 1 ? rows[1] - rows[0] : inputs;
+  bool even = !round && step >= inputs && count == static_cast<Index>(rows.size());
+  for (std::size_t j = 1; even && j < rows.size(); ++j) even = rows[j] - rows[j - 1] == step;
+  if (even) return {rows[0], step};
+  buffer.resize(count, inputs);
+  for (Index j = 0; j < count; ++j) {
+    float* to = buffer.view().row(j);
+    if (j >= static_cast<Index>(rows.size())) {
+      std::fill_n(to, inputs, 0.0F);
+    } else if (round) {
+      round_row_to_bf16(rows[static_cast<std::size_t>(j)], inputs, to);
+    } else {
+      std::copy_n(rows[static_cast<std::size_t>(j)], inputs, to);
+    }
+  }
+  return {buffer.data(), inputs};
+}
+
+/// Turns rows (columns, inputs) into the layout of `target` (inputs, columns).
+void pack(Rows from, Index columns, Index inputs, dnnl::memory& target) {
+  const Desc desc(Dims{inputs, columns}, Type::f32, Dims{1, from.stride});
+  dnnl::memory source(desc, engine(), const_cast<float*>(from.data));  // only read
+  dnnl::reorder(source, target).execute(stream(), source, target);
+  stream().wait();
+}
+
 void check(dnnl_status_t status, const char* what) { dnnl::error::wrap_c_api(status, what); }
 
 }  // namespace
@@ -120,7 +183,7 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
     for (Index i = 0; i < weight.rows; ++i) rows.push_back(weight.row(i));
   }
   s.round_to_bf16 = precision == Precision::kBf16;
-  if (s.round_to_bf16 && has_bf16()) s.type = Type::bf16;
+  if (s.round_to_bf16 && has_fast_bf16()) s.type = Type::bf16;
   const Index count = (s.outputs + kBlockColumns - 1) / kBlockColumns;
   std::vector<Desc> descs;
   std::vector<std::size_t> offsets;
@@ -140,28 +203,22 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
     const OneThread alone;
     Matrix<float> gathered;
     for (Index b = begin; b < end; ++b) {
-      const Index first = b * kBlockColumns, columns = block_columns(b), stride = block_stride(b);
-      gathered.resize(stride, s.inputs);
-      for (Index j = 0; j < stride; ++j) {
-        float* to = gathered.view().row(j);
-        if (j >= columns) {
-          std::fill_n(to, s.inputs, 0.0F);
-        } else if (s.round_to_bf16) {
-          round_row_to_bf16(rows[static_cast<std::size_t>(first + j)], s.inputs, to);
-        } else {
-          std::copy_n(rows[static_cast<std::size_t>(first + j)], s.inputs, to);
-        }
-      }
-      const Desc from(Dims{s.inputs, stride}, Type::f32, Dims{1, s.inputs});
-      dnnl::memory source(from, engine(), gathered.data());
-      dnnl::memory& target = s.blocks[static_cast<std::size_t>(b)];
-      dnnl::reorder(source, target).execute(stream(), source, target);
-      stream().wait();
+      const std::span<const float* const> block(rows.data() + b * kBlockColumns,
+                                                static_cast<std::size_t>(block_columns(b)));
+      const Rows from = rows_of_block(block, block_stride(b), s.inputs,
+                                      s.round_to_bf16 && s.type == Type::f32, gathered);
+      pack(from, block_stride(b), s.inputs, s.blocks[static_cast<std::size_t>(b)]);
     }
   });
 }
 
 PackedWeights::~PackedWeights() = default;
+
+PanelShape PackedWeights::panel_shape() const {
+  if (state_->type == Type::bf16 || has_fast_f32()) return {64, 8};
+  // Older processors: the library takes other paths for other numbers of rows, with other bits.
+  return {kFixedRows, kFixedRows};
+}
 
 Index PackedWeights::blocks() const { return static_cast<Index>(state_->blocks.size()); }
 
@@ -173,8 +230,8 @@ Index PackedWeights::block_stride(Index block) const { return round_up(block_col
 
 Panel PackedWeights::panel(MatrixView<const float> x) const {
   const State& s = *state_;
-  MASQUE_CHECK(x.columns == s.inputs && x.rows > 0 && x.rows <= kPanelRows);
-  const Index padded = round_up(x.rows, 8);
+  MASQUE_CHECK(x.columns == s.inputs && x.rows > 0 && x.rows <= panel_shape().rows);
+  const Index padded = round_up(x.rows, panel_shape().step);
   const bool dense = x.stride == x.columns && padded == x.rows;
   if (dense && !s.round_to_bf16) return {x.data, x.rows, padded};
   const auto count = static_cast<std::size_t>(padded * s.inputs);

@@ -12,17 +12,22 @@
 
 namespace masque::kernel::onednn {
 
-/// Rows that are multiplied at a time, at most, and columns of a block of packed weights: the
-/// fastest on processors with 1 MiB of second-level cache, where a block stays.
-constexpr Index kPanelRows = 64;
+/// Columns of a block of packed weights: a block of 768 inputs stays in a second-level cache of
+/// 1 MiB.
 constexpr Index kBlockColumns = 128;
+
+/// How many rows are multiplied at a time.
+struct PanelShape {
+  Index rows;  ///< at most
+  Index step;  ///< numbers of rows are rounded up to a multiple of it, with rows of zeros
+};
 
 /// A few rows of a left operand as the packed weights want them. Valid until the thread makes the
 /// next one.
 struct Panel {
   const void* data = nullptr;
   Index rows = 0;         ///< real ones
-  Index padded_rows = 0;  ///< a multiple of 8 (few shapes, few primitives)
+  Index padded_rows = 0;  ///< a multiple of PanelShape::step: few shapes, few primitives
 };
 
 /// Weights (out, in), stacked, packed in blocks of columns. Immutable; thread-safe.
@@ -36,12 +41,13 @@ class PackedWeights {
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
+  PanelShape panel_shape() const;
   Index blocks() const;
   /// Columns of a block that are real; its product has block_stride() of them.
   Index block_columns(Index block) const;
   Index block_stride(Index block) const;
 
-  /// x: at most kPanelRows rows; copied where it has gaps, needs padding or another type.
+  /// x: at most panel_shape().rows rows; copied where it has gaps, needs padding or another type.
   Panel panel(MatrixView<const float> x) const;
   /// The product (padded_rows, block_stride) in scratch memory of this thread, until its next call.
   const float* multiply(const Panel& panel, Index block) const;

@@ -52,6 +52,7 @@ class XlnetHead final : public HeadBias<T> {
     const MatrixView<const T> terms =
         relative_.of(query_.view().middle_rows(queries.begin, queries.size()), first,
                      first + bounds.count(), products);
+    MASQUE_CHECK(terms.data != nullptr);
     const T scale = static_cast<T>(terms_.scale);
     for (Index i = 0; i < queries.size(); ++i) {
       const Index query = place(places_.queries, queries.begin + i);

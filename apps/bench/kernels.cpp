@@ -1,0 +1,94 @@
+// bench kernels: every case of the kernels' table, one after the other.
+#include <memory>
+
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "kernel/parallel.hpp"
+#include "support/kernel_run.hpp"
+#include "timing.hpp"
+
+namespace masque::bench {
+
+namespace {
+
+using test::KernelCase;
+using test::Operation;
+
+struct Options {
+  int repeats = 9;
+  std::string filter;
+  cli::CommonOptions common;
+};
+
+struct Measured {
+  Timing timing;
+  double rate = 0;
+  const char* unit = "";
+};
+
+/// Enough runs in one measurement to last a while; milliseconds of one run.
+Timing time_of_one(int repeats, const std::function<void()>& work) {
+  const double once = time_of(1, work).median;
+  const int inside = once >= 2 ? 1 : static_cast<int>(2 / std::max(once, 1e-4)) + 1;
+  Timing timing = time_of(repeats, [&] {
+    for (int i = 0; i < inside; ++i) work();
+  });
+  timing.median /= inside;
+  timing.least /= inside;
+  timing.most /= inside;
+  return timing;
+}
+
+/// Bytes that have to be read and written, for kernels without products.
+double bytes(const test::KernelRun<float>& run) {
+  double count = 2 * static_cast<double>(run.result.span().size());
+  if (run.c.operation != Operation::kEmbedding) {
+    for (std::size_t i = 1; i < run.inputs.size(); ++i) {
+      count += static_cast<double>(run.inputs[i].span().size());
+    }
+  }
+  return count * sizeof(float);
+}
+
+Measured measure(const KernelCase& c, int repeats, bool backward) {
+  test::KernelRun<float> run(c);
+  run.forward();
+  const Timing timing = time_of_one(repeats, [&] { backward ? run.backward() : run.forward(); });
+  const double work = (backward ? 2 : 1) * c.work();
+  if (work > 0) return {timing, work / timing.median / 1e6, "GF/s"};
+  return {timing, bytes(run) / timing.median / 1e6, "GB/s"};
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  kernel::set_threads(o.common.threads);
+  cli::Table table(
+      session, o.common,
+      {"case", "rows", "columns", "inputs", "threads", "ms", "ms_min", "ms_max", "rate", "unit"});
+  for (const KernelCase& c : test::large_kernel_cases()) {
+    for (const bool backward : {false, true}) {
+      const std::string name = c.name + (backward ? "_backward" : "");
+      if (name.find(o.filter) == std::string::npos || (backward && !c.has_backward())) continue;
+      const Measured m = measure(c, o.repeats, backward);
+      table.row({name, c.rows, c.columns, c.inputs, kernel::threads(), m.timing.median,
+                 m.timing.least, m.timing.most, m.rate, m.unit});
+    }
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_kernels(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("kernels", "products, norms, softmax … at BERT-base shapes");
+  c.example("bench kernels --filter linear -j 1", "matrix products on one thread");
+  c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
+  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_threads(c, o->common);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::bench

@@ -1,0 +1,221 @@
+#include "aggregates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "probe/correlation.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+std::string moments_json(const probe::Moments& m) {
+  return fmt::format(R"("n":{},"mean":{},"sum_squares":{})", m.n, number(m.mean),
+                     number(m.sum_squares));
+}
+
+std::string list_json(const std::vector<double>& values) {
+  std::string out;
+  for (const double value : values) out += fmt::format("{}{}", out.empty() ? "" : ",", value);
+  return out;
+}
+
+std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs,
+                     const NumberFormat& format) {
+  std::string out =
+      fmt::format(R"({{"command":"sim","file":{},"n":{},"pearson":{},"spearman":{},{})",
+                  quote_json(s.file), s.gold.size(), format.json(probe::pearson(s.gold, s.cosines)),
+                  format.json(probe::spearman(s.gold, s.cosines)), provenance);
+  if (keep_pairs) {
+    out += fmt::format(R"(,"gold":[{}],"cosines":[{}])", list_json(s.gold), list_json(s.cosines));
+  }
+  return out + "}\n";
+}
+
+Similarities all_of(const std::vector<Similarities>& files) {
+  Similarities all;
+  all.file = "all";
+  for (const Similarities& s : files) {
+    all.gold.insert(all.gold.end(), s.gold.begin(), s.gold.end());
+    all.cosines.insert(all.cosines.end(), s.cosines.begin(), s.cosines.end());
+  }
+  return all;
+}
+
+const JsonValue& member(const JsonValue& root, std::string_view name, JsonKind kind) {
+  const JsonValue* value = root.find(name);
+  if (value == nullptr || !value->is(kind))
+    throw InputError(fmt::format("no {}, expected a line that --json printed", name));
+  return *value;
+}
+
+std::string text_of(const JsonValue& root, std::string_view name) {
+  return member(root, name, JsonKind::kString).text;
+}
+
+double number_of(const JsonValue& root, std::string_view name) {
+  return member(root, name, JsonKind::kNumber).number().value_or(0);
+}
+
+std::uint64_t count_of(const JsonValue& root, std::string_view name) {
+  const auto count = member(root, name, JsonKind::kNumber).integer();
+  if (!count) throw InputError(fmt::format("{}: expected a whole number", name));
+  return *count;
+}
+
+probe::Moments moments_of(const JsonValue& root) {
+  return {count_of(root, "n"), number_of(root, "mean"), number_of(root, "sum_squares")};
+}
+
+std::vector<double> list_of(const JsonValue& root, std::string_view name) {
+  const JsonValue& list = member(root, name, JsonKind::kArray);
+  std::vector<double> out;
+  out.reserve(list.items.size());
+  for (const JsonValue& item : list.items) out.push_back(item.number().value_or(0));
+  return out;
+}
+
+/// The members that are not results, in their order.
+Provenance provenance_of(const JsonValue& root) {
+  Provenance out;
+  for (const std::string_view name :
+       {"model", "kind", "precision", "policy", "pooling", "normalize"}) {
+    const JsonValue* value = root.find(name);
+    if (value == nullptr) continue;
+    out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", name,
+                       value->is(JsonKind::kString) ? quote_json(value->text) : value->text);
+  }
+  return out;
+}
+
+probe::PairTally::Level level_of(const std::string& name) {
+  using Level = probe::PairTally::Level;
+  for (const Level level : {Level::kParadigm, Level::kTerm, Level::kField}) {
+    if (probe::level_name(level) == name) return level;
+  }
+  return Level::kAll;
+}
+
+}  // namespace
+
+void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
+                 const cli::CommonOptions& common, cli::Session& session) {
+  if (common.json) {
+    for (const auto& row : tally.rows()) {
+      session.print(fmt::format(
+          "{{\"command\":\"pairs\",\"level\":\"{}\",\"name\":{},\"accuracy\":{},{},{}}}\n",
+          probe::level_name(row.level), quote_json(row.name), number(row.correct.mean),
+          moments_json(row.correct), provenance));
+    }
+    return;
+  }
+  cli::Table table(session, common, {"level", "name", "n", "accuracy"});
+  for (const auto& row : tally.rows())
+    table.row({probe::level_name(row.level), row.name, row.correct.n, row.correct.mean});
+  table.finish();
+}
+
+void print_ppl(const probe::Perplexity& p, const Provenance& provenance, const NumberFormat& format,
+               const cli::CommonOptions& common, cli::Session& session) {
+  if (common.json) {
+    session.print(
+        fmt::format("{{\"command\":\"ppl\",\"perplexity\":{},\"bits_per_byte\":{},"
+                    "\"lines\":{},\"bytes\":{},{},{}}}\n",
+                    format.json(p.per_token()), format.json(p.bits_per_byte()), p.lines, p.bytes,
+                    moments_json(p.tokens), provenance));
+    return;
+  }
+  cli::Report report;
+  report.add("perplexity", format.cell(p.per_token()));
+  report.add("bits_per_byte", format.cell(p.bits_per_byte()));
+  report.add("tokens", p.tokens.n);
+  report.add("lines", p.lines);
+  report.add("bytes", p.bytes);
+  const auto parsed = read_json("{" + provenance + "}");
+  for (const JsonMember& entry : std::get<JsonValue>(parsed).members)
+    report.add(entry.name, entry.value.text);
+  report.print(session, false);
+}
+
+void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
+               bool keep_pairs, const NumberFormat& format, const cli::CommonOptions& common,
+               cli::Session& session) {
+  std::vector<Similarities> rows = files;
+  if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
+  if (common.json) {
+    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs, format));
+    return;
+  }
+  cli::Table table(session, common, {"file", "n", "pearson", "spearman"});
+  for (const Similarities& s : rows) {
+    table.row({s.file, static_cast<std::uint64_t>(s.gold.size()),
+               format.cell(probe::pearson(s.gold, s.cosines)),
+               format.cell(probe::spearman(s.gold, s.cosines))});
+  }
+  table.finish();
+}
+
+void Merger::add(std::string_view text, const std::string& path) {
+  std::uint64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++number;
+    if (line.empty()) continue;
+    if (const auto problem = problem_of([&] { add_line(line); }))
+      throw InputError(path, fmt::format("line {}: {}", number, *problem));
+  }
+}
+
+void Merger::add_line(std::string_view line) {
+  const auto parsed = read_json(line);
+  if (const auto* error = std::get_if<JsonError>(&parsed))
+    throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
+  const auto& root = std::get<JsonValue>(parsed);
+  const std::string command = text_of(root, "command");
+  const Provenance provenance = provenance_of(root);
+  if (!command_.empty() && (command != command_ || provenance != provenance_)) {
+    throw InputError(fmt::format("{} of {}, expected {} of {} as before", command, provenance,
+                                 command_, provenance_));
+  }
+  command_ = command;
+  provenance_ = provenance;
+  if (command == "pairs") {
+    pairs_.add({level_of(text_of(root, "level")), text_of(root, "name"), moments_of(root)});
+  } else if (command == "ppl") {
+    perplexity_.add({count_of(root, "lines"), count_of(root, "bytes"), moments_of(root)});
+  } else if (command == "sim") {
+    const std::string file = text_of(root, "file");
+    auto found = std::find_if(files_.begin(), files_.end(),
+                              [&](const Similarities& s) { return s.file == file; });
+    if (found == files_.end()) found = files_.insert(files_.end(), {file, {}, {}});
+    const std::vector<double> gold = list_of(root, "gold");
+    const std::vector<double> cosines = list_of(root, "cosines");
+    if (gold.size() != cosines.size())
+      throw InputError("gold and cosines of different lengths, expected pairs");
+    found->gold.insert(found->gold.end(), gold.begin(), gold.end());
+    found->cosines.insert(found->cosines.end(), cosines.begin(), cosines.end());
+  } else {
+    throw InputError(fmt::format("command {}, expected pairs, ppl or sim", quote_json(command)));
+  }
+}
+
+void Merger::print(const NumberFormat& number, const cli::CommonOptions& common,
+                   cli::Session& session) const {
+  if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
+  if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
+  if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
+  if (command_ == "sim") print_sim(files_, provenance_, false, number, common, session);
+}
+
+}  // namespace masque::lm_score

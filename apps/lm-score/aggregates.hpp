@@ -1,0 +1,59 @@
+// Results over many lines: how they are printed, and how parts of them are read again by merge.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "number_format.hpp"
+#include "probe/minimal_pairs.hpp"
+#include "probe/perplexity.hpp"
+
+namespace masque::lm_score {
+
+/// Says where a number comes from: members of a JSON object without the braces. Parts with another
+/// text are not added to it.
+using Provenance = std::string;
+
+void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
+                 const cli::CommonOptions& common, cli::Session& session);
+
+/// The TSV form has `policy` and so on as lines of their own.
+void print_ppl(const probe::Perplexity& perplexity, const Provenance& provenance,
+               const NumberFormat& number, const cli::CommonOptions& common, cli::Session& session);
+
+/// Gold scores of pairs of sentences and the cosines of their vectors.
+struct Similarities {
+  std::string file;
+  std::vector<double> gold;
+  std::vector<double> cosines;
+};
+
+/// A row a file and, if there are several, one of all. With `keep_pairs` the JSON lines hold every
+/// pair and no row of all: what merge needs.
+void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
+               bool keep_pairs, const NumberFormat& number, const cli::CommonOptions& common,
+               cli::Session& session);
+
+/// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, or
+/// has another provenance.
+class Merger {
+ public:
+  /// `path` is what messages call the file.
+  void add(std::string_view text, const std::string& path);
+  /// Throws InputError if nothing was added.
+  void print(const NumberFormat& number, const cli::CommonOptions& common,
+             cli::Session& session) const;
+
+ private:
+  void add_line(std::string_view line);
+
+  std::string command_;
+  Provenance provenance_;
+  probe::PairTally pairs_;
+  probe::Perplexity perplexity_;
+  std::vector<Similarities> files_;
+};
+
+}  // namespace masque::lm_score

@@ -1,0 +1,137 @@
+// lm-score dump: the numbers of a model as a file of tensors.
+#include "probe/dump.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/line_filter.hpp"
+#include "commands.hpp"
+#include "engine.hpp"
+#include "files.hpp"
+#include "probe/sentence.hpp"
+#include "records/record_reader.hpp"
+#include "text_stream.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  StreamOptions stream;
+  std::string what = "hidden_states";
+  std::string output;
+  std::optional<std::string> records;
+  bool no_special = false;
+};
+
+std::vector<Index> indexes(const records::Numbers& numbers) {
+  return numbers.present ? std::vector<Index>(numbers.values.begin(), numbers.values.end())
+                         : std::vector<Index>();
+}
+
+probe::DumpItem item_of(const records::Record& record, std::uint64_t number) {
+  probe::DumpItem item{.number = number,
+                       .ids = record.ids,
+                       .segments = indexes(record.seg),
+                       .positions = indexes(record.pos)};
+  const auto length = static_cast<Index>(record.ids.size());
+  if (record.mask) item.mask = parse_mask(*record.mask).bind({length, length});
+  return item;
+}
+
+std::vector<probe::DumpItem> read_records(const std::string& path) {
+  std::vector<probe::DumpItem> items;
+  records::JsonRecordReader reader;
+  records::Record record;
+  std::string padded;
+  std::string text = read_file(path);
+  std::uint64_t number = 0;
+  for_each_line(text, [&](std::string_view line) {
+    ++number;
+    if (line.empty()) return;
+    padded.assign(line);
+    padded.resize(line.size() + kLinePadding);
+    record.clear();
+    const auto refuse = [&](const std::string& what) {
+      throw InputError(name_of(path), fmt::format("line {}: {}", number, what));
+    };
+    if (const auto problem = reader.read(std::string_view(padded).substr(0, line.size()), record))
+      refuse(*problem);
+    if (record.ids.empty()) refuse("no ids, expected some");
+    items.push_back(item_of(record, number - 1));
+  });
+  return items;
+}
+
+std::vector<probe::DumpItem> read_lines(const Options& o, const Engine& engine,
+                                        const cli::Command& command, cli::ExitCode& code,
+                                        cli::Session& session) {
+  const Index longest = engine.model->design().max_position_embeddings;
+  std::vector<probe::DumpItem> items;
+  LineWork work;
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    probe::Sentence sentence =
+        probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
+    if (longest != 0 && sentence.size() > longest) {
+      refuse_line(o.stream, id,
+                  fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
+    }
+    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
+    items.push_back(
+        {.number = id, .ids = std::move(sentence.ids), .segments = std::move(sentence.segments)});
+  };
+  work.flush = [] {};
+  code = run_lines(o.stream, command, work, session);
+  return items;
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  probe::DumpRequest request;
+  probe::parse_dump_parts(o.what, request);
+  if (!o.records) cli::need_stream(command);
+  const Engine engine = open_engine(o.engine, o.engine.model, !o.records, session);
+  if (request.logits && engine.model->design().head.kind == model::HeadKind::kNone)
+    throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  cli::ExitCode code = cli::ExitCode::kDone;
+  const std::vector<probe::DumpItem> items =
+      o.records ? read_records(*o.records) : read_lines(o, engine, command, code, session);
+  request.batch_tokens = o.engine.batch_tokens;
+  request.metadata = {
+      {"model", o.engine.model},
+      {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
+  request.progress = session.progress("running");
+  probe::dump(*engine.model, items, request, o.output);
+  session.clear_progress();
+  return code;
+}
+
+}  // namespace
+
+void declare_dump(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("dump", "hidden states, logits and attention weights as safetensors");
+  c.example(
+      "lm-score dump bert-base-uncased/ --what hidden_states,logits -o out.safetensors < text",
+      "0.hidden_states, 0.logits, 1.hidden_states …");
+  c.example(
+      "lm-score dump bert-base-uncased/ --what attentions --records ids.jsonl -o "
+      "out.safetensors",
+      "of sequences of ids, used as they are");
+  add_engine(c, o->engine);
+  c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
+  c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
+  c.option("--records", "FILE", o->records,
+           "JSON lines with ids, and seg, pos and mask if they have them, instead of text; - is "
+           "standard input");
+  c.flag("--no-special", o->no_special, "text without the tokens of the tokenizer's template");
+  add_stream(c, o->stream);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::lm_score

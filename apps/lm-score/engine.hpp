@@ -1,0 +1,74 @@
+// The model and the tokenizer that all commands open, and how text is scored with them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/run_tool.hpp"
+#include "model/model.hpp"
+#include "number_format.hpp"
+#include "probe/text_scorer.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::lm_score {
+
+struct EngineOptions {
+  std::string model;
+  std::optional<std::string> tokenizer;
+  std::string family;
+  kernel::Precision precision = kernel::Precision::kF32;
+  std::optional<std::string> mask;
+  std::optional<KeySource> keys;
+  std::optional<QueryStart> query;
+  std::int64_t batch_tokens = 4096;
+  std::optional<std::int64_t> digits;
+  cli::CommonOptions common;
+};
+
+/// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --batch-tokens, -j, -q, -v.
+void add_engine(cli::Command& command, EngineOptions& options);
+
+/// What was opened.
+struct Engine {
+  std::string path;
+  model::ModelOptions options;
+  std::unique_ptr<model::Model> model;
+  std::optional<text::Tokenizer> tokenizer;
+
+  /// "bert, 12 layers, f32".
+  std::string description() const;
+};
+
+/// Opens the model and, if asked, its tokenizer (else only the id of its mask token, if it has
+/// one), sets the threads, and tells what the checkpoint lacks. `folder` has the weights,
+/// `tokenizer` the default of --tokenizer. Throws InputError if the tokenizer has more tokens than
+/// the model.
+Engine open_engine(const EngineOptions& options, const std::string& folder, bool with_tokenizer,
+                   cli::Session& session);
+
+/// How lines are scored.
+struct ScoringOptions {
+  std::optional<probe::ScoreKind> kind;
+  std::string policy = "error";
+  std::optional<std::int64_t> max_length;
+  bool no_bos = false;
+  bool no_special_in_text = false;
+};
+
+/// --kind, --policy, --max-length, --no-bos, --no-special-in-text.
+void add_scoring(cli::Command& command, ScoringOptions& options);
+
+struct Scoring {
+  probe::ScoreOptions options;
+  probe::SentenceOptions sentence;
+};
+
+/// Checks that the model can do what is asked, and says on stderr what runs.
+Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
+                     const Engine& engine, cli::Session& session);
+
+/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …
+std::string provenance_json(const Scoring& scoring, const Engine& engine);
+
+}  // namespace masque::lm_score

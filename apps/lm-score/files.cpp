@@ -1,0 +1,61 @@
+#include "files.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/line_shard.hpp"
+#include "base/parallel.hpp"
+#include "base/utf8.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+
+void check(std::string_view line) {
+  if (!valid_utf8(line)) throw InputError("not UTF-8, expected it");
+}
+
+}  // namespace
+
+std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+std::string read_file(const std::string& path) { return read_text(path, kLargest); }
+
+void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
+                  const std::function<void(const FileLine&)>& use, cli::Session& session) {
+  std::optional<Shard> part;
+  if (shard) part = parse_shard(*shard);
+  const auto progress = session.progress("scoring");
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const std::string content = read_file(files[f]);
+    std::string_view text = content;
+    std::uint64_t number = 0;
+    if (part) {
+      const LineSpan span = find_shard(text, *part);
+      number = span.lines_before;
+      text = text.substr(span.begin, span.end - span.begin);
+    }
+    const std::size_t all = text.size();
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      ++number;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (line.empty()) continue;
+      const auto problem = problem_of([&] {
+        check(line);
+        use({f, line});
+      });
+      if (problem)
+        throw InputError(name_of(files[f]), fmt::format("line {}: {}", number, *problem));
+      // Files count alike; the bytes of one are spread over a thousand steps.
+      if (progress) progress(f * 1000 + (all - text.size()) * 1000 / all, files.size() * 1000);
+    }
+  }
+}
+
+}  // namespace masque::lm_score

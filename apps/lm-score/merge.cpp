@@ -1,0 +1,38 @@
+// lm-score merge: adds what shards wrote.
+#include <memory>
+
+#include "aggregates.hpp"
+#include "commands.hpp"
+#include "files.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::optional<std::int64_t> digits;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  Merger merger;
+  for (const std::string& path : o.files) merger.add(read_file(path), name_of(path));
+  merger.print(NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_merge(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
+  c.example("lm-score merge part-*.jsonl", "pairs, ppl or sim of the whole");
+  c.arguments("FILE", o->files, "what pairs, ppl or sim --shard printed; - is standard input");
+  add_digits(c, o->digits);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::lm_score

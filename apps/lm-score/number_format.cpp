@@ -1,0 +1,30 @@
+#include "number_format.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace masque::lm_score {
+
+NumberFormat NumberFormat::of(kernel::Precision precision,
+                              const std::optional<std::int64_t>& digits) {
+  NumberFormat format;
+  format.digits_ = digits;
+  if (!digits && precision != kernel::Precision::kF64) format.digits_ = 9;
+  return format;
+}
+
+std::string NumberFormat::text(double value) const {
+  return digits_ ? fmt::format("{:.{}g}", value, *digits_) : fmt::format("{}", value);
+}
+
+std::string NumberFormat::json(double value) const {
+  return std::isfinite(value) ? text(value) : "null";
+}
+
+void add_digits(cli::Command& command, std::optional<std::int64_t>& digits) {
+  command.option("--digits", "N", digits, cli::Range{1, 17},
+                 "significant digits of results [9; of f64 models what a double needs]");
+}
+
+}  // namespace masque::lm_score

@@ -1,0 +1,107 @@
+// lm-score pairs: accuracy on minimal pairs.
+#include <deque>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "aggregates.hpp"
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "commands.hpp"
+#include "engine.hpp"
+#include "files.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  ScoringOptions scoring;
+  std::vector<std::string> files;
+  std::optional<std::string> shard;
+};
+
+/// Pairs wait here for their two scores.
+class PairScorer {
+ public:
+  PairScorer(const Engine& engine, const Scoring& scoring)
+      : engine_(engine),
+        scoring_(scoring),
+        scorer_(*engine.model, scoring.options,
+                [this](probe::ScoredSentence&& s) { take(s.score); }) {}
+
+  /// Throws InputError for a line that is no pair, or a sentence that is too long.
+  void add(std::string_view line) {
+    const probe::MinimalPair pair = probe::parse_minimal_pair(line);
+    probe::Sentence good = encode(pair.good);
+    probe::Sentence bad = encode(pair.bad);
+    waiting_.push_back(pair);
+    scorer_.add(0, std::move(good));
+    scorer_.add(0, std::move(bad));
+  }
+  void flush() { scorer_.flush(); }
+  const probe::PairTally& tally() const { return tally_; }
+
+ private:
+  probe::Sentence encode(const std::string& text) const {
+    probe::Sentence sentence = encode_sentence(*engine_.tokenizer, text, scoring_.sentence);
+    if (const auto problem = scorer_.length_problem(sentence)) throw InputError(*problem);
+    return sentence;
+  }
+
+  /// Scores come in the order of the sentences: good, bad, good, bad …
+  void take(double score) {
+    if (!good_) {
+      good_ = score;
+      return;
+    }
+    tally_.add(waiting_.front(), *good_, score);
+    waiting_.pop_front();
+    good_.reset();
+  }
+
+  const Engine& engine_;
+  const Scoring& scoring_;
+  std::deque<probe::MinimalPair> waiting_;
+  std::optional<double> good_;
+  probe::PairTally tally_;
+  probe::TextScorer scorer_;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  cli::CommonOptions& common = o.engine.common;
+  session.configure(common);
+  common.json = common.json || o.shard;
+  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  PairScorer scorer(engine, scoring);
+  const auto add = [&](const FileLine& line) { scorer.add(line.text); };
+  each_line_of(o.files, o.shard, add, session);
+  scorer.flush();
+  session.clear_progress();
+  print_pairs(scorer.tally(), provenance_json(scoring, engine), common, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_pairs(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "pairs", "how often the good sentence of a minimal pair has the higher score");
+  c.example("lm-score pairs bert-base-uncased/ blimp/*.jsonl",
+            "accuracy by paradigm and field, and of all");
+  c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
+            "a part, to be added by lm-score merge");
+  add_engine(c, o->engine);
+  c.arguments("FILE", o->files,
+              "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
+              "bad, uid; - is standard input");
+  add_scoring(c, o->scoring);
+  c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
+  add_table(c, o->engine.common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::lm_score

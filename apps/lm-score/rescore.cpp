@@ -1,0 +1,178 @@
+// lm-score rescore: the best hypothesis of a list by two scores.
+#include <charconv>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/output_file.hpp"
+#include "commands.hpp"
+#include "engine.hpp"
+#include "files.hpp"
+#include "probe/nbest.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+using probe::LengthNormalization;
+using probe::Utterance;
+using probe::WordErrors;
+
+struct Options {
+  EngineOptions engine;
+  ScoringOptions scoring;
+  std::string file;
+  std::optional<std::string> dev;
+  std::optional<double> weight;
+  std::optional<std::string> weights;
+  std::string length_normalization = "none";
+  std::optional<std::string> output;
+};
+
+/// 0, 0.05 … 1, or the numbers of a list. Throws UsageError.
+std::vector<double> parse_weights(const std::optional<std::string>& list) {
+  std::vector<double> out;
+  for (int i = 0; !list && i <= 20; ++i) out.push_back(i / 20.0);
+  if (!list) return out;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(list->find(',', begin), list->size());
+    double value = 0;
+    const auto [at, error] = std::from_chars(list->data() + begin, list->data() + end, value);
+    if (error != std::errc{} || at != list->data() + end || !(value >= 0 && value <= 1e6)) {
+      throw UsageError(fmt::format("--weights: found '{}', expected numbers from 0 with commas",
+                                   escape(list->substr(begin, end - begin))));
+    }
+    out.push_back(value);
+    if (end == list->size()) return out;
+    begin = end + 1;
+  }
+}
+
+void score_lists(std::vector<Utterance>& utterances, const std::string& path, const Engine& engine,
+                 const Scoring& scoring, cli::Session& session) {
+  std::vector<probe::Hypothesis*> hypotheses;
+  for (Utterance& u : utterances) {
+    for (probe::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
+  }
+  const auto progress = session.progress("scoring");
+  probe::TextScorer scorer(*engine.model, scoring.options, [&](probe::ScoredSentence&& s) {
+    hypotheses[s.id]->language_score = s.score;
+    hypotheses[s.id]->tokens = s.tokens;
+    if (progress) progress(s.id + 1, hypotheses.size());
+  });
+  std::uint64_t id = 0;
+  for (const Utterance& u : utterances) {
+    for (const probe::Hypothesis& h : u.hypotheses) {
+      probe::Sentence sentence = encode_sentence(*engine.tokenizer, h.text, scoring.sentence);
+      if (const auto problem = scorer.length_problem(sentence))
+        throw InputError(name_of(path),
+                         fmt::format("utterance '{}': {}", escape(u.name), *problem));
+      scorer.add(id++, std::move(sentence));
+    }
+  }
+  scorer.flush();
+  session.clear_progress();
+}
+
+/// Rows of word errors.
+class ErrorTable {
+ public:
+  ErrorTable(const Options& options, const LengthNormalization& length, cli::Session& session)
+      : length_(length),
+        table_(session, options.engine.common,
+               {"file", "choice", "weight", "utterances", "words", "substitutions", "deletions",
+                "insertions", "wer"}) {}
+
+  WordErrors at(const std::string& file, const char* choice, double weight,
+                std::span<const Utterance> utterances) {
+    const WordErrors errors = errors_at(utterances, weight, length_);
+    row(file, choice, weight, utterances.size(), errors);
+    return errors;
+  }
+  void oracle(const std::string& file, std::span<const Utterance> utterances) {
+    row(file, "oracle", cli::Cell::raw("-", "null"), utterances.size(), oracle_errors(utterances));
+  }
+  void finish() { table_.finish(); }
+
+ private:
+  void row(const std::string& file, const char* choice, const cli::Cell& weight, std::size_t count,
+           const WordErrors& e) {
+    table_.row({file, choice, weight, static_cast<std::uint64_t>(count), e.words, e.substitutions,
+                e.deletions, e.insertions, e.rate()});
+  }
+
+  const LengthNormalization& length_;
+  cli::Table table_;
+};
+
+void write_chosen(const std::string& path, std::span<const Utterance> utterances, double weight,
+                  const LengthNormalization& length) {
+  OutputFile file(path);
+  std::string out;
+  for (const Utterance& u : utterances)
+    out += fmt::format("{}\t{}\n", u.name, u.hypotheses[choose(u, weight, length)].text);
+  write_all(file.descriptor(), as_bytes(out), path);
+  file.commit();
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.engine.common);
+  if (o.dev.has_value() == o.weight.has_value())
+    throw UsageError("expected either --dev FILE or --weight X");
+  if (o.weight && o.weights) throw UsageError("--weights is for --dev, found --weight");
+  const std::vector<double> weights = parse_weights(o.weights);
+  const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
+  std::vector<Utterance> test = probe::read_nbest(read_file(o.file), name_of(o.file));
+  std::vector<Utterance> dev;
+  if (o.dev) dev = probe::read_nbest(read_file(*o.dev), name_of(*o.dev));
+  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  ErrorTable table(o, length, session);
+  double weight = o.weight.value_or(weights.front());
+  if (o.dev) {
+    score_lists(dev, *o.dev, engine, scoring, session);
+    std::uint64_t fewest = UINT64_MAX;
+    for (const double w : weights) {
+      const std::uint64_t errors = table.at(*o.dev, "dev", w, dev).errors();
+      if (errors >= fewest) continue;
+      fewest = errors;
+      weight = w;
+    }
+  }
+  score_lists(test, o.file, engine, scoring, session);
+  table.at(o.file, "first-pass", 0, test);
+  table.at(o.file, "rescored", weight, test);
+  table.oracle(o.file, test);
+  table.finish();
+  if (o.output) write_chosen(*o.output, test, weight, length);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_rescore(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("rescore", "word error rate of n-best lists, rescored");
+  c.example("lm-score rescore bert-base-uncased/ test.tsv --dev dev.tsv",
+            "the weight that is best on dev, used on test");
+  c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
+            "ESPnet's lists with a weight of one's own");
+  add_engine(c, o->engine);
+  c.argument("FILE", o->file,
+             "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
+             "mlm-scoring; - is standard input");
+  add_scoring(c, o->scoring);
+  c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
+  c.option("--weight", "X", o->weight, cli::Range{0, 1e6}, "of the language model's score");
+  c.option("--weights", "LIST", o->weights, "weights tried on --dev [0,0.05,…,1]");
+  c.option("--length-normalization", "HOW", o->length_normalization,
+           "none, gnmt:ALPHA or power:ALPHA: divides the language model's score by "
+           "((5 + tokens) / 6)^ALPHA or tokens^ALPHA");
+  c.option("-o,--output", "FILE", o->output, "the chosen hypotheses: utterance, tab, text");
+  add_table(c, o->engine.common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::lm_score

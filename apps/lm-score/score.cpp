@@ -1,0 +1,136 @@
+// lm-score score: a number for each line.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "commands.hpp"
+#include "engine.hpp"
+#include "text_stream.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  ScoringOptions scoring;
+  StreamOptions stream;
+  bool per_token = false;
+};
+
+/// Prints sentences as they are finished.
+class Printer {
+ public:
+  Printer(const Options& options, const Engine& engine, const Scoring& scoring,
+          cli::Session& session)
+      : options_(options),
+        number_(NumberFormat::of(engine.model->precision(), options.engine.digits)),
+        provenance_(provenance_json(scoring, engine)),
+        session_(session) {}
+
+  void header() {
+    const cli::CommonOptions& common = options_.engine.common;
+    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
+    if (common.json || common.no_header || !first) return;
+    session_.print(options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
+                                      : "id\tscore\ttokens\n");
+  }
+
+  void print(const probe::ScoredSentence& s) {
+    if (options_.engine.common.json) {
+      print_json(s);
+    } else if (options_.per_token) {
+      print_tokens(s);
+    } else {
+      session_.print(fmt::format("{}\t{}\t{}\n", s.id, number_.text(s.score), s.tokens));
+    }
+    if (session_.stdout_is_terminal()) session_.flush();
+  }
+
+ private:
+  const std::string& piece(const probe::ScoredSentence& s, std::size_t i) const {
+    return s.sentence.pieces[static_cast<std::size_t>(s.sentence.prefix) + i];
+  }
+
+  void print_tokens(const probe::ScoredSentence& s) {
+    for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
+      const std::optional<double>& value = s.log_probabilities[i];
+      session_.print(fmt::format("{}\t{}\t{}\t{}\n", s.id, i, escape(piece(s, i)),
+                                 value ? number_.text(*value) : "nan"));
+    }
+  }
+
+  void print_json(const probe::ScoredSentence& s) {
+    std::string out = fmt::format(R"({{"id":{},"score":{},"tokens":{},{})", s.id,
+                                  number_.json(s.score), s.tokens, provenance_);
+    if (options_.per_token) {
+      std::string pieces;
+      std::string values;
+      for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
+        const std::optional<double>& value = s.log_probabilities[i];
+        if (i > 0) {
+          pieces += ',';
+          values += ',';
+        }
+        pieces += quote_json(piece(s, i));
+        values += value ? number_.json(*value) : "null";
+      }
+      out += fmt::format(R"(,"pieces":[{}],"log_probabilities":[{}])", pieces, values);
+    }
+    session_.print(out + "}\n");
+  }
+
+  const Options& options_;
+  NumberFormat number_;
+  std::string provenance_;
+  cli::Session& session_;
+};
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  cli::need_stream(command);
+  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  Printer printer(o, engine, scoring, session);
+  probe::TextScorer scorer(*engine.model, scoring.options,
+                           [&](probe::ScoredSentence&& s) { printer.print(s); });
+  printer.header();
+  LineWork work;
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
+    if (const auto problem = scorer.length_problem(sentence)) refuse_line(o.stream, id, *problem);
+    scorer.add(id, std::move(sentence));
+  };
+  work.flush = [&] { scorer.flush(); };
+  return run_lines(o.stream, command, work, session);
+}
+
+}  // namespace
+
+void declare_score(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("score", "log-probabilities of the lines of standard input");
+  c.example("lm-score score bert-base-uncased/ < text",
+            "pseudo-log-likelihood: id, score in nats, number of tokens");
+  c.example("lm-score score bert-base-uncased/ --kind pll-word-l2r --json --per-token < text",
+            "a number for each piece");
+  c.example(
+      "lm-score score bert-base-uncased/ --kind tta --kv input --query position --mask tta "
+      "< text",
+      "one pass of BERT as a T-TA");
+  c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
+  add_engine(c, o->engine);
+  add_scoring(c, o->scoring);
+  c.flag("--per-token", o->per_token,
+         "a row for each token; with --json lists of pieces and their log-probabilities");
+  add_digits(c, o->engine.digits);
+  add_stream(c, o->stream);
+  c.flag("--json", o->engine.common.json, "one JSON object a line instead of TSV");
+  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::lm_score

@@ -1,0 +1,136 @@
+// lm-score sim: do vectors agree with human judgements of similarity?
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "aggregates.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "commands.hpp"
+#include "files.hpp"
+#include "vector_options.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  VectorCommand vectors;
+  std::vector<std::string> files;
+  std::optional<std::string> shard;
+};
+
+struct StsLine {
+  double gold = 0;
+  std::string_view first;
+  std::string_view second;
+};
+
+/// Score, tab, sentence, tab, sentence. Throws InputError.
+StsLine parse_sts(std::string_view line) {
+  const std::size_t tab = line.find('\t');
+  const std::size_t next = tab == std::string_view::npos ? tab : line.find('\t', tab + 1);
+  if (next == std::string_view::npos || line.find('\t', next + 1) != std::string_view::npos)
+    throw InputError("expected score, tab, sentence, tab, sentence");
+  StsLine out{0, line.substr(tab + 1, next - tab - 1), line.substr(next + 1)};
+  const auto [end, error] = std::from_chars(line.data(), line.data() + tab, out.gold);
+  if (error != std::errc{} || end != line.data() + tab || !std::isfinite(out.gold)) {
+    throw InputError(fmt::format("found '{}', expected a score", escape(line.substr(0, tab))));
+  }
+  return out;
+}
+
+/// Cosines of the pairs, in their order; with a whitening when all are there.
+class PairVectors {
+ public:
+  PairVectors(const VectorEngine& engine, std::vector<Similarities>& files)
+      : engine_(engine),
+        files_(files),
+        whitened_(engine),
+        maker_(*engine.engine.model, engine.options,
+               [this](std::uint64_t, std::vector<double>&& vector) { take(std::move(vector)); }) {}
+
+  void add(const FileLine& line) {
+    const StsLine pair = parse_sts(line.text);
+    for (const std::string_view text : {pair.first, pair.second}) {
+      const probe::Sentence sentence =
+          encode_sentence(*engine_.engine.tokenizer, text, engine_.sentence);
+      if (const auto problem = maker_.length_problem(sentence)) throw InputError(*problem);
+    }
+    files_[line.file].gold.push_back(pair.gold);
+    file_of_.push_back(line.file);
+    for (const std::string_view text : {pair.first, pair.second})
+      maker_.add(0, encode_sentence(*engine_.engine.tokenizer, text, engine_.sentence));
+  }
+
+  void finish() {
+    maker_.flush();
+    if (!engine_.whiten || file_of_.empty()) return;
+    whitened_.fit();
+    for (Index i = 0; i < whitened_.count(); i += 2)
+      put(probe::cosine(whitened_.get(i), whitened_.get(i + 1)));
+  }
+
+ private:
+  void take(std::vector<double>&& vector) {
+    if (engine_.whiten) {
+      whitened_.add(vector);
+    } else if (first_.empty()) {
+      first_ = std::move(vector);
+    } else {
+      put(probe::cosine(first_, vector));
+      first_.clear();
+    }
+  }
+
+  void put(double cosine) { files_[file_of_[done_++]].cosines.push_back(cosine); }
+
+  const VectorEngine& engine_;
+  std::vector<Similarities>& files_;
+  std::vector<std::size_t> file_of_;  ///< of each pair
+  std::size_t done_ = 0;
+  std::vector<double> first_;
+  WhitenedVectors whitened_;
+  probe::VectorMaker maker_;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  cli::CommonOptions& common = o.vectors.engine.common;
+  session.configure(common);
+  if (o.shard && o.vectors.whiten)
+    throw UsageError("--whiten is fitted to all pairs, expected no --shard");
+  common.json = common.json || o.shard;
+  const VectorEngine engine = open_vectors(o.vectors, session);
+  std::vector<Similarities> files;
+  for (const std::string& path : o.files) files.push_back({path, {}, {}});
+  PairVectors vectors(engine, files);
+  const auto add = [&](const FileLine& line) { vectors.add(line); };
+  each_line_of(o.files, o.shard, add, session);
+  vectors.finish();
+  session.clear_progress();
+  print_sim(files, engine.provenance, o.shard.has_value(),
+            NumberFormat::of(engine.engine.model->precision(), o.vectors.engine.digits), common,
+            session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_sim(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("sim", "correlation of cosines with judgements of similarity");
+  c.example("lm-score sim all-MiniLM-L6-v2/ sts/*.tsv", "Pearson and Spearman, by file and of all");
+  c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
+            "the same of whitened vectors");
+  add_vectors(c, o->vectors);
+  c.arguments("FILE", o->files,
+              "lines of score, tab, sentence, tab, sentence; - is standard input");
+  c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
+  add_digits(c, o->vectors.engine.digits);
+  add_table(c, o->vectors.engine.common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::lm_score

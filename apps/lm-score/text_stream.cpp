@@ -1,0 +1,71 @@
+#include "text_stream.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/line_shard.hpp"
+#include "base/os.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+constexpr const char* kName = "standard input";
+
+/// Bytes of standard input if it is a file, of a shard about its part; else 0.
+std::uint64_t size_of_input(const std::optional<Shard>& shard) {
+  struct stat status {};
+  if (os::stat_fd(STDIN_FILENO, status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  return static_cast<std::uint64_t>(status.st_size) / (shard ? shard->count : 1);
+}
+
+}  // namespace
+
+void add_stream(cli::Command& command, StreamOptions& options) {
+  command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
+  command.option("--first-record", "N", options.first_record,
+                 "number of the first line, for parts of a stream");
+  cli::add_input(command, options.input);
+}
+
+cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
+                        const LineWork& work, cli::Session& session) {
+  cli::need_stream(command);
+  LineInput input(STDIN_FILENO, kName, options.input.max_line);
+  std::optional<Shard> shard;
+  if (options.shard) {
+    shard = parse_shard(*options.shard);
+    input.cut(*shard);
+  }
+  const std::uint64_t total = size_of_input(shard);
+  const auto progress = session.progress("scoring");
+  std::uint64_t done = 0;
+  cli::InputLines lines(options.input);
+  LineBatch batch;
+  const std::exception_ptr failed = caught([&] {
+    while (input.read(batch)) {
+      lines.each(batch, [&](std::uint64_t number, std::string_view line) {
+        work.use(options.first_record + number - 1, line);
+        done += line.size() + 1;
+        if (progress && total > 0) progress(std::min(done, total), total);
+      });
+      if (input.ready()) continue;
+      work.flush();
+      session.flush();
+    }
+  });
+  work.flush();
+  session.clear_progress();
+  if (failed) std::rethrow_exception(failed);
+  return lines.finish(session);
+}
+
+void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
+  throw InputError(kName, fmt::format("line {}: {}", id - options.first_record + 1, message));
+}
+
+}  // namespace masque::lm_score

@@ -1,0 +1,39 @@
+// Text on standard input, line by line.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/input_lines.hpp"
+
+namespace masque::lm_score {
+
+struct StreamOptions {
+  cli::InputOptions input;
+  std::optional<std::string> shard;
+  std::uint64_t first_record = 0;
+};
+
+/// --shard, --first-record, --invalid, --crlf, --max-line.
+void add_stream(cli::Command& command, StreamOptions& options);
+
+/// What is done with lines.
+struct LineWork {
+  /// A line with its number from 0.
+  std::function<void(std::uint64_t id, std::string_view line)> use;
+  /// Finishes what waits: when no more lines are there yet, and at the end, also before an error
+  /// is reported.
+  std::function<void()> flush;
+};
+
+/// Runs over standard input, with a progress line if it is a file. `command` is for help.
+cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
+                        const LineWork& work, cli::Session& session);
+
+/// InputError "standard input: line N: message" for the line with this number.
+[[noreturn]] void refuse_line(const StreamOptions& options, std::uint64_t id,
+                              std::string_view message);
+
+}  // namespace masque::lm_score

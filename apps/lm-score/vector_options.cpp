@@ -1,0 +1,101 @@
+#include "vector_options.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+using probe::Pooling;
+
+std::string_view pooling_name(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kMean: return "mean";
+    case Pooling::kCls: return "cls";
+    case Pooling::kFirstLast: return "first-last";
+    case Pooling::kTta: break;
+  }
+  return "tta";
+}
+
+/// What was asked, what the folder says, or what suits the model.
+Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
+                       const model::Design& design) {
+  if (options.pooling) return *options.pooling;
+  if (folder.pooling) return *folder.pooling;
+  return design.streams == model::Streams::kFixedKeys ? Pooling::kTta : Pooling::kMean;
+}
+
+}  // namespace
+
+void add_vectors(cli::Command& command, VectorCommand& options) {
+  add_engine(command, options.engine);
+  command.choice("--pooling", options.pooling,
+                 {{"mean", std::optional(Pooling::kMean)},
+                  {"cls", std::optional(Pooling::kCls)},
+                  {"first-last", std::optional(Pooling::kFirstLast)},
+                  {"tta", std::optional(Pooling::kTta)}},
+                 "mean of all last states; the first token's; mean of the first and the last "
+                 "layer's; mean without the template's tokens [the folder's, or tta or mean]");
+  command.flag("--normalize", options.normalize,
+               "vectors of length 1; folders of sentence-transformers may ask for it, too");
+  command.flag("--whiten", options.whiten,
+               "make the covariance of the input's vectors 1; keeps them in memory");
+  command.option("--dim", "K", options.dim, cli::Range{1, 1e6},
+                 "with --whiten: the K directions of largest variance [all]");
+  command.choice("--policy", options.truncate, {{"error", false}, {"truncate", true}},
+                 "for a text that is too long: refuse it, or read the first tokens");
+  command.option("--max-length", "N", options.max_length, cli::Range{1, 1e9},
+                 "tokens read, those of the template included [the folder's or model's]");
+  command.flag("--no-special-in-text", options.no_special_in_text,
+               "special tokens that stand in the text are text");
+}
+
+VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
+  const probe::SentenceFolder folder = probe::read_sentence_folder(options.engine.model);
+  VectorEngine out{.engine = open_engine(options.engine, folder.model, true, session)};
+  const model::Design& design = out.engine.model->design();
+  for (const std::string& note : folder.notes) session.note(note);
+  out.options.pooling = choose_pooling(options, folder, design);
+  out.options.truncate = options.truncate;
+  out.options.max_length = options.max_length.value_or(folder.max_length);
+  out.options.batch_tokens = options.engine.batch_tokens;
+  out.sentence.special_in_text = !options.no_special_in_text;
+  out.whiten = options.whiten;
+  out.normalize = options.normalize || folder.normalize;
+  out.options.normalize = out.normalize && !out.whiten;
+  if (options.dim && !options.whiten) throw UsageError("--dim needs --whiten");
+  out.dim = options.dim.value_or(design.hidden_size);
+  if (out.dim > design.hidden_size) {
+    throw UsageError(
+        fmt::format("--dim {}, expected at most the {} of the model", out.dim, design.hidden_size));
+  }
+  const std::string_view policy = options.truncate ? "truncate" : "error";
+  session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.engine.path,
+                           out.engine.description(), pooling_name(out.options.pooling),
+                           out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
+                           policy));
+  out.provenance = fmt::format(
+      R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{})",
+      quote_json(out.engine.path), kernel::precision_name(out.engine.model->precision()), policy,
+      pooling_name(out.options.pooling), out.normalize);
+  return out;
+}
+
+void WhitenedVectors::fit() {
+  const Index size = engine_.engine.model->design().hidden_size;
+  whitening_ = probe::fit_whitening({numbers_.data(), count_, size}, engine_.dim);
+}
+
+std::vector<double> WhitenedVectors::get(Index i) const {
+  const auto size = whitening_.mean.size();
+  std::vector<double> out =
+      whitening_.apply({numbers_.data() + static_cast<std::size_t>(i) * size, size});
+  if (engine_.normalize) probe::normalize(out);
+  return out;
+}
+
+}  // namespace masque::lm_score

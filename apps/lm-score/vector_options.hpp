@@ -1,0 +1,63 @@
+// How embed and sim make vectors.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine.hpp"
+#include "probe/sentence_vectors.hpp"
+#include "probe/whitening.hpp"
+
+namespace masque::lm_score {
+
+struct VectorCommand {
+  EngineOptions engine;
+  std::optional<probe::Pooling> pooling;
+  bool normalize = false;
+  bool whiten = false;
+  std::optional<std::int64_t> dim;
+  bool truncate = false;
+  std::optional<std::int64_t> max_length;
+  bool no_special_in_text = false;
+};
+
+/// MODEL and the options of the engine, --pooling, --normalize, --whiten, --dim, --policy,
+/// --max-length.
+void add_vectors(cli::Command& command, VectorCommand& options);
+
+/// A model and how it makes vectors.
+struct VectorEngine {
+  Engine engine;
+  probe::VectorOptions options;
+  probe::SentenceOptions sentence;
+  bool whiten = false;
+  bool normalize = false;  ///< after whitening, if there is one
+  Index dim = 0;           ///< numbers of a vector
+  std::string provenance;  ///< members of a JSON object
+};
+
+/// Opens the model, follows what a folder of sentence-transformers says, and says what runs.
+VectorEngine open_vectors(const VectorCommand& options, cli::Session& session);
+
+/// Vectors in memory, whitened.
+class WhitenedVectors {
+ public:
+  explicit WhitenedVectors(const VectorEngine& engine) : engine_(engine) {}
+  void add(const std::vector<double>& vector) {
+    numbers_.insert(numbers_.end(), vector.begin(), vector.end());
+    ++count_;
+  }
+  /// Fits the whitening to what was added. Throws InputError as fit_whitening.
+  void fit();
+  Index count() const { return count_; }
+  /// The i-th vector, whitened, and normalised if that is asked.
+  std::vector<double> get(Index i) const;
+
+ private:
+  const VectorEngine& engine_;
+  std::vector<double> numbers_;
+  Index count_ = 0;
+  probe::Whitening whitening_;
+};
+
+}  // namespace masque::lm_score

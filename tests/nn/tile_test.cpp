@@ -1,0 +1,122 @@
+// The inner loops against plain ones, at every size around a vector and a panel.
+#include "nn/tile.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "nn/example.hpp"
+
+namespace masque::test {
+namespace {
+
+using namespace nn::tile;
+
+TEST_CASE_TEMPLATE("products with packed matrices", T, float, double) {
+  for (const Index rows : {1, 2, 7, 13, 14, 29}) {
+    for (const Index columns : {1, 7, 15, 16, 17, 32, 33, 50}) {
+      for (const Index depth : {1, 5, 16, 33}) {
+        CAPTURE(rows);
+        CAPTURE(columns);
+        CAPTURE(depth);
+        const Matrix<T> a = random_matrix<T>(rows, depth, 1);
+        const Matrix<T> keys = random_matrix<T>(columns, depth, 2);
+        const Matrix<T> values = random_matrix<T>(depth, columns, 3);
+        const Index panels = round_up(columns, kPanel<T>) / kPanel<T>;
+        Matrix<T> packed(panels, depth * kPanel<T>);
+        Matrix<T> c(rows, round_up(columns, kLanes<T>));
+        const auto worst = [&](const auto& expected) {
+          double most = 0;
+          for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < columns; ++j) {
+              const double d = static_cast<double>(c.view().at(i, j)) - expected(i, j);
+              most = std::max(most, std::abs(d));
+            }
+          }
+          return most;
+        };
+        const auto by_keys = [&](Index i, Index j) {
+          double sum = 0;
+          for (Index k = 0; k < depth; ++k) {
+            sum +=
+                static_cast<double>(a.view().at(i, k)) * static_cast<double>(keys.view().at(j, k));
+          }
+          return sum;
+        };
+        const auto by_values = [&](Index i, Index j) {
+          double sum = 0;
+          for (Index k = 0; k < depth; ++k) {
+            sum += static_cast<double>(a.view().at(i, k)) *
+                   static_cast<double>(values.view().at(k, j));
+          }
+          return sum;
+        };
+        const double most = std::numeric_limits<T>::epsilon() * static_cast<double>(4 * depth);
+        const Packed<const T> b{packed.data(), packed.columns()};
+        pack_transposed<T>(keys.view(), {packed.data(), packed.columns()});
+        multiply<T>(a.view(), b, c.view(), false);
+        CHECK(worst(by_keys) <= most);
+        pack<T>(values.view(), {packed.data(), packed.columns()});
+        multiply<T>(a.view(), b, c.view(), true);
+        CHECK(worst([&](Index i, Index j) { return by_keys(i, j) + by_values(i, j); }) <= 2 * most);
+      }
+    }
+  }
+}
+
+TEST_CASE("exponentials within three units of the last place") {
+  constexpr Index kCount = 1 << 16;
+  Matrix<float> x(1, kCount);
+  Matrix<float> shifted(1, kCount);
+  for (Index i = 0; i < kCount; ++i) {
+    const float at = -87.0F * static_cast<float>(i) / kCount;
+    x.data()[i] = at + 40;
+    shifted.data()[i] = at;
+  }
+  const Matrix<float> before = Matrix<float>::copy(x.view());
+  const Matrix<float> before_shifted = Matrix<float>::copy(shifted.view());
+  map_exp(x.view());
+  std::vector<RowState<float>> states = {{-std::numeric_limits<float>::infinity()}};
+  Matrix<float> sums = Matrix<float>::zero(1, kLanes<float>);
+  map_exp_shifted<float>(shifted.view(), states, false, sums.view());
+  double worst = 0;
+  double sum = 0;
+  for (Index i = 0; i < kCount; ++i) {
+    const double exact = std::exp(double{before.data()[i]});
+    const double exact_shifted = std::exp(double{before_shifted.data()[i]});
+    // The argument times log2 e is rounded: |x| · 2⁻²⁴ beside the polynomial's own error.
+    const double slack = 1 + std::abs(double{before.data()[i]});
+    const double slack_shifted = 1 + std::abs(double{before_shifted.data()[i]});
+    worst = std::max(worst, std::abs(double{x.data()[i]} / exact - 1) / slack);
+    worst =
+        std::max(worst, std::abs(double{shifted.data()[i]} / exact_shifted - 1) / slack_shifted);
+    sum += exact_shifted;
+  }
+  CHECK(worst <= 3 * std::ldexp(1, -24));
+  CHECK(states[0].largest == 0);
+  CHECK(shifted.data()[0] == 1);
+  CHECK(std::abs(double{sum_lanes(sums.data())} / sum - 1) < 1e-4);
+}
+
+TEST_CASE("hidden scores become 0, NaN stays, and a row without a score changes nothing") {
+  const float none = -std::numeric_limits<float>::infinity();
+  Matrix<float> x = Matrix<float>::zero(2, 32);
+  x.view().at(0, 5) = NAN;
+  hide(x.view().row(1), 16, 0);
+  hide(x.view().row(1) + 16, 16, 0b100);
+  for (Index j = 0; j < 32; ++j) CHECK(x.view().at(1, j) == (j == 18 ? 0 : none));
+  hide(x.view().row(1) + 16, 16, 0);
+  std::vector<RowState<float>> states = {{none}, {2.5F}};
+  Matrix<float> sums = Matrix<float>::zero(2, kLanes<float>);
+  map_exp_shifted<float>(x.view(), states, true, sums.view());
+  CHECK(std::isnan(x.view().at(0, 5)));
+  CHECK(std::isnan(sum_lanes(sums.view().row(0))));
+  CHECK(states[1].largest == 2.5F);
+  CHECK(states[1].factor == 1);
+  CHECK(sum_lanes(sums.view().row(1)) == 0);
+  for (const float a : x.view().row_span(1)) CHECK(a == 0);
+}
+
+}  // namespace
+}  // namespace masque::test

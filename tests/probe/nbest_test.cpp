@@ -1,0 +1,129 @@
+// Word errors, n-best lists, minimal pairs.
+#include "probe/nbest.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "probe/minimal_pairs.hpp"
+#include "support/message.hpp"
+
+namespace masque::probe {
+namespace {
+
+using test::message_of;
+
+std::vector<std::uint64_t> edits(std::string_view reference, std::string_view hypothesis) {
+  const WordErrors e = word_errors(reference, hypothesis);
+  return {e.words, e.substitutions, e.deletions, e.insertions};
+}
+
+TEST_CASE("word errors of small cases") {
+  using List = std::vector<std::uint64_t>;
+  CHECK(edits("a b c", "a b c") == List{3, 0, 0, 0});
+  CHECK(edits("a b c", "a x c") == List{3, 1, 0, 0});
+  CHECK(edits("a b c", "a c") == List{3, 0, 1, 0});
+  CHECK(edits("a c", "a b c") == List{2, 0, 0, 1});
+  CHECK(edits("", "a b") == List{0, 0, 0, 2});
+  CHECK(edits("a b", "") == List{2, 0, 2, 0});
+  CHECK(edits("the cat sat on the mat", "the cat on a mat mat") == List{6, 3, 0, 0});
+  CHECK(edits("a b c d e f", "a c d x f g h") == List{6, 1, 1, 2});
+  CHECK(edits("  a \t b\r\n", "a b") == List{2, 0, 0, 0});
+  // Three edits are enough whichever way; this is the one that is preferred.
+  CHECK(edits("a b c d", "b c d e") == List{4, 0, 1, 1});
+  CHECK(word_errors("a b", "x").rate() == 1.0);
+  CHECK(std::isnan(word_errors("", "x").rate()));
+}
+
+Utterance list(std::vector<std::tuple<const char*, double, double>> hypotheses) {
+  Utterance u{"u", "a b", {}};
+  for (const auto& [text, score, language] : hypotheses)
+    u.hypotheses.push_back({text, score, language, 2});
+  return u;
+}
+
+TEST_CASE("the highest sum wins, the first of equal ones") {
+  const Utterance u = list({{"x", -1, -8}, {"a b", -2, -4}, {"y", -2, -4}});
+  CHECK(choose(u, 0, {}) == 0);
+  CHECK(choose(u, 0.2, {}) == 0);
+  CHECK(choose(u, 0.25, {}) == 0);  // −3 and −3: equal
+  CHECK(choose(u, 0.3, {}) == 1);
+  CHECK(choose(u, 0.5, {LengthNormalization::Kind::kPower, 1}) == 0);  // −3 and −3 again
+  const std::vector<Utterance> all{u};
+  CHECK(errors_at(all, 0, {}).errors() == 2);
+  CHECK(errors_at(all, 1, {}).errors() == 0);
+  CHECK(oracle_errors(all).errors() == 0);
+}
+
+TEST_CASE("length normalisation") {
+  CHECK(parse_length_normalization("none").divisor(7) == 1);
+  CHECK(parse_length_normalization("gnmt:1").divisor(7) == 2);
+  CHECK(parse_length_normalization("power:0.5").divisor(9) == doctest::Approx(3));
+  CHECK(parse_length_normalization("power:1").divisor(0) == 1);
+  for (const char* bad : {"", "gnmt", "gnmt:", "gnmt:x", "power:-1", "other:1"})
+    CHECK_THROWS_AS(parse_length_normalization(bad), UsageError);
+}
+
+TEST_CASE("lists are read from lines and from both kinds of JSON") {
+  const auto tsv = read_nbest(
+      "utterance\tscore\thypothesis\treference\nu1\t-1.5\ta b\ta c\nu1\t-2\ta c\ta c\nu2\t0\t\tx\n",
+      "t");
+  REQUIRE(tsv.size() == 2);
+  CHECK(tsv[0].hypotheses.size() == 2);
+  CHECK(tsv[0].hypotheses[1].score == -2);
+  CHECK(tsv[1].reference == "x");
+  const auto espnet =
+      read_nbest(R"({"utts":{"u1":{"output":[{"rec_text":"▁A▁B<eos>","score":-1,"text":"A C"},)"
+                 R"({"rec_text":"A<space>C <eos>","score":-3.5,"text":"A C"}],"utt2spk":"s"}}})",
+                 "e");
+  REQUIRE(espnet.size() == 1);
+  CHECK(espnet[0].reference == "A C");
+  CHECK(espnet[0].hypotheses[0].text == "A B");
+  CHECK(espnet[0].hypotheses[1].text == "A C");
+  CHECK(espnet[0].hypotheses[1].score == -3.5);
+  const auto scoring = read_nbest(
+      R"({"u1":{"ref":"a","hyp_1":{"score":-1,"text":"b"},"hyp_2":{"score":-2,"text":"a"}}})", "m");
+  CHECK(scoring.at(0).hypotheses.at(1).text == "a");
+
+  const auto problem = [](const char* text) {
+    return message_of<InputError>([&] { read_nbest(text, "f"); });
+  };
+  CHECK(problem("u\tx\ta\tb\n") == "f: line 1: found 'x', expected a score");
+  CHECK(problem("u\t1\ta\n") ==
+        "f: line 1: 3 fields, expected utterance, score, hypothesis, reference");
+  CHECK(problem("u\t1\ta\tb\nu\t1\ta\tc\n").starts_with("f: line 2: another reference"));
+  CHECK(problem("") == "f: no utterance, expected n-best lists");
+  CHECK(problem(R"({"utts":{"u":{"output":[]}}})") ==
+        "f: utterance 'u': no hypothesis, expected one");
+  CHECK(problem(R"({"utts":{"u":{}}})") == "f: utterance 'u': no output, expected one");
+}
+
+TEST_CASE("a pair is right only if the good sentence scores higher") {
+  const MinimalPair blimp = parse_minimal_pair(
+      R"({"sentence_good":"A.","sentence_bad":"B.","UID":"p","field":"syntax","linguistics_term":"t"})");
+  CHECK(blimp.uid == "p");
+  CHECK(blimp.term == "t");
+  const MinimalPair small =
+      parse_minimal_pair(R"({"good":"A.","bad":"B.","uid":"q","field":"syntax"})");
+  PairTally tally;
+  tally.add(blimp, -1, -2);
+  tally.add(blimp, -2, -2);
+  tally.add(small, -3, -2);
+  const auto rows = tally.rows();
+  REQUIRE(rows.size() == 5);
+  CHECK(rows[0].name == "p");
+  CHECK(rows[0].correct.n == 2);
+  CHECK(rows[0].correct.mean == 0.5);
+  CHECK(rows[1].correct.mean == 0);
+  CHECK(level_name(rows[2].level) == "term");
+  CHECK(rows[3].name == "syntax");
+  CHECK(rows[4].correct.n == 3);
+  CHECK(rows[4].correct.mean == doctest::Approx(1 / 3.0));
+  CHECK(message_of<InputError>([] { parse_minimal_pair(R"({"good":"A"})"); }) ==
+        "no sentence_bad or bad, expected a sentence");
+  CHECK_THROWS_AS(parse_minimal_pair("x"), InputError);
+}
+
+}  // namespace
+}  // namespace masque::probe

@@ -1,0 +1,264 @@
+// Scores of sentences against brute force, on a model that is a formula.
+#include "probe/text_scorer.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "fake_model.hpp"
+#include "support/message.hpp"
+
+namespace masque::probe {
+namespace {
+
+using test::message_of;
+
+using model::DefaultMask;
+using model::HeadKind;
+
+constexpr TokenId kMask = 4;
+
+/// [2] text [3]; `words` of the text's tokens.
+Sentence sentence(std::vector<TokenId> text, std::vector<std::uint32_t> words) {
+  Sentence s;
+  s.prefix = s.suffix = 1;
+  s.ids = {2};
+  s.words = {text::kNoWord};
+  s.ids.insert(s.ids.end(), text.begin(), text.end());
+  s.words.insert(s.words.end(), words.begin(), words.end());
+  s.ids.push_back(3);
+  s.words.push_back(text::kNoWord);
+  s.pieces.resize(s.ids.size(), "x");
+  return s;
+}
+
+/// Words of one, three and two pieces.
+const Sentence kText = sentence({5, 6, 7, 8, 9, 10}, {0, 1, 1, 1, 2, 2});
+
+std::vector<ScoredSentence> scored(const model::Model& model, ScoreOptions options,
+                                   const std::vector<Sentence>& sentences) {
+  options.mask = kMask;
+  std::vector<ScoredSentence> out;
+  TextScorer scorer(model, options, [&](ScoredSentence&& s) { out.push_back(std::move(s)); });
+  for (std::size_t i = 0; i < sentences.size(); ++i) scorer.add(i, sentences[i]);
+  scorer.flush();
+  return out;
+}
+
+/// Σ log p with the tokens in M(t), by its definition, replaced.
+double brute_force(const Sentence& s, ScoreKind kind) {
+  double sum = 0;
+  for (Index t = s.prefix; t < s.size() - s.suffix; ++t) {
+    std::vector<TokenId> ids = s.ids;
+    for (Index u = s.prefix; u < s.size() - s.suffix; ++u) {
+      const bool word =
+          s.words[static_cast<std::size_t>(u)] == s.words[static_cast<std::size_t>(t)];
+      const bool hidden = kind == ScoreKind::kPll          ? u == t
+                          : kind == ScoreKind::kPllWord    ? word
+                          : kind == ScoreKind::kPllWordL2r ? u == t || (word && u > t)
+                                                           : u >= t;
+      if (hidden) ids[static_cast<std::size_t>(u)] = kMask;
+    }
+    const auto logits = fake_logits(ids, t, 12, [](Index) { return true; });
+    sum += log_softmax(logits, s.ids[static_cast<std::size_t>(t)]);
+  }
+  return sum;
+}
+
+TEST_CASE("masked scores are the sums of their definition") {
+  const FakeModel model(HeadKind::kMasked);
+  std::set<double> different;
+  for (const ScoreKind kind : all_kinds()) {
+    if (!is_masked(kind)) continue;
+    const auto out = scored(model, {.kind = kind}, {kText});
+    REQUIRE(out.size() == 1);
+    CHECK(out[0].tokens == 6);
+    CHECK(out[0].score == doctest::Approx(brute_force(kText, kind)).epsilon(1e-14));
+    different.insert(out[0].score);
+  }
+  CHECK(different.size() == 4);
+}
+
+TEST_CASE("masked scores of words of one piece coincide") {
+  const FakeModel model(HeadKind::kMasked);
+  const Sentence words = sentence({5, 6, 7, 8}, {0, 1, 2, 3});
+  const double pll = scored(model, {.kind = ScoreKind::kPll}, {words})[0].score;
+  CHECK(scored(model, {.kind = ScoreKind::kPllWord}, {words})[0].score == pll);
+  CHECK(scored(model, {.kind = ScoreKind::kPllWordL2r}, {words})[0].score == pll);
+  CHECK(scored(model, {.kind = ScoreKind::kPllGlobalL2r}, {words})[0].score != pll);
+}
+
+TEST_CASE("batches change nothing, and are bounded") {
+  const FakeModel model(HeadKind::kMasked);
+  Sentence longest = sentence(std::vector<TokenId>(350, 7), std::vector<std::uint32_t>(350, 0));
+  longest.ids[9] = 8;
+  const std::vector<Sentence> sentences{kText, sentence({}, {}), longest, sentence({11}, {0})};
+  const auto expected = scored(model, {.batch_tokens = 4096}, sentences);
+  REQUIRE(expected.size() == 4);
+  CHECK(model.most_tokens <= 4096);
+  CHECK(model.most_tokens > 3000);
+  CHECK(expected[1].tokens == 0);
+  CHECK(expected[1].score == 0);
+  for (const Index batch_tokens : {1, 17, 100000000}) {
+    const auto out = scored(model, {.batch_tokens = batch_tokens}, sentences);
+    REQUIRE(out.size() == 4);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      CHECK(out[i].id == i);
+      CHECK(out[i].log_probabilities == expected[i].log_probabilities);
+    }
+  }
+}
+
+TEST_CASE("a causal model predicts from the token in front, so the first needs one") {
+  const FakeModel model(HeadKind::kCausal, DefaultMask::kCausal);
+  const auto brute = [](const std::vector<TokenId>& ids, Index t) {
+    const auto logits = fake_logits(ids, t - 1, 12, [&](Index j) { return j < t; });
+    return log_softmax(logits, ids[static_cast<std::size_t>(t)]);
+  };
+  Sentence bare;
+  bare.ids = {5, 6, 7};
+  bare.pieces.resize(3);
+  bare.words = {0, 1, 2};
+  const auto without = scored(model, {.kind = ScoreKind::kCausal}, {bare})[0];
+  CHECK(without.tokens == 2);
+  CHECK_FALSE(without.log_probabilities[0]);
+  CHECK(without.score == doctest::Approx(brute(bare.ids, 1) + brute(bare.ids, 2)).epsilon(1e-14));
+  Sentence begun = bare;
+  begun.ids.insert(begun.ids.begin(), 1);
+  begun.words.insert(begun.words.begin(), text::kNoWord);
+  begun.pieces.resize(4);
+  begun.prefix = 1;
+  const auto with = scored(model, {.kind = ScoreKind::kCausal}, {begun})[0];
+  CHECK(with.tokens == 3);
+  CHECK(*with.log_probabilities[0] == doctest::Approx(brute(begun.ids, 1)).epsilon(1e-14));
+}
+
+TEST_CASE("one pass of a leak-free model is its leave-one-out score") {
+  const FakeModel model(HeadKind::kMasked, DefaultMask::kOthers, model::Streams::kFixedKeys);
+  // Replacing token t by anything changes nothing at t: the mask token, too.
+  CHECK(scored(model, {.kind = ScoreKind::kTta}, {kText})[0].score ==
+        scored(model, {.kind = ScoreKind::kPll}, {kText})[0].score);
+}
+
+TEST_CASE("two streams hide by masks") {
+  const FakeModel model(HeadKind::kCausal, DefaultMask::kFull, model::Streams::kTwo);
+  double pll = 0;
+  double causal = 0;
+  for (Index t = 1; t <= 6; ++t) {
+    const TokenId target = kText.ids[static_cast<std::size_t>(t)];
+    pll += log_softmax(fake_logits(kText.ids, t, 12, [&](Index j) { return j != t; }), target);
+    causal += log_softmax(fake_logits(kText.ids, t, 12, [&](Index j) { return j < t; }), target);
+  }
+  CHECK(scored(model, {.kind = ScoreKind::kPll}, {kText})[0].score ==
+        doctest::Approx(pll).epsilon(1e-14));
+  CHECK(scored(model, {.kind = ScoreKind::kCausal}, {kText})[0].score ==
+        doctest::Approx(causal).epsilon(1e-14));
+}
+
+TEST_CASE("a discriminator's score is the log-probability that every token is original") {
+  const FakeModel model(HeadKind::kDiscriminator);
+  double expected = 0;
+  for (Index t = 1; t <= 6; ++t) {
+    const double x = fake_logits(kText.ids, t, 12, [](Index) { return true; })[0];
+    expected += std::log(1 / (1 + std::exp(x)));
+  }
+  CHECK(scored(model, {.kind = ScoreKind::kElectra}, {kText})[0].score ==
+        doctest::Approx(expected).epsilon(1e-13));
+}
+
+TEST_CASE("long texts are refused, or read as the policy says") {
+  FakeModel model(HeadKind::kMasked);
+  model.design_to_change().max_position_embeddings = 5;  // three tokens of text
+  TextScorer strict(model, {.mask = kMask}, [](ScoredSentence&&) {});
+  CHECK(strict.length_problem(kText) ==
+        "8 tokens, expected at most 5 (--policy says what else to do)");
+  CHECK_FALSE(strict.length_problem(part_of(kText, 0, 3)));
+  const auto score = [&](const char* policy) {
+    return scored(model, {.policy = parse_length_policy(policy)}, {kText})[0];
+  };
+  const double first = brute_force(part_of(kText, 0, 3), ScoreKind::kPll);
+  const double second = brute_force(part_of(kText, 3, 6), ScoreKind::kPll);
+  CHECK(score("chunk").score == doctest::Approx(first + second).epsilon(1e-14));
+  CHECK(score("first").score == doctest::Approx(first).epsilon(1e-14));
+  CHECK(score("last").score == doctest::Approx(second).epsilon(1e-14));
+  CHECK(score("last").tokens == 3);
+  CHECK(score("slide:3").score == score("chunk").score);
+  CHECK(score("slide:1").tokens == 6);
+  CHECK(message_of<UsageError>([&] { score("slide:4"); }) ==
+        "--policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
+}
+
+TEST_CASE("windows score each token once, where it has the most context") {
+  // As the sliding windows of transformers' guide to perplexity: behind the first, what is new.
+  const auto left = cut_windows(10, 4, parse_length_policy("slide:2"), true);
+  REQUIRE(left.size() == 4);
+  CHECK(left[0].score_end == 4);
+  CHECK(left[1].begin == 2);
+  CHECK(left[1].score_begin == 4);
+  CHECK(left[1].score_end == 6);
+  CHECK(left[3].end == 10);
+  for (const bool left_only : {false, true}) {
+    for (Index tokens = 1; tokens < 30; ++tokens) {
+      for (Index capacity = 1; capacity < 9; ++capacity) {
+        for (Index stride = 1; stride <= capacity; ++stride) {
+          const auto windows =
+              cut_windows(tokens, capacity, {LengthPolicy::Kind::kSlide, stride}, left_only);
+          Index next = 0;
+          for (const Window& w : windows) {
+            CHECK(w.score_begin == next);
+            CHECK(w.begin <= w.score_begin);
+            CHECK(w.score_end <= w.end);
+            CHECK(w.end - w.begin <= capacity);
+            next = w.score_end;
+          }
+          CHECK(next == tokens);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kinds that a model cannot do are refused") {
+  const auto problem = [](ScoreKind kind, const FakeModel& model,
+                          const model::ModelOptions& options) {
+    return message_of<InputError>([&] { check_kind(kind, model.design(), options); });
+  };
+  const FakeModel bert(HeadKind::kMasked);
+  const FakeModel gpt(HeadKind::kCausal, DefaultMask::kCausal);
+  const FakeModel tta(HeadKind::kMasked, DefaultMask::kOthers, model::Streams::kFixedKeys);
+  const FakeModel xlnet(HeadKind::kCausal, DefaultMask::kFull, model::Streams::kTwo);
+  const FakeModel bare(HeadKind::kNone);
+  const model::ModelOptions usual;
+  for (const auto& [model, kind] : {std::pair{&bert, ScoreKind::kPll},
+                                    {&gpt, ScoreKind::kCausal},
+                                    {&tta, ScoreKind::kTta},
+                                    {&xlnet, ScoreKind::kPll}}) {
+    CHECK(default_kind(model->design(), usual) == kind);
+    CHECK_NOTHROW(check_kind(kind, model->design(), usual));
+  }
+  CHECK_THROWS_AS(default_kind(bare.design(), usual), InputError);
+  CHECK(problem(ScoreKind::kPll, gpt, usual) ==
+        "--kind pll: the model has a causal head, expected a masked head");
+  CHECK(problem(ScoreKind::kElectra, bert, usual) ==
+        "--kind electra: the model has a masked head, expected a discriminator");
+  CHECK(problem(ScoreKind::kTta, bert, usual)
+            .starts_with("--kind tta: position 0 of this model reads token 0"));
+  CHECK(problem(ScoreKind::kCausal, bert, usual)
+            .starts_with("--kind causal: position 0 of this model reads token 1"));
+  CHECK_THROWS_AS(check_kind(ScoreKind::kTta, xlnet.design(), usual), InputError);
+
+  model::ModelOptions as_tta;
+  as_tta.masks = parse_mask_layers("tta");
+  as_tta.query = QueryStart::kPosition;
+  // Two layers whose keys are the layer before: the token comes back by way of a neighbour.
+  CHECK_THROWS_AS(check_kind(ScoreKind::kTta, bert.design(), as_tta), InputError);
+  as_tta.keys = KeySource::kInput;
+  CHECK_NOTHROW(check_kind(ScoreKind::kTta, bert.design(), as_tta));
+  CHECK(default_kind(bert.design(), as_tta) == ScoreKind::kTta);
+  model::ModelOptions causal;
+  causal.masks = parse_mask_layers("causal");
+  CHECK_NOTHROW(check_kind(ScoreKind::kCausal, bert.design(), causal));
+}
+
+}  // namespace
+}  // namespace masque::probe
