@@ -14,6 +14,9 @@ namespace {
 // Products of two sizes fit an Index.
 constexpr Index kLargest = (Index{1} << 31) - 1;
 constexpr Index kMostLayers = 1000;
+// Numbers that a float holds, and their quotients.
+constexpr double kSmallest = 1e-30;
+constexpr double kGreatest = 1e30;
 
 }  // namespace
 
@@ -65,6 +68,7 @@ double FamilyConfig::number(std::string_view name, double fallback) const {
 double FamilyConfig::positive(std::string_view name, double fallback) const {
   const double value = number(name, fallback);
   if (!(value > 0)) refuse(name, "a number above 0");
+  if (value < kSmallest || value > kGreatest) refuse(name, "1e-30 to 1e30");
   return value;
 }
 

@@ -33,7 +33,7 @@ class FamilyConfig {
   std::optional<Index> optional_count(std::string_view name) const;
   /// A finite number.
   double number(std::string_view name, double fallback) const;
-  /// A finite number > 0.
+  /// A number from 1e-30 to 1e30.
   double positive(std::string_view name, double fallback) const;
   bool flag(std::string_view name, bool fallback) const;
   std::string text(std::string_view name, std::string_view fallback) const;

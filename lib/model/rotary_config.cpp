@@ -48,6 +48,7 @@ void scale_llama3(const FamilyConfig& rope, double original, Frequencies& freque
 /// YaRN. Returns the factor of cosine and sine. Peng 2023, arXiv:2309.00071.
 double scale_yarn(const FamilyConfig& rope, double theta, double original, double longest,
                   Frequencies& frequencies) {
+  if (!(theta > 1)) rope.refuse("rope_theta", "more than 1 with yarn");
   const double factor = rope.positive("factor", longest / original);
   const auto attention_scale = [](double scale, double by) {
     return scale <= 1 ? 1.0 : 0.1 * by * std::log(scale) + 1;
@@ -142,6 +143,9 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
   } else if (type != "default") {
     rope.refuse(rope.has("rope_type") ? "rope_type" : "type",
                 "default, linear, dynamic, llama3 or yarn");
+  }
+  if (!std::ranges::all_of(frequencies, [](float f) { return std::isfinite(f); })) {
+    rope.refuse("rope_theta", "one with finite frequencies");
   }
   rotary.frequencies.assign(frequencies.begin(), frequencies.end());
   return rotary;

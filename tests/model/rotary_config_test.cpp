@@ -87,6 +87,10 @@ TEST_CASE("what is wrong with rope parameters is named") {
   CHECK(contains(message_of([] { read("7"); }), "rope_scaling (byte"));
   CHECK(contains(message_of([] { read(R"({"rope_type":"llama3","high_freq_factor":0.5})"); }),
                  "high_freq_factor is 0.5, expected more than low_freq_factor"));
+  CHECK(contains(message_of([] { read(R"({"rope_type":"yarn","factor":2,"rope_theta":1})"); }),
+                 "rope_theta is 1, expected more than 1 with yarn"));
+  CHECK(contains(message_of([] { read(R"({"rope_theta":1e200})"); }),
+                 "rope_theta is 1e200, expected 1e-30 to 1e30"));
 }
 
 }  // namespace
