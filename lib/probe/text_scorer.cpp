@@ -64,8 +64,7 @@ std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t
 }
 
 TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink)
-    : model_(model),
-      options_(options),
+    : options_(options),
       longest_(limit(model.design(), options)),
       two_streams_(model.design().streams == model::Streams::kTwo),
       sink_(std::move(sink)),

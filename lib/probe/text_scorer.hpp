@@ -65,7 +65,6 @@ class TextScorer {
   void add_job(Job job);
   void deliver();
 
-  const model::Model& model_;
   ScoreOptions options_;
   std::optional<Index> longest_;
   bool two_streams_;

@@ -3,13 +3,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/line_shard.hpp"
 #include "base/ordered_work.hpp"
+#include "support/temp_folder.hpp"
 
 namespace masque {
 namespace {
@@ -84,6 +89,38 @@ TEST_CASE("an error of the work ends the stream behind its item, for any number 
     CHECK_THROWS_WITH_AS(ordered_work(threads, steps), "item: 7", InputError);
     CHECK(out == "0 1 2 3 4 5 6 7 ");
   }
+}
+
+TEST_CASE("parts of a file are whole lines, and together the file") {
+  const test::TempFolder folder;
+  for (const std::string text : {"", "a\n", "a\nbb\n\nccc\nno end", "\n\n\n", "one"}) {
+    test::write_file(folder / "text", text);
+    for (const std::uint64_t count : std::vector<std::uint64_t>{1, 2, 3, 7}) {
+      std::string all;
+      std::uint64_t lines = 0;
+      for (std::uint64_t i = 1; i <= count; ++i) {
+        const InputFile file = InputFile::open(folder / "text");
+        const LineSpan span = find_shard(file.descriptor(), "text", {i, count});
+        const LineSpan same = find_shard(std::string_view(text), {i, count});
+        CHECK(span.begin == same.begin);
+        CHECK(span.end == same.end);
+        CHECK(span.lines_before == same.lines_before);
+        CHECK(span.lines_before == lines);
+        LineInput input(file.descriptor(), "text", 100);
+        input.cut({i, count});
+        LineBatch batch;
+        while (input.read(batch)) {
+          CHECK(batch.first_line == lines + 1);
+          lines +=
+              static_cast<std::uint64_t>(std::count(batch.text.begin(), batch.text.end(), '\n'));
+          all += batch.text;
+        }
+      }
+      CHECK(all == text);
+    }
+  }
+  for (const char* bad : {"", "1", "0/2", "3/2", "1/", "a/b", "1/2/3"})
+    CHECK_THROWS_AS(parse_shard(bad), UsageError);
 }
 
 }  // namespace
