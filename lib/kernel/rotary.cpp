@@ -9,43 +9,33 @@
 namespace masque::kernel {
 namespace {
 
-/// Turns one head by the angles whose cosines and sines are given.
+/// Turns one head by the angles whose cosines and sines are given; direction −1 turns back, which
+/// is the transposed turn and so the gradient.
 template <class T>
-void turn_head(RotaryLayout layout, const std::vector<T>& cosine, const std::vector<T>& sine,
+void turn_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
                T* x) {
-  const std::size_t pairs = cosine.size();
-  const std::size_t step = layout == RotaryLayout::kAdjacent ? 2 : 1;
+  const Index step = layout == RotaryLayout::kAdjacent ? 2 : 1;
   T* other = layout == RotaryLayout::kAdjacent ? x + 1 : x + pairs;
-  for (std::size_t t = 0; t < pairs; ++t) {
-    const T a = x[t * step], b = other[t * step];
-    x[t * step] = a * cosine[t] - b * sine[t];
-    other[t * step] = b * cosine[t] + a * sine[t];
+  for (Index t = 0; t < pairs; ++t) {
+    const T a = x[t * step];
+    const T b = other[t * step];
+    const T s = direction * sine[t];
+    x[t * step] = a * cosine[t] - b * s;
+    other[t * step] = b * cosine[t] + a * s;
   }
 }
 
-/// direction 1 turns forward, −1 back: the transposed turn is the gradient.
 template <class T>
-void turn(RotaryLayout layout, std::span<const double> frequencies,
-          std::span<const Index> positions, Index head_size, double factor, double direction,
-          bool float_angles, MatrixView<T> x) {
-  const std::size_t pairs = frequencies.size();
-  MASQUE_CHECK(static_cast<Index>(2 * pairs) <= head_size && x.columns % head_size == 0);
-  MASQUE_CHECK(static_cast<Index>(positions.size()) == x.rows);
-  parallel_ranges(x.rows, 8, [&](Index begin, Index end) {
-    std::vector<T> cosine(pairs), sine(pairs);
+void turn(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T direction,
+          MatrixView<T> x) {
+  const Index pairs = table.cosine.columns();
+  MASQUE_CHECK(2 * pairs <= head_size && x.columns % head_size == 0);
+  MASQUE_CHECK(table.cosine.rows() == x.rows);
+  parallel_ranges(x.rows, 64, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      const auto position = static_cast<double>(positions[static_cast<std::size_t>(i)]);
-      if (i == begin ||
-          positions[static_cast<std::size_t>(i)] != positions[static_cast<std::size_t>(i - 1)]) {
-        for (std::size_t t = 0; t < pairs; ++t) {
-          double angle = position * frequencies[t];
-          if (float_angles) angle = static_cast<float>(angle);
-          cosine[t] = static_cast<T>(factor * std::cos(angle));
-          sine[t] = static_cast<T>(direction * factor * std::sin(angle));
-        }
-      }
       for (Index head = 0; head < x.columns; head += head_size) {
-        turn_head(layout, cosine, sine, x.row(i) + head);
+        turn_head(layout, table.cosine.view().row(i), table.sine.view().row(i), pairs, direction,
+                  x.row(i) + head);
       }
     }
   });
@@ -64,24 +54,42 @@ std::vector<double> rotary_frequencies(double base, Index size) {
 }
 
 template <class T>
-void rotary_forward(RotaryLayout layout, std::span<const double> frequencies,
-                    std::span<const Index> positions, Index head_size, double factor,
-                    MatrixView<T> x, bool float_angles) {
-  turn(layout, frequencies, positions, head_size, factor, 1.0, float_angles, x);
+RotaryTable<T> rotary_table(std::span<const double> frequencies, std::span<const Index> positions,
+                            double factor, bool float_angles) {
+  const auto pairs = static_cast<Index>(frequencies.size());
+  RotaryTable<T> table{Matrix<T>(std::ssize(positions), pairs),
+                       Matrix<T>(std::ssize(positions), pairs)};
+  parallel_ranges(std::ssize(positions), 64, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const auto position = static_cast<double>(positions[static_cast<std::size_t>(i)]);
+      for (Index t = 0; t < pairs; ++t) {
+        double angle = position * frequencies[static_cast<std::size_t>(t)];
+        if (float_angles) angle = static_cast<float>(angle);
+        table.cosine.view().at(i, t) = static_cast<T>(factor * std::cos(angle));
+        table.sine.view().at(i, t) = static_cast<T>(factor * std::sin(angle));
+      }
+    }
+  });
+  return table;
 }
 
 template <class T>
-void rotary_backward(RotaryLayout layout, std::span<const double> frequencies,
-                     std::span<const Index> positions, Index head_size, double factor,
-                     MatrixView<T> d_x, bool float_angles) {
-  turn(layout, frequencies, positions, head_size, factor, -1.0, float_angles, d_x);
+void rotary_forward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
+                    MatrixView<T> x) {
+  turn(layout, table, head_size, T{1}, x);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                     \
-  template void rotary_forward<T>(RotaryLayout, std::span<const double>, std::span<const Index>,  \
-                                  Index, double, MatrixView<T>, bool);                            \
-  template void rotary_backward<T>(RotaryLayout, std::span<const double>, std::span<const Index>, \
-                                   Index, double, MatrixView<T>, bool);
+template <class T>
+void rotary_backward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
+                     MatrixView<T> d_x) {
+  turn(layout, table, head_size, T{-1}, d_x);
+}
+
+#define MASQUE_INSTANTIATE(T)                                                                   \
+  template RotaryTable<T> rotary_table(std::span<const double>, std::span<const Index>, double, \
+                                       bool);                                                   \
+  template void rotary_forward<T>(RotaryLayout, const RotaryTable<T>&, Index, MatrixView<T>);   \
+  template void rotary_backward<T>(RotaryLayout, const RotaryTable<T>&, Index, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -19,18 +19,26 @@ enum class RotaryLayout {
 /// base^(−2t/size).
 std::vector<double> rotary_frequencies(double base, Index size);
 
-/// Turns, in place, the first 2 · frequencies.size() features of each head of x (rows, heads ·
-/// head_size). positions: one a row. The angles are computed in double and rounded once; with
+/// Cosines and sines of the angles of some rows: (rows, pairs) each.
+template <class T>
+struct RotaryTable {
+  Matrix<T> cosine, sine;
+};
+
+/// The table of rows at these positions. The angles are computed in double and rounded once; with
 /// `float_angles` position · frequency is rounded to float first, as transformers does: at position
 /// 500 that moves an angle by up to 1.5e-5. `factor` multiplies cosine and sine (YaRN).
 template <class T>
-void rotary_forward(RotaryLayout layout, std::span<const double> frequencies,
-                    std::span<const Index> positions, Index head_size, double factor,
-                    MatrixView<T> x, bool float_angles = false);
-/// d_x ← its gradient, in place.
+RotaryTable<T> rotary_table(std::span<const double> frequencies, std::span<const Index> positions,
+                            double factor = 1, bool float_angles = false);
+
+/// Turns, in place, the first 2 · pairs features of each head of x (rows, heads · head_size).
 template <class T>
-void rotary_backward(RotaryLayout layout, std::span<const double> frequencies,
-                     std::span<const Index> positions, Index head_size, double factor,
-                     MatrixView<T> d_x, bool float_angles = false);
+void rotary_forward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
+                    MatrixView<T> x);
+/// d_x ← its gradient, in place: turns back.
+template <class T>
+void rotary_backward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
+                     MatrixView<T> d_x);
 
 }  // namespace masque::kernel

@@ -29,7 +29,7 @@ void Pass<T>::gated_keys_values(Index layer, const Stream<T>& source) {
   scratch_.key_value.resize(source.count(), weights.gated_input.outputs());
   weights.gated_input.forward(source.x.view(), scratch_.key_value.view());
   scratch_.relative = scaled_keys(weights, 1, scratch_.key_value.view().middle_columns(2 * e, s));
-  turn(layer, source.positions, s, scratch_.relative.view());
+  turn(layer, source, s, scratch_.relative.view());
   key_ = scratch_.relative.view();
   value_ = scratch_.key_value.view().middle_columns(e, e);
 }
@@ -44,7 +44,7 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   scratch_.wide.resize(x.rows, weights.gated_input.outputs());
   weights.gated_input.forward(x, scratch_.wide.view());
   scratch_.query = scaled_keys(weights, 0, scratch_.wide.view().middle_columns(2 * e, s));
-  turn(layer, stream.positions, s, scratch_.query.view());
+  turn(layer, stream, s, scratch_.query.view());
   scratch_.context.resize(x.rows, e);
   attend(layer, stream, {1, 1, s, design_.attention_scale}, scratch_.query.view(),
          scratch_.context.view());

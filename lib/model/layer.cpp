@@ -17,11 +17,25 @@ constexpr Index kSharedPanelRows = 512;
 }  // namespace
 
 template <class T>
-void Pass<T>::turn(Index layer, std::span<const Index> positions, Index head_size,
-                   MatrixView<T> x) const {
+const kernel::RotaryTable<T>& Pass<T>::rotary_table(const RotaryDesign& rotary,
+                                                    const Stream<T>& stream) {
+  for (const Turned& known : turned_) {
+    if (known.kind == stream.kind && known.rotary->frequencies == rotary.frequencies &&
+        known.rotary->factor == rotary.factor) {
+      return *known.table;
+    }
+  }
+  turned_.push_back(
+      {stream.kind, &rotary,
+       std::make_unique<kernel::RotaryTable<T>>(kernel::rotary_table<T>(
+           rotary.frequencies, stream.positions, rotary.factor, rotary.float_angles))});
+  return *turned_.back().table;
+}
+
+template <class T>
+void Pass<T>::turn(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x) {
   const RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(layer)].rotary;
-  kernel::rotary_forward<T>(rotary.layout, rotary.frequencies, positions, head_size, rotary.factor,
-                            x, rotary.float_angles);
+  kernel::rotary_forward<T>(rotary.layout, rotary_table(rotary, stream), head_size, x);
 }
 
 template <class T>
@@ -42,8 +56,8 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
   const MatrixView<T> value =
       scratch_.key_value.view().middle_columns(key_width, scratch_.key_value.columns() - key_width);
   if (design_.position == PositionScheme::kRotary) {
-    turn(layer, source.positions, design_.head_size, key);
-    if (own.rotary.values) turn(layer, source.positions, design_.head_size, value);
+    turn(layer, source, design_.head_size, key);
+    if (own.rotary.values) turn(layer, source, design_.head_size, value);
   }
   key_ = key;
   value_ = value;
@@ -56,7 +70,7 @@ void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<cons
   scratch_.query.resize(x.rows, weights.query.outputs());
   weights.query.forward(x, scratch_.query.view());
   if (design_.position == PositionScheme::kRotary) {
-    turn(layer, stream.positions, design_.head_size, scratch_.query.view());
+    turn(layer, stream, design_.head_size, scratch_.query.view());
   }
   const Index value_size = value_.columns / design_.num_key_value_heads;
   scratch_.context.resize(x.rows, design_.num_attention_heads * value_size);
@@ -144,12 +158,12 @@ void Pass<T>::convolve(const PreparedLayer<T>& weights, MatrixView<const T> befo
   weights.convolution_norm.add_and_forward(scratch_.attended.view(), after.x.view());
 }
 
-template void Pass<float>::turn(Index, std::span<const Index>, Index, MatrixView<float>) const;
+template void Pass<float>::turn(Index, const Stream<float>&, Index, MatrixView<float>);
 template void Pass<float>::keys_values(Index, const Stream<float>&);
 template void Pass<float>::advance(Index, Stream<float>&);
 template void Pass<float>::convolve(const PreparedLayer<float>&, MatrixView<const float>,
                                     Stream<float>&);
-template void Pass<double>::turn(Index, std::span<const Index>, Index, MatrixView<double>) const;
+template void Pass<double>::turn(Index, const Stream<double>&, Index, MatrixView<double>);
 template void Pass<double>::keys_values(Index, const Stream<double>&);
 template void Pass<double>::advance(Index, Stream<double>&);
 template void Pass<double>::convolve(const PreparedLayer<double>&, MatrixView<const double>,

@@ -75,7 +75,8 @@ class Pass {
   void advance(Index layer, Stream<T>& stream);
   void attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x);
   void feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x, MatrixView<T> y);
-  void turn(Index layer, std::span<const Index> positions, Index head_size, MatrixView<T> x) const;
+  void turn(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x);
+  const kernel::RotaryTable<T>& rotary_table(const RotaryDesign& rotary, const Stream<T>& stream);
   void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
 
   // GAU (gated_layer.cpp).
@@ -124,6 +125,13 @@ class Pass {
 
   Scratch<T>& scratch_;
   MatrixView<const T> key_, value_;
+  /// Layers with the same angles share the table of a stream.
+  struct Turned {
+    StreamKind kind;
+    const RotaryDesign* rotary;
+    std::unique_ptr<kernel::RotaryTable<T>> table;
+  };
+  std::vector<Turned> turned_;
   Index first_distance_ = 0;  ///< of XLNet's relative_
   /// Of every sequence, by kind of mask and stream.
   std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const BlockMap>>>

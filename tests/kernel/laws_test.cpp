@@ -44,8 +44,10 @@ TEST_CASE("rotary scores depend on the distance alone, and turning keeps lengths
     const auto frequencies = kernel::rotary_frequencies(10000, size);
     CHECK(frequencies[0] == 1);
     CHECK(frequencies[4] == doctest::Approx(0.01));
-    kernel::rotary_forward(layout, frequencies, positions, size, 1, query.view());
-    kernel::rotary_forward(layout, frequencies, positions, size, 1, key.view());
+    kernel::rotary_forward(layout, kernel::rotary_table<double>(frequencies, positions), size,
+                           query.view());
+    kernel::rotary_forward(layout, kernel::rotary_table<double>(frequencies, positions), size,
+                           key.view());
     std::vector<std::pair<Index, double>> by_distance;
     for (Index i = 0; i < n; ++i) {
       CHECK(dot(query, i, query, i) == doctest::Approx(length).epsilon(1e-12));
@@ -78,7 +80,8 @@ TEST_CASE("rotary turns the pairs of its layout by the angle of the position") {
     Matrix<double> x(1, 5);
     for (Index j = 0; j < 5; ++j) x.data()[j] = j == 0 ? 1 : 0;
     x.data()[4] = 7;  // beyond the pairs
-    kernel::rotary_forward(layout, frequencies, positions, 5, 1, x.view());
+    kernel::rotary_forward(layout, kernel::rotary_table<double>(frequencies, positions), 5,
+                           x.view());
     return std::vector<double>(x.span().begin(), x.span().end());
   };
   CHECK(turned(kernel::RotaryLayout::kAdjacent) ==
