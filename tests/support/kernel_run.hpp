@@ -87,9 +87,7 @@ class KernelRun {
       case Operation::kEmbedding:
         kernel::embedding_forward(in(0), std::span<const TokenId>(ids_), result.view());
         break;
-      case Operation::kRotary:
-        kernel::rotary_forward(c.layout, frequencies(), positions_, kHead, 1.25, copied());
-        break;
+      case Operation::kRotary: kernel::rotary_forward<T>(c.layout, table(), kHead, copied()); break;
       case Operation::kCrossEntropy:
         kernel::cross_entropy_forward(in(0), ids_, result.span());
         break;
@@ -148,7 +146,7 @@ class KernelRun {
         break;
       case Operation::kRotary: {
         Matrix<T> d_x = Matrix<T>::copy(d_y);
-        kernel::rotary_backward(c.layout, frequencies(), positions_, kHead, 1.25, d_x.view());
+        kernel::rotary_backward<T>(c.layout, table(), kHead, d_x.view());
         kernel::add_to(std::as_const(d_x).view(), out(0));
         break;
       }
@@ -208,7 +206,9 @@ class KernelRun {
     std::copy(inputs[0].span().begin(), inputs[0].span().end(), result.span().begin());
     return result.view();
   }
-  std::vector<double> frequencies() const { return kernel::rotary_frequencies(10000, kHead - 2); }
+  kernel::RotaryTable<T> table() const {
+    return kernel::rotary_table<T>(kernel::rotary_frequencies(10000, kHead - 2), positions_, 1.25);
+  }
 
   kernel::Linear<T> linear_;
   std::vector<TokenId> ids_;
