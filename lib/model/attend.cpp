@@ -117,7 +117,9 @@ std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Str
       terms.first_distance = first_distance_;
       terms.position_bias = weights.position_bias.span();
       terms.scale = design_.attention_scale;
-      if (!content_.segments.empty()) {
+      // One segment throughout adds the same to every key: left out, as without token types.
+      const auto types = part(content_.segments, chunk_.begins, sequence);
+      if (std::ranges::adjacent_find(types, std::ranges::not_equal_to{}) != types.end()) {
         terms.segment_bias = weights.segment_bias.span();
         terms.segment_table = weights.segment_table.view;
         terms.query_segments = part(stream.segments, stream.begins, sequence);

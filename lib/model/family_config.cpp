@@ -56,6 +56,7 @@ Index FamilyConfig::layers(Names names, Index fallback) const {
 }
 
 std::optional<Index> FamilyConfig::optional_count(std::string_view name) const {
+  if (number(name, 0) == -1) return std::nullopt;  // early conversions of Llama say none so
   return whole(name, 0, kLargest);
 }
 

@@ -1,6 +1,7 @@
 // A model that runs: ids in; states, attention weights, logits and log-probabilities out.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,7 +20,9 @@ namespace masque::model {
 struct Batch {
   std::vector<TokenId> ids;
   std::vector<Index> begins{0};  ///< sequence s is ids [begins[s], begins[s + 1])
-  std::vector<Index> positions;  ///< one an id; empty: 0, 1, … in each sequence
+  /// Instead of the positions of a whole sequence: they are 0, 1, …
+  static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
+  std::vector<Index> positions;  ///< one an id; empty: kNoPosition everywhere
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
   /// One a sequence: replaces what the model would let through. Empty: the model's own, or --mask.
   std::vector<std::optional<Mask>> masks;

@@ -85,7 +85,8 @@ template <class T>
 void Pass<T>::run_fixed_start(MatrixView<T> last) {
   const bool fixed_keys = settings_.keys == KeySource::kInput;
   // With fixed keys no row reads another row's states.
-  const bool some = fixed_keys && !shows();
+  const bool convolved = design_.convolution_size > 0;  // reads neighbours
+  const bool some = fixed_keys && !shows() && !convolved;
   Stream<T> x = some ? wanted_rows(StreamKind::kSome) : all_rows();
   if (settings_.query == QueryStart::kPosition) {
     embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
@@ -95,7 +96,10 @@ void Pass<T>::run_fixed_start(MatrixView<T> last) {
   show_states(0, x);
   for (Index l = 0; l < design_.num_hidden_layers; ++l) {
     keys_values(l, l == 0 || fixed_keys ? content_ : x);
+    Matrix<T> before;
+    if (l == 0 && convolved) before = Matrix<T>::copy(x.x.view());
     advance(l, x);
+    if (l == 0 && convolved) convolve(model_.layer(l), before.view(), x);
     show_states(l + 1, x);
   }
   finish(x, last);

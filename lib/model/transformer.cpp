@@ -1,6 +1,7 @@
 #include "model/transformer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -39,15 +40,17 @@ template <class T>
 Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     : model_(std::move(model)),
       masks_(model_.design, options.masks),
-      settings_(settings_of(model_.design, options)) {}
+      settings_(settings_of(model_.design, options)),
+      restricted_(!options.masks.empty() || options.keys || options.query) {}
 
 template <class T>
 void Transformer<T>::number_positions(Batch& batch) const {
   const Design& design = model_.design;
-  batch.positions.resize(batch.ids.size());
+  batch.positions.resize(batch.ids.size(), Batch::kNoPosition);
   for (Index s = 0; s < batch.sequences(); ++s) {
     const auto begin = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s)]);
     const auto end = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s) + 1]);
+    if (begin == end || batch.positions[begin] != Batch::kNoPosition) continue;
     Index next = 0;
     for (std::size_t i = begin; i < end; ++i) {
       // Where positions begin behind that of padding, padding itself is not counted.
@@ -65,28 +68,36 @@ Batch Transformer<T>::checked(const Batch& batch) const {
   MASQUE_CHECK(batch.positions.empty() || batch.positions.size() == batch.ids.size());
   MASQUE_CHECK(batch.segments.empty() || batch.segments.size() == batch.ids.size());
   Batch result = batch;
+  for (const Index position : batch.positions) {
+    if (position < 0 && position != Batch::kNoPosition) {
+      fail(fmt::format("position {}, expected at least 0", position));
+    }
+  }
   for (const TokenId id : batch.ids) {
     if (id < 0 || id >= design.vocab_size) {
       fail(fmt::format("token id {}, expected 0 to {}", id, design.vocab_size - 1));
     }
   }
-  if (batch.positions.empty()) number_positions(result);
+  number_positions(result);
   const Index rows = model_.position_table ? model_.position_table.view.rows : 0;
   const Index limit = rows > 0 ? rows - design.position_offset : design.max_position_embeddings;
   for (const Index position : result.positions) {
-    if (position < -design.position_offset || (limit > 0 && position >= limit)) {
+    if (limit > 0 && position >= limit) {
       fail(fmt::format("position {}, expected 0 to {}", position, limit - 1));
     }
   }
-  if (design.type_vocab_size > 0) {
-    for (const Index segment : batch.segments) {
-      if (segment < 0 || segment >= design.type_vocab_size) {
-        fail(fmt::format("token type {}, expected 0 to {}", segment, design.type_vocab_size - 1));
-      }
+  for (const Index segment : batch.segments) {
+    if (segment < 0 || (design.type_vocab_size > 0 && segment >= design.type_vocab_size)) {
+      fail(design.type_vocab_size > 0
+               ? fmt::format("token type {}, expected 0 to {}", segment, design.type_vocab_size - 1)
+               : fmt::format("token type {}, expected at least 0", segment));
     }
   }
   if (!batch.query_masks.empty() && !model_.query_start) {
     fail(fmt::format("a query stream, but {} has one stream", design.model_type));
+  }
+  if (!batch.query_masks.empty() && restricted_) {
+    throw UsageError("two streams have masks of their own: --mask, --kv and --query do not apply");
   }
   return result;
 }
@@ -168,6 +179,11 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
     for (Index c = 0; c < std::ssize(plan.chunks); ++c) {
       throw_if_interrupted();
       work(c);
+    }
+  }
+  for (const T value : last.span()) {
+    if (!std::isfinite(value)) {
+      throw InputError(model_.path, "states that are not finite: the weights overflow");
     }
   }
   if (request.last_states && observer != nullptr) {

@@ -33,6 +33,7 @@ class Transformer final : public Model {
   PreparedModel<T> model_;
   LayerMasks masks_;
   PassSettings settings_;
+  bool restricted_;  ///< by --mask, --kv or --query
 };
 
 }  // namespace masque::model

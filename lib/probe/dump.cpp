@@ -166,7 +166,9 @@ model::Batch make_batch(std::span<const DumpItem> items, bool two_streams) {
     batch.add(item.ids);
     for (Index i = 0; i < length; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (positions) batch.positions.push_back(item.positions.empty() ? i : item.positions[at]);
+      if (positions)
+        batch.positions.push_back(item.positions.empty() ? model::Batch::kNoPosition
+                                                         : item.positions[at]);
       if (segments) batch.segments.push_back(item.segments.empty() ? 0 : item.segments[at]);
     }
     if (two_streams) {
@@ -192,7 +194,7 @@ void run_items(const model::Model& model, std::span<const DumpItem> items,
   model::Request wanted{.hidden_states = request.hidden_states,
                         .attentions = request.attentions,
                         .logits = request.logits && !apart,
-                        .all_rows = request.logits && !apart};
+                        .all_rows = two_streams || request.logits};
   model.run(batch, wanted, &writer);
   if (!apart) return;
   batch.query_masks.clear();

@@ -313,6 +313,47 @@ TEST_CASE("a GAU that sees only itself is a gated feed-forward layer") {
   }
 }
 
+TEST_CASE("a sequence without positions beside one with them numbers its own") {
+  const auto model = open("roberta");
+  const auto pad = static_cast<TokenId>(model->design().pad_token_id.value());
+  const std::vector<TokenId> padded = {5, pad, 7, 8, pad, 9};
+  const States alone = states_of(*model, batch_of(padded));
+  Batch both = batch_of(padded);
+  both.positions.assign(6, Batch::kNoPosition);
+  both.add(std::vector<TokenId>{5, 6, 7});
+  both.positions.insert(both.positions.end(), {3, 2, 1});
+  Request request;
+  request.hidden_states = true;
+  class First final : public Observer {
+   public:
+    void hidden_states(Index s, Index, MatrixView<const double> x) override {
+      if (s == 0) last = Matrix<double>::copy(x);
+    }
+    Matrix<double> last;
+  } first;
+  model->run(both, request, &first);
+  for (Index i = 0; i < 6; ++i) CHECK(row_distance(alone.last(), i, first.last, i) == 0);
+  Batch wrong = batch_of({5, 6});
+  wrong.positions = {0, -1};
+  CHECK_THROWS_AS(model->run(wrong, request, &first), InputError);
+}
+
+TEST_CASE("keys from the input change nothing in the first layer, convolution included") {
+  for (const char* name :
+       {"bert", "gpt2", "llama", "deberta_v2_conv", "modernbert", "t5_encoder"}) {
+    CAPTURE(name);
+    const auto usual = open(name);
+    ModelOptions options;
+    options.keys = KeySource::kInput;
+    const auto input = open(name, options);
+    const Batch batch = batch_of(some_ids(9, usual->design().vocab_size));
+    const States a = states_of(*usual, batch);
+    const States b = states_of(*input, batch);
+    for (Index i = 0; i < 9; ++i) CHECK(row_distance(a.at(1), i, b.at(1), i) == 0);
+    CHECK(row_distance(a.last(), 3, b.last(), 3) > 1e-3);
+  }
+}
+
 TEST_CASE("what a model cannot do is said") {
   const auto model = open("bert", {}, Precision::kF32);
   const Index vocabulary = model->design().vocab_size;
@@ -325,6 +366,10 @@ TEST_CASE("what a model cannot do is said") {
   Batch streams = batch_of({1, 2});
   streams.query_masks.emplace_back(parse_mask("tta").bind({2, 2}));
   CHECK_THROWS_AS(states_of(*model, streams), InputError);
+  ModelOptions restricted;
+  restricted.masks = parse_mask_layers("full");
+  const auto two = open("xlnet_two_streams", restricted, Precision::kF32);
+  CHECK_THROWS_AS(states_of(*two, streams), UsageError);
   const auto headless = open("bert_headless", {}, Precision::kF32);
   CHECK_THROWS_AS(scores(*headless, batch_of({1, 2}), {1, 2}), InputError);
   ModelOptions options;

@@ -9,6 +9,12 @@ namespace {
 
 constexpr Index kMostLayers = 1000;
 
+// In floating point, as in transformers: a few numbers of groups come out one lower.
+Index group_of(Index layer, Index layers, Index groups) {
+  return static_cast<Index>(static_cast<double>(layer) /
+                            (static_cast<double>(layers) / static_cast<double>(groups)));
+}
+
 Design read_design(const FamilyConfig& config, Index groups, Index inner) {
   Design design = encoder_design(config, "albert",
                                  {.vocab_size = 30000,
@@ -24,7 +30,7 @@ Design read_design(const FamilyConfig& config, Index groups, Index inner) {
   fill_layers(design);
   for (Index i = 0; i < design.num_hidden_layers; ++i) {
     design.layers[static_cast<std::size_t>(i)].weights =
-        i / inner * groups / repeats * inner + i % inner;
+        group_of(i / inner, repeats, groups) * inner + i % inner;
   }
   return design;
 }

@@ -2,6 +2,7 @@
 // He 2021, arXiv:2111.09543.
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "model/encoder_family.hpp"
 
@@ -10,9 +11,20 @@ namespace {
 
 /// The items of "p2c|c2p" or of a list.
 bool has_item(const FamilyConfig& config, std::string_view name, std::string_view item) {
-  if (const auto text = config.raw().string(name)) return text->find(item) != std::string::npos;
-  const auto items = config.raw().strings(name);
-  return items && std::ranges::find(*items, item) != items->end();
+  std::vector<std::string> items;
+  if (const auto text = config.raw().string(name)) {
+    std::istringstream parts(*text);
+    for (std::string part; std::getline(parts, part, '|');) items.push_back(std::move(part));
+  } else {
+    items = config.raw().strings(name).value_or(std::vector<std::string>());
+  }
+  return std::ranges::any_of(items, [&](std::string_view found) {
+    while (!found.empty() && found.front() == ' ') found.remove_prefix(1);
+    while (!found.empty() && found.back() == ' ') found.remove_suffix(1);
+    return std::ranges::equal(found, item, {}, [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+  });
 }
 
 /// A size where a number below 1 means none.
@@ -37,6 +49,9 @@ void read_relative(Design& design, const FamilyConfig& config) {
   design.position_buckets = size_or_none(config, "position_buckets");
   const Index longest = size_or_none(config, "max_relative_positions");
   design.max_relative_positions = longest < 0 ? design.max_position_embeddings : longest;
+  if (design.position_buckets >= design.max_relative_positions) {
+    config.refuse("position_buckets", "fewer than max_relative_positions");
+  }
   design.relative_norm = has_item(config, "norm_rel_ebd", "layer_norm");
 }
 

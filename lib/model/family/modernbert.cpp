@@ -91,7 +91,8 @@ HeadPlan read_head(const Design& design, const FamilyConfig& config, Parts norm)
     head.rows.push_back({"decoder.bias", {Role::kDecoder}, Parts::kBiasTensor});
     head.evidence = "decoder.bias|decoder.weight";
   } else {
-    head.evidence = head.design.tied ? "head.dense.weight" : "decoder.weight";
+    const bool saved = bare_head_evidence(head.design, config, "decoder.weight").empty();
+    head.evidence = saved ? "head.dense.weight" : "decoder.weight";
   }
   return head;
 }

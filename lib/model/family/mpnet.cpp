@@ -15,7 +15,11 @@ ModelPlan plan(const FamilyConfig& config) {
   design.position = PositionScheme::kT5;
   design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
   design.relative_max_distance = 128;
-  design.position_offset = 2;  // whatever pad_token_id says
+  design.position_offset = 2;  // whatever pad_token_id says, as in transformers
+  design.pad_token_id = 1;
+  if (design.relative_buckets < 4 || design.relative_buckets > 128) {
+    config.refuse("relative_attention_num_buckets", "4 to 128");
+  }
   if (design.max_position_embeddings <= design.position_offset) {
     config.refuse("max_position_embeddings", "more than 2");
   }

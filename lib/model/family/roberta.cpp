@@ -16,6 +16,7 @@ ModelPlan plan(const FamilyConfig& config) {
                                              : 50265,
                            .pad_token_id = 1});
   read_is_decoder(design, config);
+  if (!design.pad_token_id) config.refuse("pad_token_id", "a token id");
   design.position_offset = *design.pad_token_id + 1;
   if (design.max_position_embeddings <= design.position_offset) {
     config.refuse("max_position_embeddings", "more than pad_token_id + 1");

@@ -1,9 +1,13 @@
 // T5 and mT5: the encoder. Pre-norm with RMS norms, no biases, positions as a bias by distance that
 // all layers share. Raffel 2019, arXiv:1910.10683; Xue 2020, arXiv:2010.11934.
+#include <fmt/format.h>
+
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
 namespace {
+
+constexpr Index kFarthest = 65536;  // a table of all distances up to it is made
 
 /// "relu", "gated-gelu", …; the latter means the tanh form.
 void read_feed_forward(Design& design, const FamilyConfig& config, std::string_view fallback) {
@@ -37,6 +41,14 @@ Design read_design(const FamilyConfig& config) {
   design.position = PositionScheme::kT5;
   design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
   design.relative_max_distance = config.size({"relative_attention_max_distance"}, 128);
+  if (design.relative_buckets < 4) {
+    config.refuse("relative_attention_num_buckets", "at least 4");
+  }
+  if (design.relative_max_distance <= design.relative_buckets / 4 ||
+      design.relative_max_distance > kFarthest) {
+    config.refuse("relative_attention_max_distance",
+                  fmt::format("more than a quarter of the buckets, at most {}", kFarthest));
+  }
   design.norm_placement = NormPlacement::kPre;
   design.norm = {kernel::Norm::kRms, config.positive("layer_norm_epsilon", 1e-6)};
   design.final_norm = true;
@@ -51,7 +63,7 @@ ModelPlan plan(const FamilyConfig& config) {
   const std::string attention = "encoder.block.{l}.layer.0.";
   const std::string inner = "encoder.block.{l}.layer.1.";
   plan.rows = {
-      {"shared|encoder.embed_tokens", {Role::kWordTable}, Parts::kWeight},
+      {"encoder.embed_tokens|shared", {Role::kWordTable}, Parts::kWeight},
       {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
        {Role::kRelativeTable},
        Parts::kWeight},

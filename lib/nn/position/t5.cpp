@@ -28,16 +28,17 @@ Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectio
 template <class T>
 std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
                                       bool bidirectional, Places places) {
-  MASQUE_CHECK(table.rows >= 4 && max_distance >= table.rows);
-  // From max_distance on everything lies in the last bucket.
+  MASQUE_CHECK(table.rows >= 4 && max_distance > table.rows / 4);
+  // From `farthest` on everything lies in the last bucket.
+  const Index farthest = std::max(max_distance, table.rows);
   std::vector<Index> buckets;
-  buckets.reserve(static_cast<std::size_t>(2 * max_distance + 1));
-  for (Index offset = -max_distance; offset <= max_distance; ++offset) {
+  buckets.reserve(static_cast<std::size_t>(2 * farthest + 1));
+  for (Index offset = -farthest; offset <= farthest; ++offset) {
     buckets.push_back(t5_bucket(offset, table.rows, max_distance, bidirectional));
   }
   return offset_bias<T>(
       [=, buckets = std::move(buckets)](Index head, Index offset) {
-        const Index at = std::clamp(offset, -max_distance, max_distance) + max_distance;
+        const Index at = std::clamp(offset, -farthest, farthest) + farthest;
         return table.at(buckets[static_cast<std::size_t>(at)], head);
       },
       places);
