@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> masks;
   std::string evaluation = "auto";
   std::string normalizer = "softmax";
+  bool bf16 = false;
   cli::CommonOptions common;
 };
 
@@ -71,6 +72,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   problem.num_heads = problem.num_key_value_heads = o.heads;
   problem.scale = 1 / std::sqrt(static_cast<double>(o.head_size));
   problem.normalizer = nn::find_normalizer(o.normalizer);
+  problem.bf16 = o.bf16;
   if (problem.normalizer == nullptr) {
     throw UsageError(fmt::format("no normalizer '{}'", o.normalizer));
   }
@@ -105,7 +107,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_attention(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("attention", "speed of attention alone, in f32");
+  cli::Command& c = tool.subcommand("attention", "speed of attention alone");
   c.example("bench attention -n 4096 -j 2", "full, causal and a window");
   c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "as in an encoder");
   c.option("-n,--length", "N", o->length, cli::Range{1, 1e7}, "queries and keys");
@@ -116,6 +118,7 @@ void declare_attention(cli::Command& tool) {
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   c.option("--evaluation", "NAME", o->evaluation, "auto, block, dense or long");
   c.option("--normalizer", "NAME", o->normalizer, "from scores to weights");
+  c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
   c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -174,6 +174,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   problem.normalizer = nn::find_normalizer(design_.normalizer);
   problem.bias = bias.get();
   problem.blocks = blocks;
+  problem.bf16 = model_.precision == kernel::Precision::kBf16;
   nn::WeightsVisitor<T> visit;
   if (request_.attentions && observer_ != nullptr && stream.kind != StreamKind::kQuery) {
     const Index number = chunk_.first_sequence + sequence;

@@ -49,6 +49,10 @@ struct AttentionProblem {
   const ScoreBias<T>* bias = nullptr;  ///< none: nullptr
   /// (T × S); nullptr: everything is visible.
   const BlockMap* blocks = nullptr;
+  /// Operands of both products (queries and keys, weights and values) are rounded to bfloat16,
+  /// sums are not. A weight may be rounded before or after its division; position terms and what a
+  /// visitor sees stay as they are. Not for complex numbers.
+  bool bf16 = false;
 };
 
 /// Called with the weights (T, S) of each head, from any thread; the view ends with the call.

@@ -56,6 +56,7 @@ template <class T>
 void attention_reference_backward(const AttentionProblem<T>& problem, MatrixView<const T> d_context,
                                   const AttentionGradients<T>& gradients,
                                   const WeightsVisitor<T>& visit = {}) {
+  MASQUE_CHECK(!problem.bf16);
   const Index queries = problem.query.rows;
   const Index keys = problem.key.rows;
   const Index heads = problem.num_heads;

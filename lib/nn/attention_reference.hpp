@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "nn/attention.hpp"
+#include "nn/round.hpp"
 #include "nn/row_mask.hpp"
 
 namespace masque::nn {
@@ -47,16 +49,27 @@ Head<T> head_of(const AttentionProblem<T>& problem, Index head) {
           columns_of(problem.key, group, groups), columns_of(problem.value, group, groups)};
 }
 
+/// x, or a rounded copy.
+template <class T>
+struct Operand {
+  Operand(MatrixView<const T> x, bool bf16)
+      : copy(bf16 ? rounded(x) : Matrix<T>()), view(bf16 ? std::as_const(copy).view() : x) {}
+  Matrix<T> copy;
+  MatrixView<const T> view;
+};
+
 /// s (T, S): all pairs, also the masked ones.
 template <class T>
 void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   MASQUE_CHECK(s.data != nullptr || s.empty());
   if (s.empty()) return;
   const Head<T> x = head_of(problem, head);
+  const Operand<T> query(x.query, problem.bf16);
+  const Operand<T> key(x.key, problem.bf16);
   for (Index i = 0; i < s.rows; ++i) {
     for (Index j = 0; j < s.columns; ++j) {
       T sum{};
-      for (Index d = 0; d < x.query.columns; ++d) sum += x.query.at(i, d) * x.key.at(j, d);
+      for (Index d = 0; d < x.query.columns; ++d) sum += query.view.at(i, d) * key.view.at(j, d);
       s.at(i, j) = sum * static_cast<T>(problem.scale);
     }
   }
@@ -127,17 +140,19 @@ void attention_reference(const AttentionProblem<T>& problem, MatrixView<T> conte
   Matrix<T> weights(queries, keys);
   RowMask mask(problem.blocks, keys);
   for (Index head = 0; head < problem.num_heads; ++head) {
-    const MatrixView<const T> value = reference::head_of(problem, head).value;
+    const reference::Operand<T> value(reference::head_of(problem, head).value, problem.bf16);
     const MatrixView<T> out = reference::columns_of(context, head, problem.num_heads);
     const MatrixView<T> a = weights.view();
     reference::scores(problem, head, a);
     for (Index i = 0; i < queries; ++i) {
       mask.read(i);
       reference::normalize_row(*problem.normalizer, mask, a.row_span(i));
+      const reference::Operand<T> weight(a.middle_rows(i, 1), problem.bf16);
       std::fill_n(out.row(i), out.columns, T{});
       for (Index j = 0; j < keys; ++j) {
         if (!mask.visible(j)) continue;
-        for (Index d = 0; d < out.columns; ++d) out.at(i, d) += a.at(i, j) * value.at(j, d);
+        for (Index d = 0; d < out.columns; ++d)
+          out.at(i, d) += weight.view.at(0, j) * value.view.at(j, d);
       }
     }
     if (visit) visit(head, a);

@@ -4,7 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
+
+#include "nn/round.hpp"
+#include "nn/tile_pairs.hpp"
 
 namespace masque::nn {
 
@@ -34,6 +38,7 @@ struct Scratch {
   Matrix<T> context;
   Matrix<T> sums;
   std::vector<tile::RowState<T>> states;
+  std::vector<T> scale;  ///< of products with a query
   std::vector<T> temperature;
   std::vector<Index> visible;
   std::vector<BlockEntry> entries;
@@ -105,6 +110,7 @@ class Walk {
     std::fill(s_.context.span().begin(), s_.context.span().end(), T{});
     std::fill(s_.sums.span().begin(), s_.sums.span().end(), T{});
     s_.states.assign(static_cast<std::size_t>(rows_), {-std::numeric_limits<T>::infinity()});
+    s_.scale.clear();
     s_.temperature.clear();
     s_.visible.clear();
     for (Index r = 0; r < rows_; ++r) {
@@ -114,9 +120,25 @@ class Walk {
       s_.visible.push_back(n);
       s_.temperature.push_back(static_cast<T>(temperature));
       // The temperature also belongs to position terms: they come later.
-      const T scale = static_cast<T>(row_.bias == nullptr ? row_.scale * temperature : row_.scale);
-      tile::multiply_row<T>(row_.query.row_span(r), scale, s_.query.view().row(r));
+      s_.scale.push_back(
+          static_cast<T>(row_.bias == nullptr ? row_.scale * temperature : row_.scale));
+      prepare_query(r);
     }
+  }
+
+  /// A query as operand. Pairs are multiplied by their scale after the product.
+  void prepare_query(Index r) {
+    const std::span<const T> from = row_.query.row_span(r);
+    const MatrixView<T> to = s_.query.view().middle_rows(r, 1);
+    const T scale = s_.scale[static_cast<std::size_t>(r)];
+    if (row_.operands == Operands::kPlain) return tile::multiply_row<T>(from, scale, to.data);
+    if constexpr (std::is_same_v<T, float>) {
+      if (row_.operands == Operands::kPairs) {
+        return tile::to_pairs(row_.query.middle_rows(r, 1), to);
+      }
+    }
+    round_row(from.data(), row_.query.columns, to.data);
+    tile::multiply_row<T>({to.data, from.size()}, scale, to.data);
   }
 
   /// The visible keys of row r in a block.
@@ -161,25 +183,68 @@ class Walk {
     make_scores(rows, scores);
     map_rows(rows, scores);
     if (!row_.weights.empty()) write_weights(rows, scores);
+    prepare_numerators(scores);
+    add_values(rows, scores);
+  }
+
+  /// Numerators become operands, in place.
+  void prepare_numerators(MatrixView<T> x) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (row_.operands == Operands::kPairs) tile::to_pairs(x, x);
+    }
+    for (Index r = 0; r < x.rows && row_.operands == Operands::kRounded; ++r) {
+      round_row(x.row(r), x.columns, x.row(r));
+    }
+  }
+
+  /// Adds numerators times values to the context.
+  void add_values(Range rows, MatrixView<const T> numerators) {
     MatrixView<T> sums = s_.context.view().middle_rows(rows.begin, rows.size());
     sums.columns -= tile::kLanes<T>;
+    const auto value_from = [&](Index depth) {
+      return tile::Packed<const T>{row_.value.data + depth * tile::kPanel<T>,
+                                   row_.value.panel_stride};
+    };
+    if constexpr (std::is_same_v<T, float>) {
+      if (row_.operands == Operands::kPairs) {
+        for (const Run& run : s_.runs) {
+          const Index keys = std::min(run.keys.end, row_.keys) - run.keys.begin;
+          tile::add_product_of_pairs(
+              numerators.middle_columns(run.column / 2, tile::pairs_of(keys)),
+              value_from(run.keys.begin / 2), sums);
+        }
+        return;
+      }
+    }
     for (const Run& run : s_.runs) {
       const Index keys = std::min(run.keys.end, row_.keys) - run.keys.begin;
-      const tile::Packed<const T> value{row_.value.data + run.keys.begin * tile::kPanel<T>,
-                                        row_.value.panel_stride};
-      tile::multiply<T>(scores.middle_columns(run.column, keys), value, sums, true);
+      tile::multiply<T>(numerators.middle_columns(run.column, keys), value_from(run.keys.begin),
+                        sums, true);
     }
+  }
+
+  /// Products of queries and keys.
+  void multiply_keys(Range rows, const Run& run, MatrixView<T> scores) const {
+    MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
+    const Index panel = run.keys.begin / tile::kPanel<T>;
+    const tile::Packed<const T> key{row_.key.data + panel * row_.key.panel_stride,
+                                    row_.key.panel_stride};
+    if constexpr (std::is_same_v<T, float>) {
+      if (row_.operands == Operands::kPairs) {
+        query.columns = tile::pairs_of(row_.query.columns);
+        const auto scale =
+            std::span<const float>(s_.scale).subspan(static_cast<std::size_t>(rows.begin));
+        return tile::multiply_pairs(query, key, scale, scores);
+      }
+    }
+    query.columns = row_.query.columns;
+    tile::multiply<T>(query, key, scores, false);
   }
 
   /// Scores of the pieces; −∞ where hidden.
   void make_scores(Range rows, MatrixView<T> scores) {
-    MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
-    query.columns = row_.query.columns;
     for (const Run& run : s_.runs) {
-      const Index panel = run.keys.begin / tile::kPanel<T>;
-      const tile::Packed<const T> key{row_.key.data + panel * row_.key.panel_stride,
-                                      row_.key.panel_stride};
-      tile::multiply<T>(query, key, scores.middle_columns(run.column, run.keys.size()), false);
+      multiply_keys(rows, run, scores.middle_columns(run.column, run.keys.size()));
       if (row_.bias == nullptr) continue;
       const Range keys{run.keys.begin, std::min(run.keys.end, row_.keys)};
       row_.bias->add({row_.first_query + rows.begin, row_.first_query + rows.end}, keys,

@@ -6,13 +6,21 @@
 
 namespace masque::nn {
 
+/// What the products take.
+enum class Operands {
+  kPlain,    ///< numbers as they are
+  kRounded,  ///< numbers rounded to bfloat16
+  kPairs,    ///< pairs of bfloat16 (tile_pairs.hpp); T is float
+};
+
 /// What a block row needs. Views are borrowed.
 template <class T>
 struct BlockRow {
-  Index first_query = 0;        ///< a multiple of 64
-  MatrixView<const T> query;    ///< (at most 64, head size)
-  tile::Packed<const T> key;    ///< transposed
-  tile::Packed<const T> value;  ///< as it is
+  Index first_query = 0;      ///< a multiple of 64
+  MatrixView<const T> query;  ///< (at most 64, head size)
+  Operands operands = Operands::kPlain;
+  tile::Packed<const T> key;    ///< transposed, as operands
+  tile::Packed<const T> value;  ///< not transposed, as operands
   Index keys = 0;
   double scale = 1;
   const Normalizer* normalizer = nullptr;

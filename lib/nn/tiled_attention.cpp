@@ -1,8 +1,11 @@
 #include "nn/tiled_attention.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernel/parallel.hpp"
+#include "nn/round.hpp"
+#include "nn/tile_pairs.hpp"
 #include "nn/tile_walk.hpp"
 
 namespace masque::nn {
@@ -14,23 +17,41 @@ template <class T>
 class PackedHead {
  public:
   /// Room for them.
-  void resize(Index keys, Index head_size, Index value_size) {
+  void resize(Operands operands, Index keys, Index head_size, Index value_size) {
+    operands_ = operands;
     const Index key_panels = tile::round_up(keys, tile::kPanel<T>) / tile::kPanel<T>;
     const Index value_panels = tile::round_up(value_size, tile::kPanel<T>) / tile::kPanel<T>;
-    key_.resize(key_panels, head_size * tile::kPanel<T>);
-    value_.resize(value_panels, keys * tile::kPanel<T>);
+    key_.resize(key_panels, depth(head_size) * tile::kPanel<T>);
+    value_.resize(value_panels, depth(keys) * tile::kPanel<T>);
   }
   /// Packs some of the rows; `first` is a multiple of kPanel.
   void pack(MatrixView<const T> key, MatrixView<const T> value, Index first, Index count) {
-    tile::pack_transposed(key.middle_rows(first, count),
-                          {key_.view().row(first / tile::kPanel<T>), key_.columns()});
-    tile::pack(value.middle_rows(first, count),
-               {value_.data() + first * tile::kPanel<T>, value_.columns()});
+    key = key.middle_rows(first, count);
+    value = value.middle_rows(first, count);
+    const tile::Packed<T> to_key{key_.view().row(first / tile::kPanel<T>), key_.columns()};
+    const tile::Packed<T> to_value{value_.data() + depth(first) * tile::kPanel<T>,
+                                   value_.columns()};
+    if constexpr (std::is_same_v<T, float>) {
+      if (operands_ == Operands::kPairs) {
+        tile::pack_pairs_transposed(key, to_key);
+        return tile::pack_pairs(value, to_value);
+      }
+    }
+    if (operands_ == Operands::kRounded) {
+      tile::pack_transposed<T>(rounded(key).view(), to_key);
+      return tile::pack<T>(rounded(value).view(), to_value);
+    }
+    tile::pack_transposed(key, to_key);
+    tile::pack(value, to_value);
   }
   tile::Packed<const T> key() const { return {key_.data(), key_.columns()}; }
   tile::Packed<const T> value() const { return {value_.data(), value_.columns()}; }
 
  private:
+  /// Elements along the depth of a product.
+  Index depth(Index n) const { return operands_ == Operands::kPairs ? tile::pairs_of(n) : n; }
+
+  Operands operands_ = Operands::kPlain;
   Matrix<T> key_;
   Matrix<T> value_;
 };
@@ -45,13 +66,18 @@ class TiledAttention {
         groups_(problem.num_key_value_heads),
         heads_per_group_(problem.num_heads / groups_),
         head_size_(problem.key.columns / groups_),
-        value_size_(problem.value.columns / groups_) {}
+        value_size_(problem.value.columns / groups_) {
+    if (problem.bf16) {
+      operands_ =
+          std::is_same_v<T, float> && tile::has_pairs() ? Operands::kPairs : Operands::kRounded;
+    }
+  }
 
   /// Heads on different threads, each with its own packed keys and values.
   void by_heads(const WeightsVisitor<T>& visit) {
     kernel::parallel_items(groups_, [&](Index group) {
       thread_local PackedHead<T> packed;
-      packed.resize(keys(), head_size_, value_size_);
+      packed.resize(operands_, keys(), head_size_, value_size_);
       packed.pack(key(group), value(group), 0, keys());
       Matrix<T> weights(visit ? queries() : 0, visit ? keys() : 0);
       for (Index head = group * heads_per_group_; head < (group + 1) * heads_per_group_; ++head) {
@@ -68,7 +94,7 @@ class TiledAttention {
   /// One key head after the other, its query blocks on different threads.
   void by_query_blocks() {
     PackedHead<T> packed;
-    packed.resize(keys(), head_size_, value_size_);
+    packed.resize(operands_, keys(), head_size_, value_size_);
     for (Index group = 0; group < groups_; ++group) {
       constexpr Index kChunk = 16 * tile::kPanel<T>;
       kernel::parallel_items((keys() + kChunk - 1) / kChunk, [&](Index i) {
@@ -112,6 +138,7 @@ class TiledAttention {
     BlockRow<T> row;
     row.first_query = first;
     row.query = query(head).middle_rows(first, count);
+    row.operands = operands_;
     row.key = packed.key();
     row.value = packed.value();
     row.keys = keys();
@@ -132,6 +159,7 @@ class TiledAttention {
   Index heads_per_group_;
   Index head_size_;
   Index value_size_;
+  Operands operands_ = Operands::kPlain;
 };
 
 }  // namespace

@@ -94,17 +94,27 @@ bool same_bits(MatrixView<const T> a, MatrixView<const T> b) {
   return a.rows == b.rows && a.columns == b.columns;
 }
 
+std::vector<std::pair<const nn::Normalizer*, bool>> with_and_without_bf16() {
+  std::vector<std::pair<const nn::Normalizer*, bool>> out;
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    out.insert(out.end(), {{normalizer, false}, {normalizer, true}});
+  }
+  return out;
+}
+
 TEST_CASE("a row's bits do not depend on the other rows, nor on the number of threads") {
   for (const char* text : {"causal", "window(40)", "tta", "random(0.3,1)", "document(100,1,255)"}) {
     CAPTURE(text);
     const Mask mask = parse_mask(text).bind({356, 356});
     const BlockMap all(mask);
     const Example<float> example({356, 356, 3, 1, 24, 24});
-    for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    for (const auto& [normalizer, bf16] : with_and_without_bf16()) {
       CAPTURE(normalizer->name());
+      CAPTURE(bf16);
       for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
         CAPTURE(evaluation->name());
-        const nn::AttentionProblem<float> problem = example.problem(*normalizer, &all);
+        nn::AttentionProblem<float> problem = example.problem(*normalizer, &all);
+        problem.bf16 = bf16;
         kernel::set_threads(1);
         const Matrix<float> whole = evaluate(*evaluation, problem);
         for (const int threads : {2, 5}) {
@@ -120,6 +130,49 @@ TEST_CASE("a row's bits do not depend on the other rows, nor on the number of th
           some.blocks = &part;
           CHECK(same_bits<float>(evaluate(*evaluation, some).view(),
                                  whole.view().middle_rows(rows.begin, rows.size())));
+        }
+      }
+    }
+  }
+}
+
+/// How far results with bfloat16 operands may lie from the definition: scores by ε (their size)
+/// twice, once in the numerator and once in the divisor; a weight may be rounded before or after
+/// its division, 2⁻⁹ of it each time; rows of weights sum to 1.
+double bf16_tolerance(const Example<float>& x) {
+  double most = 0;
+  for (const float v : x.value.span()) most = std::max(most, std::abs(double{v}));
+  return std::ldexp(1, -8) * most + tolerance(x.shape, x.query, x.key, x.value);
+}
+
+TEST_CASE(
+    "bfloat16 operands: every evaluation is near the definition, which is not that of float") {
+  const nn::Normalizer& softmax = normalizer("softmax");
+  for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{
+           {1, 1}, {1, 7}, {7, 1}, {13, 16}, {14, 17}, {27, 33}, {63, 65}, {3, 701}, {130, 1100}}) {
+    for (const Index head_size : {12, 33, 64}) {
+      CAPTURE(queries);
+      CAPTURE(keys);
+      CAPTURE(head_size);
+      const Shape shape{queries, keys, 4, 2, head_size, head_size + 7};
+      const Example<float> example(shape);
+      const Example<double> exact(shape);
+      const double most = bf16_tolerance(example);
+      const BlockMap causal(
+          parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
+      for (const BlockMap* blocks : {static_cast<const BlockMap*>(nullptr), &causal}) {
+        nn::AttentionProblem<double> definition = exact.problem(softmax, blocks);
+        const Matrix<double> plain = define(definition);
+        definition.bf16 = true;
+        const Matrix<double> expected = define(definition);
+        CHECK(distance(plain, expected) > 0);
+        nn::AttentionProblem<float> problem = example.problem(softmax, blocks);
+        problem.bf16 = true;
+        for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
+          CAPTURE(evaluation->name());
+          CHECK(distance(evaluate(*evaluation, problem), expected) <= most);
+          // In double the operands are rounded numbers: what other processors do in float.
+          CHECK(distance(evaluate(*evaluation, definition), expected) <= most);
         }
       }
     }

@@ -1,0 +1,35 @@
+// Operands rounded to bfloat16, in numbers of any type.
+#pragma once
+
+#include <complex>
+
+#include "base/error.hpp"
+#include "kernel/bfloat16.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::nn {
+
+/// y ← x rounded to nearest even; they may be the same.
+inline void round_row(const float* x, Index n, float* y) { kernel::round_row_to_bf16(x, n, y); }
+inline void round_row(const double* x, Index n, double* y) {
+  for (Index i = 0; i < n; ++i) {
+    const auto near = static_cast<float>(x[i]);
+    float rounded = 0;
+    kernel::round_row_to_bf16(&near, 1, &rounded);
+    y[i] = static_cast<double>(rounded);
+  }
+}
+/// Steps have no derivative.
+inline void round_row(const std::complex<double>* /*x*/, Index /*n*/, std::complex<double>* /*y*/) {
+  MASQUE_CHECK(false);
+}
+
+/// A rounded copy.
+template <class T>
+Matrix<T> rounded(MatrixView<const T> x) {
+  Matrix<T> out(x.rows, x.columns);
+  for (Index i = 0; i < x.rows; ++i) round_row(x.row(i), x.columns, out.view().row(i));
+  return out;
+}
+
+}  // namespace masque::nn
