@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/utf8.hpp"
 
 namespace masque::probe {
 
@@ -37,6 +38,7 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
   const auto refuse = [&](const std::string& what) {
     throw InputError(path, fmt::format("line {}: {}", number, what));
   };
+  if (!valid_utf8(line)) refuse("not UTF-8, expected it");
   if (fields.size() != 4) {
     refuse(
         fmt::format("{} fields, expected utterance, score, hypothesis, reference", fields.size()));
