@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "kernel/parallel.hpp"
+#include "probe/leak_check.hpp"
 
 namespace masque::lm_score {
 
@@ -133,6 +134,11 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
     probe::check_kind(score.kind, design, engine.options);
   });
   if (problem) throw InputError(engine.path, *problem);
+  if (!engine.options.masks.empty() &&
+      (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
+    const auto leaks = std::make_shared<probe::LeakCheck>(score.kind, design, engine.options);
+    score.check_length = [leaks](Index length) { leaks->at(length); };
+  }
   score.mask = engine.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
   score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);

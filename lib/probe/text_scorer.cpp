@@ -150,6 +150,7 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
     pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
   }
   if (job.rows.empty()) return;
+  if (options_.check_length) options_.check_length(part.size());
   job.ids = part.ids;
   job.segments = part.segments;
   if (options_.kind == ScoreKind::kCausal && two_streams_) {
