@@ -1,5 +1,7 @@
 #include "engine.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -146,6 +148,10 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   const bool two_streams = design.streams == model::Streams::kTwo;
   if (score.kind == probe::ScoreKind::kCausal && !two_streams && !options.no_bos)
     scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
+  if (const auto limit = probe::token_limit(design, score.max_length)) {
+    const Index around = encode_sentence(*engine.tokenizer, "", scoring.sentence).size();
+    probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
+  }
   session.note(fmt::format("{}: {}; kind {}, policy {}", engine.path, engine.description(),
                            probe::kind_name(score.kind), probe::policy_text(score.policy)));
   return scoring;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "probe/length_policy.hpp"
 
 namespace masque::lm_score {
 
@@ -62,6 +63,7 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
   out.options.pooling = choose_pooling(options, folder, design);
   out.options.truncate = options.truncate;
   out.options.max_length = options.max_length.value_or(folder.max_length);
+  if (options.max_length) probe::token_limit(design, *options.max_length);
   out.options.batch_tokens = options.engine.batch_tokens;
   out.sentence.special_in_text = !options.no_special_in_text;
   out.whiten = options.whiten;

@@ -189,6 +189,19 @@ TEST_CASE("long texts are refused, or read as the policy says") {
         "--policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
 }
 
+TEST_CASE("strides and lengths beyond what is read at once are refused before any text") {
+  FakeModel model(HeadKind::kMasked);
+  CHECK_FALSE(token_limit(model.design(), 0));
+  CHECK(token_limit(model.design(), 7) == 7);
+  model.design_to_change().max_position_embeddings = 5;
+  CHECK(token_limit(model.design(), 0) == 5);
+  CHECK(token_limit(model.design(), 4) == 4);
+  CHECK_THROWS_AS(token_limit(model.design(), 6), UsageError);
+  CHECK_NOTHROW(check_stride(parse_length_policy("slide:3"), 3));
+  CHECK_THROWS_AS(check_stride(parse_length_policy("slide:4"), 3), UsageError);
+  CHECK_NOTHROW(check_stride(parse_length_policy("chunk"), 3));
+}
+
 TEST_CASE("windows score each token once, where it has the most context") {
   // As the sliding windows of transformers' guide to perplexity: behind the first, what is new.
   const auto left = cut_windows(10, 4, parse_length_policy("slide:2"), true);
