@@ -154,6 +154,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.metadata = {
       {"model", o.engine.model},
       {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
+  for (const Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
+  if (o.no_special) request.metadata.emplace_back("no_special", "true");
   request.progress = session.progress("running");
   probe::dump(*engine.model, items, request, o.output);
   session.clear_progress();
