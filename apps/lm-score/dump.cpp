@@ -98,6 +98,9 @@ std::vector<probe::DumpItem> read_records(const Options& o, const model::Design&
       padded.resize(line.size() + kLinePadding);
       record.clear();
       const auto problem = problem_of([&] {
+        // The filter looks at the lengths of very long lines only.
+        if (line.size() > filter.max_line)
+          throw InputError(fmt::format("more than {} bytes", filter.max_line));
         const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
         if (unread) throw InputError(*unread);
         items.push_back(item_of(record, o.stream.first_record + number - 1, design));
@@ -148,8 +151,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::DumpItem> items =
-      o.records ? read_records(o, engine.model->design()) : read_lines(o, engine, command, code, session);
+  const std::vector<probe::DumpItem> items = o.records
+                                                 ? read_records(o, engine.model->design())
+                                                 : read_lines(o, engine, command, code, session);
   request.batch_tokens = o.engine.batch_tokens;
   request.metadata = {
       {"model", o.engine.model},

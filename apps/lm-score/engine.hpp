@@ -80,8 +80,8 @@ struct Scoring {
 Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
                      const Engine& engine, cli::Session& session);
 
-/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then what
-/// was given.
+/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
+/// what was given.
 std::string provenance_json(const Scoring& scoring, const Engine& engine);
 
 }  // namespace masque::lm_score

@@ -38,8 +38,8 @@ std::string_view expected(ScoreKind kind) {
                                     : "a T-TA, or --kv input --query position --mask tta";
 }
 
-FlowRequest flow_of(ScoreKind kind, const model::Design& design,
-                    const model::ModelOptions& options, Index length) {
+FlowRequest flow_of(ScoreKind kind, const model::Design& design, const model::ModelOptions& options,
+                    Index length) {
   const bool fixed = design.streams == Streams::kFixedKeys;
   FlowRequest request;
   request.keys = options.keys.value_or(fixed ? KeySource::kInput : KeySource::kLayer);

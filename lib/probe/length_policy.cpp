@@ -63,8 +63,8 @@ std::optional<Index> token_limit(const model::Design& design, Index max_length) 
   const Index model = design.max_position_embeddings;
   if (max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
   if (model != 0 && max_length > model) {
-    throw UsageError(fmt::format("--max-length {}, expected at most the model's {} tokens",
-                                 max_length, model));
+    throw UsageError(
+        fmt::format("--max-length {}, expected at most the model's {} tokens", max_length, model));
   }
   return max_length;
 }

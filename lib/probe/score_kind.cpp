@@ -57,7 +57,8 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
 
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
   const HeadKind head = design.head.kind;
-  if (design.streams == Streams::kTwo && (!options.masks.empty() || options.keys || options.query)) {
+  if (design.streams == Streams::kTwo &&
+      (!options.masks.empty() || options.keys || options.query)) {
     throw UsageError(
         "--mask, --kv and --query: scoring hides the tokens of a model with two streams by masks "
         "of its own, expected none of them");
