@@ -88,7 +88,8 @@ std::vector<double> list_of(const JsonValue& root, std::string_view name) {
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
   for (const std::string_view name :
-       {"model", "kind", "precision", "policy", "pooling", "normalize"}) {
+       {"model", "kind", "precision", "policy", "pooling", "normalize", "tokenizer", "family",
+        "mask", "kv", "query", "max_length", "no_bos", "whiten", "dim", "no_special_in_text"}) {
     const JsonValue* value = root.find(name);
     if (value == nullptr) continue;
     out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", name,
@@ -195,6 +196,8 @@ void Merger::add_line(std::string_view line) {
   } else if (command == "ppl") {
     perplexity_.add({count_of(root, "lines"), count_of(root, "bytes"), moments_of(root)});
   } else if (command == "sim") {
+    if (root.find("gold") == nullptr)
+      throw InputError("sim without its pairs, expected what sim --shard printed (1/1 for all)");
     const std::string file = text_of(root, "file");
     auto found = std::find_if(files_.begin(), files_.end(),
                               [&](const Similarities& s) { return s.file == file; });

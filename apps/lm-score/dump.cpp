@@ -1,12 +1,14 @@
 // lm-score dump: the numbers of a model as a file of tensors.
 #include "probe/dump.hpp"
 
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
+#include "base/parallel.hpp"
 #include "commands.hpp"
 #include "engine.hpp"
 #include "files.hpp"
@@ -32,37 +34,83 @@ std::vector<Index> indexes(const records::Numbers& numbers) {
                          : std::vector<Index>();
 }
 
-probe::DumpItem item_of(const records::Record& record, std::uint64_t number) {
+/// Throws InputError for what the model cannot run.
+void check(const probe::DumpItem& item, const model::Design& design) {
+  const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
+    for (const Index value : values) {
+      if (value < low || value >= limit)
+        throw InputError(fmt::format("{} {}, expected {} to {}", name, value, low, limit - 1));
+    }
+  };
+  if (item.ids.empty()) throw InputError("no ids, expected some");
+  all_below("token id", item.ids, 0, design.vocab_size);
+  if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
+  const Index longest = design.max_position_embeddings;
+  const Index unlimited = std::numeric_limits<Index>::max();
+  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
+  if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
+    throw InputError(fmt::format("{} ids, expected at most {}", item.ids.size(), longest));
+}
+
+probe::DumpItem item_of(const records::Record& record, std::uint64_t number,
+                        const model::Design& design) {
   probe::DumpItem item{.number = number,
                        .ids = record.ids,
                        .segments = indexes(record.seg),
                        .positions = indexes(record.pos)};
+  check(item, design);
+  if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());
-  if (record.mask) item.mask = parse_mask(*record.mask).bind({length, length});
+  const auto problem = usage_problem_of([&] {
+    const MaskExpression mask = parse_mask(*record.mask);
+    const Lengths own = mask.own_lengths().value_or(Lengths{length, length});
+    if (own != Lengths{length, length}) {
+      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
+                                   own.queries, own.keys, length));
+    }
+    item.mask = mask.bind(own);
+  });
+  if (problem) throw InputError("mask: " + *problem);
   return item;
 }
 
-std::vector<probe::DumpItem> read_records(const std::string& path) {
+/// Refuses options that are about text.
+void check_records(const Options& o) {
+  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
+    throw UsageError(
+        "--no-special, --invalid and --crlf are about text, expected none of them with --records");
+  }
+}
+
+std::vector<probe::DumpItem> read_records(const Options& o, const model::Design& design) {
   std::vector<probe::DumpItem> items;
   records::JsonRecordReader reader;
   records::Record record;
   std::string padded;
-  std::string text = read_file(path);
-  std::uint64_t number = 0;
-  for_each_line(text, [&](std::string_view line) {
-    ++number;
-    if (line.empty()) return;
-    padded.assign(line);
-    padded.resize(line.size() + kLinePadding);
-    record.clear();
-    const auto refuse = [&](const std::string& what) {
-      throw InputError(name_of(path), fmt::format("line {}: {}", number, what));
-    };
-    if (const auto problem = reader.read(std::string_view(padded).substr(0, line.size()), record))
-      refuse(*problem);
-    if (record.ids.empty()) refuse("no ids, expected some");
-    items.push_back(item_of(record, number - 1));
-  });
+  LineFilter filter{.threads = 1, .max_line = o.stream.input.max_line};
+  if (o.stream.shard) filter.shard = parse_shard(*o.stream.shard);
+  filter.work = [&](const LinePiece& piece, std::string&) {
+    std::uint64_t number = piece.first_line;
+    for_each_line(piece.text, [&](std::string_view line) {
+      ++number;
+      if (line.empty()) return;
+      padded.assign(line);
+      padded.resize(line.size() + kLinePadding);
+      record.clear();
+      const auto problem = problem_of([&] {
+        // The filter looks at the lengths of very long lines only.
+        if (line.size() > filter.max_line)
+          throw InputError(fmt::format("more than {} bytes", filter.max_line));
+        const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
+        if (unread) throw InputError(*unread);
+        items.push_back(item_of(record, o.stream.first_record + number - 1, design));
+      });
+      if (problem)
+        throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
+    });
+  };
+  filter.sink = [](std::string_view) {};
+  filter_lines(*o.records, filter);
   return items;
 }
 
@@ -92,18 +140,26 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.engine.common);
   probe::DumpRequest request;
   probe::parse_dump_parts(o.what, request);
-  if (!o.records) cli::need_stream(command);
+  if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
+  if (o.records) {
+    check_records(o);
+  } else {
+    cli::need_stream(command);
+  }
   const Engine engine = open_engine(o.engine, o.engine.model, !o.records, session);
   if (request.logits && engine.model->design().head.kind == model::HeadKind::kNone)
     throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::DumpItem> items =
-      o.records ? read_records(*o.records) : read_lines(o, engine, command, code, session);
+  const std::vector<probe::DumpItem> items = o.records
+                                                 ? read_records(o, engine.model->design())
+                                                 : read_lines(o, engine, command, code, session);
   request.batch_tokens = o.engine.batch_tokens;
   request.metadata = {
       {"model", o.engine.model},
       {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
+  for (const Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
+  if (o.no_special) request.metadata.emplace_back("no_special", "true");
   request.progress = session.progress("running");
   probe::dump(*engine.model, items, request, o.output);
   session.clear_progress();

@@ -28,6 +28,7 @@ class VectorOutput {
         wide_(engine.engine.model->precision() == kernel::Precision::kF64),
         size_(engine.dim),
         number_(NumberFormat::of(engine.engine.model->precision(), options.vectors.engine.digits)),
+        provenance_(engine.provenance),
         session_(session) {}
 
   void add(std::uint64_t id, const std::vector<double>& vector) {
@@ -37,7 +38,7 @@ class VectorOutput {
       return;
     }
     const bool json = options_.vectors.engine.common.json;
-    std::string out = json ? fmt::format(R"({{"id":{},"vector":[)", id) : "";
+    std::string out = json ? fmt::format(R"({{"id":{},{},"vector":[)", id, provenance_) : "";
     for (std::size_t i = 0; i < vector.size(); ++i) {
       if (i > 0) out += json ? ',' : '\t';
       out += json ? number_.json(vector[i]) : number_.text(vector[i]);
@@ -80,6 +81,7 @@ class VectorOutput {
   bool wide_;
   Index size_;
   NumberFormat number_;
+  std::string provenance_;
   cli::Session& session_;
   std::vector<std::byte> bytes_;
   std::uint64_t count_ = 0;

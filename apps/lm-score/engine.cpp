@@ -1,11 +1,14 @@
 #include "engine.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "kernel/parallel.hpp"
+#include "probe/leak_check.hpp"
 
 namespace masque::lm_score {
 
@@ -29,6 +32,16 @@ void open_tokenizer(const EngineOptions& options, const std::string& folder, Eng
   engine.options.mask_token_id = engine.tokenizer->roles().mask;
 }
 
+std::vector<Given> given_options(const EngineOptions& o) {
+  std::vector<Given> given;
+  if (o.tokenizer) given.push_back({"tokenizer", *o.tokenizer});
+  if (!o.family.empty()) given.push_back({"family", o.family});
+  if (o.mask) given.push_back({"mask", *o.mask});
+  if (o.keys) given.push_back({"kv", *o.keys == KeySource::kInput ? "input" : "layer"});
+  if (o.query) given.push_back({"query", *o.query == QueryStart::kPosition ? "position" : "token"});
+  return given;
+}
+
 void check_sizes(const Engine& engine) {
   const auto tokens = static_cast<Index>(engine.tokenizer->size());
   const Index rows = engine.model->design().vocab_size;
@@ -38,6 +51,13 @@ void check_sizes(const Engine& engine) {
 }
 
 }  // namespace
+
+std::string given_json(const std::vector<Given>& given) {
+  std::string out;
+  for (const Given& g : given)
+    out += fmt::format(R"(,"{}":{})", g.name, g.text ? quote_json(g.value) : g.value);
+  return out;
+}
 
 void add_engine(cli::Command& command, EngineOptions& options) {
   using kernel::Precision;
@@ -76,6 +96,7 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
   kernel::set_threads(options.common.threads > 0 ? options.common.threads : default_threads());
   Engine engine;
   engine.path = options.model;
+  engine.given = given_options(options);
   engine.options.precision = options.precision;
   engine.options.family = options.family;
   if (options.mask) engine.options.masks = parse_mask_layers(*options.mask);
@@ -133,23 +154,37 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
     probe::check_kind(score.kind, design, engine.options);
   });
   if (problem) throw InputError(engine.path, *problem);
+  if (!engine.options.masks.empty() &&
+      (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
+    const auto leaks = std::make_shared<probe::LeakCheck>(score.kind, design, engine.options);
+    score.check_length = [leaks](Index length) { leaks->at(length); };
+  }
   score.mask = engine.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
   score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);
+  if (options.max_length)
+    scoring.given.push_back({"max_length", std::to_string(*options.max_length), false});
+  if (options.no_bos) scoring.given.push_back({"no_bos", "true", false});
+  if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
   scoring.sentence.special_in_text = !options.no_special_in_text;
   const bool two_streams = design.streams == model::Streams::kTwo;
   if (score.kind == probe::ScoreKind::kCausal && !two_streams && !options.no_bos)
     scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
+  if (const auto limit = probe::token_limit(design, score.max_length)) {
+    const Index around = encode_sentence(*engine.tokenizer, "", scoring.sentence).size();
+    probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
+  }
   session.note(fmt::format("{}: {}; kind {}, policy {}", engine.path, engine.description(),
                            probe::kind_name(score.kind), probe::policy_text(score.policy)));
   return scoring;
 }
 
 std::string provenance_json(const Scoring& scoring, const Engine& engine) {
-  return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}")",
+  return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}"{}{})",
                      quote_json(engine.path), probe::kind_name(scoring.options.kind),
                      kernel::precision_name(engine.model->precision()),
-                     probe::policy_text(scoring.options.policy));
+                     probe::policy_text(scoring.options.policy), given_json(engine.given),
+                     given_json(scoring.given));
 }
 
 }  // namespace masque::lm_score

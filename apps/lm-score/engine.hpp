@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"
@@ -29,12 +30,22 @@ struct EngineOptions {
 /// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --batch-tokens, -j, -q, -v.
 void add_engine(cli::Command& command, EngineOptions& options);
 
+/// An option that changes numbers, as it was given: "max_length", "12".
+struct Given {
+  std::string name;
+  std::string value;
+  bool text = true;  ///< else a number or true
+};
+/// ,"mask":"causal","max_length":12 for the end of a JSON object; empty for none.
+std::string given_json(const std::vector<Given>& given);
+
 /// What was opened.
 struct Engine {
   std::string path;
   model::ModelOptions options;
   std::unique_ptr<model::Model> model;
   std::optional<text::Tokenizer> tokenizer;
+  std::vector<Given> given;  ///< of tokenizer, family, mask, kv and query
 
   /// "bert, 12 layers, f32".
   std::string description() const;
@@ -62,13 +73,15 @@ void add_scoring(cli::Command& command, ScoringOptions& options);
 struct Scoring {
   probe::ScoreOptions options;
   probe::SentenceOptions sentence;
+  std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
 };
 
 /// Checks that the model can do what is asked, and says on stderr what runs.
 Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
                      const Engine& engine, cli::Session& session);
 
-/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …
+/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
+/// what was given.
 std::string provenance_json(const Scoring& scoring, const Engine& engine);
 
 }  // namespace masque::lm_score

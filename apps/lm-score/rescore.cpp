@@ -1,5 +1,7 @@
 // lm-score rescore: the best hypothesis of a list by two scores.
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -117,14 +119,43 @@ void write_chosen(const std::string& path, std::span<const Utterance> utterances
   file.commit();
 }
 
-cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.engine.common);
+void check(const Options& o) {
   if (o.dev.has_value() == o.weight.has_value())
     throw UsageError("expected either --dev FILE or --weight X");
   if (o.weight && o.weights) throw UsageError("--weights is for --dev, found --weight");
+  if (o.file == "-" && o.dev == "-")
+    throw UsageError("standard input twice, expected another file for --dev");
+  if (!o.output) return;
+  const auto same = [&](const std::string& input) {
+    std::error_code ignored;  // of files that are not there: not the same
+    return std::filesystem::equivalent(*o.output, input, ignored);
+  };
+  if (same(o.file) || (o.dev && same(*o.dev)))
+    throw UsageError("-o names a file that is read, expected another one");
+}
+
+/// Throws InputError for what is not one field of a line of -o.
+void check_fields(std::span<const Utterance> utterances, const std::string& path) {
+  const auto apart = [](const std::string& text) {
+    return text.find_first_of("\t\r\n") != std::string::npos;
+  };
+  for (const Utterance& u : utterances) {
+    const bool bad = apart(u.name) || std::any_of(u.hypotheses.begin(), u.hypotheses.end(),
+                                                  [&](const auto& h) { return apart(h.text); });
+    if (!bad) continue;
+    throw InputError(name_of(path), fmt::format("utterance '{}': a tab or an end of line in a "
+                                                "text, expected none with -o",
+                                                escape(u.name)));
+  }
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.engine.common);
+  check(o);
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
   std::vector<Utterance> test = probe::read_nbest(read_file(o.file), name_of(o.file));
+  if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
   if (o.dev) dev = probe::read_nbest(read_file(*o.dev), name_of(*o.dev));
   const Engine engine = open_engine(o.engine, o.engine.model, true, session);

@@ -60,7 +60,11 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   });
   work.flush();
   session.clear_progress();
-  if (failed) std::rethrow_exception(failed);
+  if (failed) {
+    // What was found before it is good, whatever kind of error it is.
+    session.flush_quietly();
+    std::rethrow_exception(failed);
+  }
   return lines.finish(session);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "probe/length_policy.hpp"
 
 namespace masque::lm_score {
 
@@ -62,6 +63,7 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
   out.options.pooling = choose_pooling(options, folder, design);
   out.options.truncate = options.truncate;
   out.options.max_length = options.max_length.value_or(folder.max_length);
+  if (options.max_length) probe::token_limit(design, *options.max_length);
   out.options.batch_tokens = options.engine.batch_tokens;
   out.sentence.special_in_text = !options.no_special_in_text;
   out.whiten = options.whiten;
@@ -78,10 +80,16 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
                            out.engine.description(), pooling_name(out.options.pooling),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
                            policy));
+  std::vector<Given> given = out.engine.given;
+  if (options.max_length)
+    given.push_back({"max_length", std::to_string(*options.max_length), false});
+  if (options.whiten) given.push_back({"whiten", "true", false});
+  if (options.dim) given.push_back({"dim", std::to_string(*options.dim), false});
+  if (options.no_special_in_text) given.push_back({"no_special_in_text", "true", false});
   out.provenance = fmt::format(
-      R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{})",
+      R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{}{})",
       quote_json(out.engine.path), kernel::precision_name(out.engine.model->precision()), policy,
-      pooling_name(out.options.pooling), out.normalize);
+      pooling_name(out.options.pooling), out.normalize, given_json(given));
   return out;
 }
 

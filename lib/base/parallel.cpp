@@ -65,4 +65,13 @@ std::optional<std::string> problem_of(const std::function<void()>& work) {
   }
 }
 
+std::optional<std::string> usage_problem_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const UsageError& error) {  // of a file, which the caller names
+    return error.what();
+  }
+}
+
 }  // namespace masque

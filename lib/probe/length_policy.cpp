@@ -17,12 +17,6 @@ using Kind = LengthPolicy::Kind;
 constexpr std::string_view kSlide = "slide:";
 
 std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_only) {
-  if (stride < 1 || stride > capacity) {
-    throw UsageError(
-        fmt::format("--policy slide:{}, expected a stride from 1 to the {} tokens "
-                    "that the model reads at once",
-                    stride, capacity));
-  }
   std::vector<Window> windows;
   for (Index begin = 0;; begin += stride) {
     const Index end = std::min(tokens, begin + capacity);
@@ -65,9 +59,28 @@ std::string policy_text(const LengthPolicy& policy) {
   return "last";
 }
 
+std::optional<Index> token_limit(const model::Design& design, Index max_length) {
+  const Index model = design.max_position_embeddings;
+  if (max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
+  if (model != 0 && max_length > model) {
+    throw UsageError(
+        fmt::format("--max-length {}, expected at most the model's {} tokens", max_length, model));
+  }
+  return max_length;
+}
+
+void check_stride(const LengthPolicy& policy, Index capacity) {
+  if (policy.kind != Kind::kSlide || (policy.stride >= 1 && policy.stride <= capacity)) return;
+  throw UsageError(
+      fmt::format("--policy slide:{}, expected a stride from 1 to the {} tokens "
+                  "that the model reads at once",
+                  policy.stride, capacity));
+}
+
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
                                 bool left_only) {
   MASQUE_CHECK(capacity >= 1 && tokens >= 0);
+  check_stride(policy, capacity);
   if (tokens <= capacity) return {{0, tokens, 0, tokens}};
   switch (policy.kind) {
     case Kind::kSlide: return slide(tokens, capacity, policy.stride, left_only);

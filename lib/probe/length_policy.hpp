@@ -1,11 +1,12 @@
 // What happens to a text that is longer than a model reads.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/types.hpp"
+#include "model/design.hpp"
 
 namespace masque::probe {
 
@@ -26,6 +27,13 @@ struct LengthPolicy {
 LengthPolicy parse_length_policy(std::string_view text);
 std::string policy_text(const LengthPolicy& policy);
 
+/// Tokens that a model reads at once: `max_length`, or with 0 as many as it can; nothing if it has
+/// no limit. Throws UsageError "--max-length …" for more than it can.
+std::optional<Index> token_limit(const model::Design& design, Index max_length);
+
+/// Throws UsageError "--policy …" if windows of `capacity` (≥ 1) tokens would leave some out.
+void check_stride(const LengthPolicy& policy, Index capacity);
+
 /// Tokens [begin, end) of a text that are read together; those in [score_begin, score_end) are
 /// scored with them.
 struct Window {
@@ -38,7 +46,7 @@ struct Window {
 /// The windows of a text of `tokens` tokens where at most `capacity` (≥ 1) fit at once. Windows of
 /// kSlide begin at 0, stride, 2 stride …; a token in several of them is scored where it has the
 /// most context: with `left_only` on its left, so in the first of them; else on the side where it
-/// has less of it. Throws UsageError for a stride beyond the capacity; kError is up to the caller.
+/// has less of it. Throws as check_stride; kError is up to the caller.
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
                                 bool left_only);
 

@@ -2,12 +2,14 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/utf8.hpp"
 
 namespace masque::probe {
 
@@ -37,6 +39,7 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
   const auto refuse = [&](const std::string& what) {
     throw InputError(path, fmt::format("line {}: {}", number, what));
   };
+  if (!valid_utf8(line)) refuse("not UTF-8, expected it");
   if (fields.size() != 4) {
     refuse(
         fmt::format("{} fields, expected utterance, score, hypothesis, reference", fields.size()));
@@ -110,7 +113,14 @@ Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
     const auto text = [&](std::string_view name) {
       return plain_text(member(item, name, JsonKind::kString, path, out.name).text);
     };
-    if (out.hypotheses.empty()) out.reference = text("text");
+    // Every hypothesis repeats the reference, but one is enough.
+    const bool first = out.hypotheses.empty();
+    if (first) out.reference = text("text");
+    if (!first && item.find("text") != nullptr && text("text") != out.reference) {
+      throw InputError(path, fmt::format("utterance '{}': another reference (text) than before, "
+                                         "expected the same for an utterance",
+                                         escape(out.name)));
+    }
     out.hypotheses.push_back({text("rec_text"), number_member(item, "score", path, out.name)});
   }
   return out;
@@ -146,7 +156,12 @@ std::vector<Utterance> read_nbest(std::string_view text, const std::string& path
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool document = first != std::string_view::npos && text[first] == '{';
   std::vector<Utterance> out = document ? read_document(text, path) : read_lines(text, path);
+  std::set<std::string_view> names;
   for (const Utterance& utterance : out) {
+    if (!names.insert(utterance.name).second) {
+      throw InputError(path, fmt::format("utterance '{}' stands at two places, expected one",
+                                         escape(utterance.name)));
+    }
     if (utterance.hypotheses.empty()) {
       throw InputError(
           path, fmt::format("utterance '{}': no hypothesis, expected one", escape(utterance.name)));

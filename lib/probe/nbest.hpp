@@ -29,7 +29,8 @@ struct Utterance {
 /// separated by tabs (a first line of these names is skipped; lines of an utterance follow each
 /// other), ESPnet's JSON ({"utts": {NAME: {"output": [{"rec_text", "score", "text"} …]}}}), or that
 /// of mlm-scoring ({NAME: {"ref", "hyp_1": {"score", "text"} …}}). In ESPnet's texts "▁" is a
-/// space, and <sos>, <eos> and <blank> are left out. Throws InputError.
+/// space, and <sos>, <eos> and <blank> are left out. Throws InputError, also for text
+/// that is not UTF-8.
 std::vector<Utterance> read_nbest(std::string_view text, const std::string& path);
 
 /// What divides the language model's score of a hypothesis.

@@ -1,11 +1,11 @@
 #include "probe/score_kind.hpp"
 
 #include <array>
-#include <string>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "probe/leak_check.hpp"
 
 namespace masque::probe {
 
@@ -20,9 +20,6 @@ constexpr std::array kKinds{ScoreKind::kPll,          ScoreKind::kPllWordL2r, Sc
 constexpr std::array<std::string_view, kKinds.size()> kNames{
     "pll", "pll-word-l2r", "pll-word", "pll-global-l2r", "tta", "causal", "electra"};
 
-/// Texts of this length stand for all: the masks of models treat positions alike.
-constexpr Index kFollowed = 16;
-
 std::string_view head_name(HeadKind kind) {
   switch (kind) {
     case HeadKind::kNone: return "no head";
@@ -31,51 +28,6 @@ std::string_view head_name(HeadKind kind) {
     case HeadKind::kDiscriminator: break;
   }
   return "a discriminator";
-}
-
-std::string_view default_mask(model::DefaultMask mask) {
-  switch (mask) {
-    case model::DefaultMask::kFull: return "full";
-    case model::DefaultMask::kCausal: return "causal";
-    case model::DefaultMask::kOthers: break;
-  }
-  return "tta";
-}
-
-FlowRequest flow_of(const model::Design& design, const model::ModelOptions& options) {
-  FlowRequest request;
-  request.keys = options.keys.value_or(design.streams == Streams::kFixedKeys ? KeySource::kInput
-                                                                             : KeySource::kLayer);
-  request.query = options.query.value_or(
-      design.streams == Streams::kFixedKeys ? QueryStart::kPosition : QueryStart::kToken);
-  std::vector<MaskLayer> layers = options.masks;
-  if (layers.empty()) layers.push_back({1, parse_mask(default_mask(design.mask))});
-  for (const MaskLayer& layer : layers) {
-    const Lengths lengths = layer.mask.own_lengths().value_or(Lengths{kFollowed, kFollowed});
-    const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
-    request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),
-                          layer.mask.bind(lengths));
-  }
-  return request;
-}
-
-void refuse_leak(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
-  FlowRequest request = flow_of(design, options);
-  const bool causal = kind == ScoreKind::kCausal;
-  request.objective = causal ? Objective::kNext : Objective::kSelf;
-  const FlowResult flow = follow_flow(request);
-  std::string path;
-  if (flow.leak) path = fmt::format(" ({})", path_text(flow.leak->path, false));
-  for (Index i = 0; i < flow.reach.rows(); ++i) {
-    for (Index j = causal ? i + 1 : i; j < (causal ? flow.reach.columns() : i + 1); ++j) {
-      if (!flow.reach.get(i, j)) continue;
-      throw InputError(
-          fmt::format("--kind {}: position {} of this model reads token {}{}, expected {}",
-                      kind_name(kind), i, j, path,
-                      causal ? "a causal model, or --mask causal"
-                             : "a T-TA, or --kv input --query position --mask tta"));
-    }
-  }
 }
 
 }  // namespace
@@ -105,6 +57,12 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
 
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
   const HeadKind head = design.head.kind;
+  if (design.streams == Streams::kTwo &&
+      (!options.masks.empty() || options.keys || options.query)) {
+    throw UsageError(
+        "--mask, --kv and --query: scoring hides the tokens of a model with two streams by masks "
+        "of its own, expected none of them");
+  }
   const bool own =
       head == HeadKind::kMasked || (head != HeadKind::kNone && design.streams == Streams::kTwo);
   const auto refuse = [&](std::string_view expected) {
@@ -118,7 +76,7 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   if (kind == ScoreKind::kCausal) {
     if (head != HeadKind::kCausal && !own) refuse("a head that predicts tokens");
     // Two streams get masks of their own that are causal.
-    if (design.streams != Streams::kTwo) refuse_leak(kind, design, options);
+    if (design.streams != Streams::kTwo) LeakCheck(kind, design, options).start();
     return;
   }
   if (!own) refuse("a masked head");
@@ -128,7 +86,7 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
         "--kind tta: the query stream reads a content stream that has read the token, expected "
         "a T-TA");
   }
-  refuse_leak(kind, design, options);
+  LeakCheck(kind, design, options).start();
 }
 
 }  // namespace masque::probe

@@ -32,10 +32,10 @@ bool is_masked(ScoreKind kind);
 /// causal heads causal, discriminators electra. Throws InputError if the model has no head.
 ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options);
 
-/// Throws InputError if the kind is not what the model computes: another head is needed; with
-/// `tta` a position would depend on the token that it predicts, with `causal` on that or a later
-/// one. Dependence is followed through the masks of all layers (mask/flow.hpp) over 16 tokens.
-/// `options` are those with which the model was opened.
+/// Throws InputError if the kind is not what the model computes: another head is needed, or it
+/// leaks (LeakCheck::start of probe/leak_check.hpp). Throws UsageError for masks, keys and query of
+/// `options` with a model of two streams, which scoring gives masks of its own. `options` are those
+/// with which the model was opened.
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
 }  // namespace masque::probe

@@ -33,17 +33,6 @@ Mask bound(std::string_view expression, Index length) {
   return parse_mask(expression).bind({length, length});
 }
 
-/// Tokens that the model reads at once; nothing if there is no limit.
-std::optional<Index> limit(const model::Design& design, const ScoreOptions& options) {
-  const Index model = design.max_position_embeddings;
-  if (options.max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
-  if (model != 0 && options.max_length > model) {
-    throw UsageError(fmt::format("--max-length {}, expected at most the model's {} tokens",
-                                 options.max_length, model));
-  }
-  return options.max_length;
-}
-
 }  // namespace
 
 std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t) {
@@ -65,7 +54,7 @@ std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t
 
 TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink)
     : options_(options),
-      longest_(limit(model.design(), options)),
+      longest_(token_limit(model.design(), options.max_length)),
       two_streams_(model.design().streams == model::Streams::kTwo),
       sink_(std::move(sink)),
       runner_(model, options.batch_tokens) {
@@ -150,6 +139,7 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
     pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
   }
   if (job.rows.empty()) return;
+  if (options_.check_length) options_.check_length(part.size());
   job.ids = part.ids;
   job.segments = part.segments;
   if (options_.kind == ScoreKind::kCausal && two_streams_) {

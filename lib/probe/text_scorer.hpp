@@ -21,6 +21,8 @@ struct ScoreOptions {
   LengthPolicy policy;
   Index max_length = 0;  ///< tokens read at once, those of the template included; 0: the model's
   Index batch_tokens = 4096;
+  /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
+  std::function<void(Index)> check_length;
 };
 
 /// A sentence and its numbers.

@@ -93,6 +93,14 @@ TEST_CASE("lists are read from lines and from both kinds of JSON") {
   CHECK(problem("u\t1\ta\n") ==
         "f: line 1: 3 fields, expected utterance, score, hypothesis, reference");
   CHECK(problem("u\t1\ta\tb\nu\t1\ta\tc\n").starts_with("f: line 2: another reference"));
+  CHECK(problem("u1\t-1\ta\xff\ta\n") == "f: line 1: not UTF-8, expected it");
+  CHECK(problem("u1\t-1\ta\ta\nu\xc3\t-1\ta\ta\n") == "f: line 2: not UTF-8, expected it");
+  CHECK(problem("u\t-1\ta\ta\nv\t-1\ta\ta\nu\t-1\tb\ta\n") ==
+        "f: utterance 'u' stands at two places, expected one");
+  CHECK(problem(R"({"utts":{"u":{"output":[{"rec_text":"A","score":-1,"text":"A"},)"
+                R"({"rec_text":"B","score":-2,"text":"B"}]}}})") ==
+        "f: utterance 'u': another reference (text) than before, expected the same for an "
+        "utterance");
   CHECK(problem("") == "f: no utterance, expected n-best lists");
   CHECK(problem(R"({"utts":{"u":{"output":[]}}})") ==
         "f: utterance 'u': no hypothesis, expected one");

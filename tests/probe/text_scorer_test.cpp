@@ -188,6 +188,19 @@ TEST_CASE("long texts are refused, or read as the policy says") {
         "--policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
 }
 
+TEST_CASE("strides and lengths beyond what is read at once are refused before any text") {
+  FakeModel model(HeadKind::kMasked);
+  CHECK_FALSE(token_limit(model.design(), 0));
+  CHECK(token_limit(model.design(), 7) == 7);
+  model.design_to_change().max_position_embeddings = 5;
+  CHECK(token_limit(model.design(), 0) == 5);
+  CHECK(token_limit(model.design(), 4) == 4);
+  CHECK_THROWS_AS(token_limit(model.design(), 6), UsageError);
+  CHECK_NOTHROW(check_stride(parse_length_policy("slide:3"), 3));
+  CHECK_THROWS_AS(check_stride(parse_length_policy("slide:4"), 3), UsageError);
+  CHECK_NOTHROW(check_stride(parse_length_policy("chunk"), 3));
+}
+
 TEST_CASE("windows score each token once, where it has the most context") {
   // As the sliding windows of transformers' guide to perplexity: behind the first, what is new.
   const auto left = cut_windows(10, 4, parse_length_policy("slide:2"), true);
@@ -247,17 +260,24 @@ TEST_CASE("kinds that a model cannot do are refused") {
             .starts_with("--kind causal: position 0 of this model reads token 1"));
   CHECK_THROWS_AS(check_kind(ScoreKind::kTta, xlnet.design(), usual), InputError);
 
-  model::ModelOptions as_tta;
-  as_tta.masks = parse_mask_layers("tta");
-  as_tta.query = QueryStart::kPosition;
-  // Two layers whose keys are the layer before: the token comes back by way of a neighbour.
-  CHECK_THROWS_AS(check_kind(ScoreKind::kTta, bert.design(), as_tta), InputError);
-  as_tta.keys = KeySource::kInput;
-  CHECK_NOTHROW(check_kind(ScoreKind::kTta, bert.design(), as_tta));
-  CHECK(default_kind(bert.design(), as_tta) == ScoreKind::kTta);
-  model::ModelOptions causal;
-  causal.masks = parse_mask_layers("causal");
-  CHECK_NOTHROW(check_kind(ScoreKind::kCausal, bert.design(), causal));
+  // Two streams hide by masks of their own.
+  for (const int which : {0, 1, 2}) {
+    model::ModelOptions options;
+    if (which == 0) options.masks = parse_mask_layers("causal");
+    if (which == 1) options.keys = KeySource::kInput;
+    if (which == 2) options.query = QueryStart::kPosition;
+    for (const ScoreKind kind : {ScoreKind::kPll, ScoreKind::kCausal})
+      CHECK_THROWS_AS(check_kind(kind, xlnet.design(), options), UsageError);
+  }
+}
+
+TEST_CASE("the scorer tells the lengths of what it runs") {
+  const FakeModel model(HeadKind::kCausal, DefaultMask::kCausal);
+  std::vector<Index> lengths;
+  ScoreOptions options{.kind = ScoreKind::kCausal};
+  options.check_length = [&](Index length) { lengths.push_back(length); };
+  scored(model, options, {kText, sentence({5}, {0})});
+  CHECK(lengths == std::vector<Index>{8, 3});
 }
 
 }  // namespace
