@@ -1,5 +1,7 @@
 #include "engine.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -27,6 +29,20 @@ void open_tokenizer(const EngineOptions& options, const std::string& folder, Eng
   for (const std::string& warning : engine.tokenizer->warnings())
     session.note(fmt::format("{}: {}", engine.tokenizer->parts().path, warning));
   engine.options.mask_token_id = engine.tokenizer->roles().mask;
+}
+
+/// A vocab.txt in Google's style names no roles. T-TA was trained inside [SOS] … [EOS], which its
+/// vocabulary has beside [CLS] and [SEP].
+void use_sentence_ends(Engine& engine, const std::string& path, cli::Session& session) {
+  const text::TokenizerParts& parts = engine.tokenizer->parts();
+  const auto named = [](const auto& role) { return role.first == "cls" || role.first == "sep"; };
+  if (engine.model->design().family != "tta" || parts.format != "vocab.txt" ||
+      std::any_of(parts.role_names.begin(), parts.role_names.end(), named) ||
+      !engine.tokenizer->find("[SOS]") || !engine.tokenizer->find("[EOS]")) {
+    return;
+  }
+  session.note(fmt::format("{}: a T-TA reads text inside [SOS] and [EOS]", parts.path));
+  engine.tokenizer = text::Tokenizer::open(path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}});
 }
 
 void check_sizes(const Engine& engine) {
@@ -92,7 +108,10 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
     if (unread && options.tokenizer) throw InputError(*unread);
   }
   engine.model = model::open_model(folder, engine.options);
-  if (with_tokenizer) check_sizes(engine);
+  if (with_tokenizer) {
+    use_sentence_ends(engine, options.tokenizer.value_or(folder), session);
+    check_sizes(engine);
+  }
   for (const std::string& note : engine.model->design().notes)
     session.note(fmt::format("{}: {}", folder, note));
   for (const std::string& name : engine.model->unused())
