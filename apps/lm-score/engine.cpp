@@ -42,6 +42,20 @@ std::vector<Given> given_options(const EngineOptions& o) {
   return given;
 }
 
+/// A vocab.txt in Google's style names no roles. T-TA was trained inside [SOS] … [EOS], which its
+/// vocabulary has beside [CLS] and [SEP].
+void use_sentence_ends(Engine& engine, const std::string& path, cli::Session& session) {
+  const text::TokenizerParts& parts = engine.tokenizer->parts();
+  const auto named = [](const auto& role) { return role.first == "cls" || role.first == "sep"; };
+  if (engine.model->design().family != "tta" || parts.format != "vocab.txt" ||
+      std::any_of(parts.role_names.begin(), parts.role_names.end(), named) ||
+      !engine.tokenizer->find("[SOS]") || !engine.tokenizer->find("[EOS]")) {
+    return;
+  }
+  session.note(fmt::format("{}: a T-TA reads text inside [SOS] and [EOS]", parts.path));
+  engine.tokenizer = text::Tokenizer::open(path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}});
+}
+
 void check_sizes(const Engine& engine) {
   const auto tokens = static_cast<Index>(engine.tokenizer->size());
   const Index rows = engine.model->design().vocab_size;
@@ -113,7 +127,10 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
     if (unread && options.tokenizer) throw InputError(*unread);
   }
   engine.model = model::open_model(folder, engine.options);
-  if (with_tokenizer) check_sizes(engine);
+  if (with_tokenizer) {
+    use_sentence_ends(engine, options.tokenizer.value_or(folder), session);
+    check_sizes(engine);
+  }
   for (const std::string& note : engine.model->design().notes)
     session.note(fmt::format("{}: {}", folder, note));
   for (const std::string& name : engine.model->unused())

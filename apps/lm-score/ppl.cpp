@@ -24,19 +24,16 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const Engine engine = open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   probe::Perplexity sum;
-  std::uint64_t bytes = 0;
   probe::TextScorer scorer(*engine.model, scoring.options,
-                           [&](probe::ScoredSentence&& s) { sum.add(s, 0); });
+                           [&](probe::ScoredSentence&& s) { sum.add(s); });
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
     if (const auto problem = scorer.length_problem(sentence)) refuse_line(o.stream, id, *problem);
-    bytes += line.size();
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = run_lines(o.stream, command, work, session);
-  sum.bytes = bytes;
   print_ppl(sum, provenance_json(scoring, engine),
             NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
   return code;

@@ -1,14 +1,36 @@
 #include "probe/perplexity.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "base/error.hpp"
+
 namespace masque::probe {
 
-void Perplexity::add(const ScoredSentence& sentence, std::uint64_t text_bytes) {
+std::uint64_t scored_bytes(const ScoredSentence& sentence) {
+  const std::uint64_t all = sentence.sentence.text_bytes;
+  const std::size_t count = sentence.log_probabilities.size();
+  if (count == 0) return all;
+  MASQUE_CHECK(sentence.sentence.spans.size() == sentence.sentence.ids.size());
+  const auto prefix = static_cast<std::size_t>(sentence.sentence.prefix);
+  std::uint64_t bytes = 0;
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    // Pieces of one character have the same span: the first takes it.
+    const std::uint64_t end =
+        i + 1 == count ? all
+                       : std::max<std::uint64_t>(before, sentence.sentence.spans[prefix + i].end);
+    if (sentence.log_probabilities[i]) bytes += end - before;
+    before = end;
+  }
+  return bytes;
+}
+
+void Perplexity::add(const ScoredSentence& sentence) {
   ++lines;
-  bytes += text_bytes;
+  bytes += scored_bytes(sentence);
   for (const std::optional<double>& value : sentence.log_probabilities) {
     if (value) tokens.add(*value);
   }

@@ -26,8 +26,9 @@ std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer) {
 
 Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
                          const SentenceOptions& options) {
-  text::Encoding encoding = tokenizer.encode(
-      text, {.special = options.special, .special_in_text = options.special_in_text});
+  text::Encoding encoding = tokenizer.encode(text, {.special = options.special,
+                                                    .special_in_text = options.special_in_text,
+                                                    .unit = text::OffsetUnit::kByte});
   const auto is_text = [](std::uint8_t special) { return special == 0; };
   const std::vector<std::uint8_t>& special = encoding.special;
   // Without text the template is all prefix.
@@ -39,6 +40,8 @@ Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text
   sentence.ids = std::move(encoding.ids);
   sentence.pieces = std::move(encoding.tokens);
   sentence.words = std::move(encoding.words);
+  sentence.spans = std::move(encoding.offsets);
+  sentence.text_bytes = text.size();
   if (std::any_of(encoding.type_ids.begin(), encoding.type_ids.end(),
                   [](std::uint32_t type) { return type != 0; })) {
     sentence.segments.assign(encoding.type_ids.begin(), encoding.type_ids.end());
@@ -47,6 +50,7 @@ Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text
     sentence.ids.insert(sentence.ids.begin(), *options.begin);
     sentence.pieces.emplace(sentence.pieces.begin(), tokenizer.token(*options.begin));
     sentence.words.insert(sentence.words.begin(), text::kNoWord);
+    sentence.spans.insert(sentence.spans.begin(), text::Span{});
     if (!sentence.segments.empty()) sentence.segments.insert(sentence.segments.begin(), 0);
     sentence.prefix = 1;
   }
@@ -61,6 +65,8 @@ Sentence part_of(const Sentence& sentence, Index begin, Index end) {
   part.ids = cut(sentence.ids, sentence, begin, end);
   part.pieces = cut(sentence.pieces, sentence, begin, end);
   part.words = cut(sentence.words, sentence, begin, end);
+  if (!sentence.spans.empty()) part.spans = cut(sentence.spans, sentence, begin, end);
+  part.text_bytes = sentence.text_bytes;
   if (!sentence.segments.empty()) part.segments = cut(sentence.segments, sentence, begin, end);
   return part;
 }

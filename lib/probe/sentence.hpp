@@ -15,6 +15,8 @@ struct Sentence {
   std::vector<std::string> pieces;
   std::vector<Index> segments;       ///< token types; empty: all 0
   std::vector<std::uint32_t> words;  ///< the same number for the pieces of a word
+  std::vector<text::Span> spans;     ///< places in the text, in bytes; not needed to score
+  std::uint64_t text_bytes = 0;      ///< of the whole text, also in a part of it
   Index prefix = 0;                  ///< tokens of the template in front of the text
   Index suffix = 0;                  ///< and behind it
 

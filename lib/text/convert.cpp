@@ -18,11 +18,12 @@ bool add_pieces(const Model& model, std::string_view pattern, std::string& out,
     const std::string name(pattern.substr(0, end - 2));
     const char type = pattern[end - 1];
     pattern.remove_prefix(std::min(end + 1, pattern.size()));
-    const bool text = name == "A" || name == "B";
+    const bool text = name == "$A" || name == "$B";
     if (!text && !model.find(name)) return false;
     if (!text && std::find(used.begin(), used.end(), name) == used.end()) used.push_back(name);
     out += fmt::format(R"({}{{"{}":{{"id":{},"type_id":{}}}}})", first ? "" : ",",
-                       text ? "Sequence" : "SpecialToken", quote_json(name), type);
+                       text ? "Sequence" : "SpecialToken", quote_json(text ? name.substr(1) : name),
+                       type);
   }
   return true;
 }

@@ -16,8 +16,8 @@ std::string added_json(const Model& model, std::string_view content, bool specia
 /// Items of "added_tokens" for those that the model has, separated by commas.
 std::string added_json(const Model& model, const std::vector<std::string_view>& contents);
 
-/// A TemplateProcessing: texts "A" and "B" and special tokens, each with its type, as in
-/// "[CLS]:0 A:0 [SEP]:0". "null" if the model lacks one of the tokens.
+/// A TemplateProcessing: texts "$A" and "$B" and special tokens (without spaces), each with its
+/// type, as in "[CLS]:0 $A:0 [SEP]:0". "null" if the model lacks one of the tokens.
 std::string template_json(const Model& model, std::string_view single, std::string_view pair);
 
 /// Whether a piece ends with a digit (any that Python's isdigit knows) and a comma: ALBERT and

@@ -52,7 +52,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
     added = joined({added_json(*model, {"<s>", "</s>", "<unk>", "<pad>"}),
                     added_json(*model, "<mask>", true, true)});
   } else if (kind == "deberta") {
-    processor = template_json(*model, "[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
+    processor = template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
     added = joined({added_json(*model, {"[CLS]", "[SEP]", "[UNK]", "[PAD]"}),
                     added_json(*model, "[MASK]", true, true)});
   }

@@ -1,4 +1,6 @@
 // vocab.txt as transformers converts it, and by Google's and bert4keras' rules.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -23,17 +25,41 @@ std::string normalizer_json(const FolderConfig& config, bool lower) {
       setting(config, "tokenize_chinese_chars", true), strip_accents(config), lower);
 }
 
-/// The special tokens of BERT or MPNet.
-std::string special_json(const Model& model, bool mpnet) {
-  if (!mpnet) return added_json(model, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
-  const std::string named = added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"});
-  const std::string mask = added_json(model, "<mask>", true, true);
-  return named + (named.empty() || mask.empty() ? "" : ",") + mask;
+/// The token with a role: the one that the folder names if the vocabulary has it, else `usual`.
+template <class Has>
+std::string role_token(const FolderConfig& config, std::string_view role, std::string_view usual,
+                       const Has& has) {
+  for (const auto& [name, token] : config.roles) {
+    const bool fits = token.find(' ') == std::string::npos;  // a template separates by spaces
+    if (name == role && fits && has(token)) return token;
+  }
+  return std::string(usual);
 }
 
-std::string processor_json(const Model& model, bool mpnet) {
-  return mpnet ? template_json(model, "<s>:0 A:0 </s>:0", "<s>:0 A:0 </s>:0 </s>:0 B:0 </s>:0")
-               : template_json(model, "[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
+void add_mpnet_tokens(const Model& model, std::string& special, std::string& processor) {
+  special = added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"});
+  const std::string mask = added_json(model, "<mask>", true, true);
+  special += (special.empty() || mask.empty() ? "" : ",") + mask;
+  processor = template_json(model, "<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0");
+}
+
+void add_bert_tokens(const Model& model, const FolderConfig& config, std::string& special,
+                     std::string& processor) {
+  const auto token = [&](std::string_view role, std::string_view usual) {
+    return role_token(config, role, usual,
+                      [&](const auto& name) { return model.find(name).has_value(); });
+  };
+  const std::string cls = token("cls", "[CLS]");
+  const std::string sep = token("sep", "[SEP]");
+  std::vector<std::string> all;
+  for (const std::string& name :
+       {token("pad", "[PAD]"), token("unk", "[UNK]"), cls, sep, token("mask", "[MASK]")}) {
+    const bool known = std::find(all.begin(), all.end(), name) != all.end();  // in another role
+    if (!known) all.push_back(name);
+  }
+  special = added_json(model, {all.begin(), all.end()});
+  processor = template_json(model, fmt::format("{}:0 $A:0 {}:0", cls, sep),
+                            fmt::format("{0}:0 $A:0 {1}:0 $B:1 {1}:1", cls, sep));
 }
 
 }  // namespace
@@ -51,14 +77,23 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                                        "not supported (use --flavor google)",
                                        lines.duplicates.front() + 1));
   }
+  options.unk_token = role_token(config, "unk", options.unk_token, [&](const auto& token) {
+    return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();
+  });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
   const bool lower = setting(config, "do_lower_case", true);
   const bool mpnet = !original && config.architecture == "mpnet";
+  std::string special;
+  std::string processor;
+  if (mpnet) {
+    add_mpnet_tokens(*model, special, processor);
+  } else {
+    add_bert_tokens(*model, config, special, processor);
+  }
   const std::string json = fmt::format(
       R"({{"normalizer":{},"pre_tokenizer":{{"type":"BertPreTokenizer"}},"post_processor":{},)"
       R"("decoder":{{"type":"WordPiece","prefix":"##","cleanup":true}},"added_tokens":[{}]}})",
-      original ? "null" : normalizer_json(config, lower), processor_json(*model, mpnet),
-      special_json(*model, mpnet));
+      original ? "null" : normalizer_json(config, lower), processor, special);
   TokenizerParts parts = assemble(parse_json_file(json, path), model, "WordPiece", path);
   if (!original) add_folder_tokens(config, parts.added);
   if (flavor == Flavor::kGoogle) parts.steps.normalizer = make_google_bert(lower);

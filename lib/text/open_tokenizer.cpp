@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -18,38 +20,53 @@ TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   return parts;
 }
 
-TokenizerParts open_json(const std::string& folder, const std::string& path) {
-  return with_roles(read_tokenizer_json(read(path), path), read_folder_config(folder));
+/// What the folder says, and of the other roles what the caller says.
+FolderConfig read_config(const std::string& folder, const OpenOptions& options) {
+  FolderConfig config = read_folder_config(folder);
+  for (const auto& entry : options.roles) {
+    const bool named = std::any_of(config.roles.begin(), config.roles.end(),
+                                   [&](const auto& other) { return other.first == entry.first; });
+    if (!named) config.roles.push_back(entry);
+  }
+  return config;
 }
 
-TokenizerParts open_vocab_txt(const std::string& folder, const std::string& path, Flavor flavor) {
-  const FolderConfig config = read_folder_config(folder);
-  return with_roles(read_wordpiece(read(path), path, config, flavor), config);
+TokenizerParts open_json(const std::string& folder, const std::string& path,
+                         const OpenOptions& options) {
+  return with_roles(read_tokenizer_json(read(path), path), read_config(folder, options));
 }
 
-TokenizerParts open_vocab_json(const std::string& folder) {
-  const FolderConfig config = read_folder_config(folder);
+TokenizerParts open_vocab_txt(const std::string& folder, const std::string& path,
+                              const OpenOptions& options) {
+  const FolderConfig config = read_config(folder, options);
+  return with_roles(read_wordpiece(read(path), path, config, options.flavor), config);
+}
+
+TokenizerParts open_vocab_json(const std::string& folder, const OpenOptions& options) {
+  const FolderConfig config = read_config(folder, options);
   return with_roles(read_byte_level(join(folder, "vocab.json"), join(folder, "merges.txt"), config),
                     config);
 }
 
-TokenizerParts open_spiece(const std::string& folder, const std::string& path, Flavor flavor) {
-  const FolderConfig config = read_folder_config(folder);
-  return with_roles(read_spiece(read(path), path, config, flavor), config);
+TokenizerParts open_spiece(const std::string& folder, const std::string& path,
+                           const OpenOptions& options) {
+  const FolderConfig config = read_config(folder, options);
+  return with_roles(read_spiece(read(path), path, config, options.flavor), config);
 }
 
-TokenizerParts open_folder_parts(const std::string& folder, Flavor flavor) {
+TokenizerParts open_folder_parts(const std::string& folder, const OpenOptions& options) {
+  const Flavor flavor = options.flavor;
   const auto has = [&](const char* name) { return exists(join(folder, name)); };
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
   if (has("tokenizer.json") && !original && flavor != Flavor::kSentencePiece)
-    return open_json(folder, join(folder, "tokenizer.json"));
+    return open_json(folder, join(folder, "tokenizer.json"), options);
   if (has("vocab.txt") && flavor != Flavor::kSentencePiece)
-    return open_vocab_txt(folder, join(folder, "vocab.txt"), flavor);
+    return open_vocab_txt(folder, join(folder, "vocab.txt"), options);
   if (has("vocab.json") && has("merges.txt") && !original && flavor != Flavor::kSentencePiece)
-    return open_vocab_json(folder);
+    return open_vocab_json(folder, options);
   for (const char* name :
        {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model"})
-    if (has(name) && !original) return open_spiece(folder, join(folder, name), flavor);
+    if (has(name) && !original) return open_spiece(folder, join(folder, name), options);
   throw InputError(folder, original ? "no vocab.txt, expected one"
                            : flavor == Flavor::kSentencePiece
                                ? "no spiece.model, expected one"
@@ -57,7 +74,8 @@ TokenizerParts open_folder_parts(const std::string& folder, Flavor flavor) {
                                  "and merges.txt, or spiece.model");
 }
 
-TokenizerParts open_file_parts(const std::string& path, Flavor flavor) {
+TokenizerParts open_file_parts(const std::string& path, const OpenOptions& options) {
+  const Flavor flavor = options.flavor;
   const std::string folder = folder_of(path);
   const std::string name = base_name(path);
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
@@ -66,10 +84,10 @@ TokenizerParts open_file_parts(const std::string& path, Flavor flavor) {
     throw InputError(path, original ? "not a vocabulary that this flavor reads, expected vocab.txt"
                                     : "not a model that this flavor reads, expected spiece.model");
   }
-  if (name == "vocab.json" || name == "merges.txt") return open_vocab_json(folder);
-  if (name.ends_with(".json")) return open_json(folder, path);
-  if (name.ends_with(".txt")) return open_vocab_txt(folder, path, flavor);
-  if (name.ends_with(".model")) return open_spiece(folder, path, flavor);
+  if (name == "vocab.json" || name == "merges.txt") return open_vocab_json(folder, options);
+  if (name.ends_with(".json")) return open_json(folder, path, options);
+  if (name.ends_with(".txt")) return open_vocab_txt(folder, path, options);
+  if (name.ends_with(".model")) return open_spiece(folder, path, options);
   if (!exists(path)) throw InputError(path, "no such file or folder, expected a tokenizer");
   throw InputError(path, "unknown kind of tokenizer, expected .json, .txt or .model");
 }
@@ -78,8 +96,8 @@ TokenizerParts open_file_parts(const std::string& path, Flavor flavor) {
 
 Tokenizer Tokenizer::open(const std::string& path, const OpenOptions& options) {
   if (auto builtin = make_builtin(path)) return Tokenizer(std::move(*builtin));
-  return Tokenizer(is_folder(path) ? open_folder_parts(path, options.flavor)
-                                   : open_file_parts(path, options.flavor));
+  return Tokenizer(is_folder(path) ? open_folder_parts(path, options)
+                                   : open_file_parts(path, options));
 }
 
 }  // namespace masque::text

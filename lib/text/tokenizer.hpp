@@ -27,6 +27,9 @@ enum class Flavor { kAuto, kHuggingFace, kGoogle, kBert4Keras, kSentencePiece };
 
 struct OpenOptions {
   Flavor flavor = Flavor::kAuto;
+  /// Tokens with a role ("cls"), read as if tokenizer_config.json named them; what the folder names
+  /// itself goes first. They should be in the vocabulary: others are added to it.
+  std::vector<std::pair<std::string, std::string>> roles = {};
 };
 
 /// In what offsets count.

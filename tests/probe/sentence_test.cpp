@@ -27,6 +27,13 @@ TEST_CASE("tokens of the template stand around the text and belong to no word") 
   const Sentence part = part_of(s, 1, 2);
   CHECK(part.ids == std::vector<TokenId>{s.ids[0], s.ids[2], s.ids.back()});
   CHECK(part.tokens() == 1);
+  CHECK(s.text_bytes == 15);
+  CHECK(s.spans.size() == s.ids.size());
+  CHECK(s.spans[1].begin == 0);
+  CHECK(s.spans[s.spans.size() - 2].end == 15);
+  CHECK(part.spans[1].begin == s.spans[2].begin);
+  // Bytes, not characters.
+  CHECK(encode_sentence(bert, "é a", {}).spans.end()[-2].begin == 3);
   CHECK(encode_sentence(bert, "", {}).tokens() == 0);
   CHECK(encode_sentence(bert, "", {.special = false}).size() == 0);
 }

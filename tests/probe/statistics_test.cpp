@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "probe/correlation.hpp"
 #include "probe/moments.hpp"
+#include "probe/perplexity.hpp"
 #include "probe/whitening.hpp"
 
 namespace masque::probe {
@@ -71,6 +72,29 @@ TEST_CASE("moments of parts add up to those of the whole") {
     CHECK(sum.mean == doctest::Approx(all.mean).epsilon(1e-14));
     CHECK(sum.sum_squares == doctest::Approx(all.sum_squares).epsilon(1e-13));
   }
+}
+
+TEST_CASE("tokens share the bytes of their text, and only those of scored ones count") {
+  ScoredSentence s;
+  s.sentence.prefix = 1;
+  s.sentence.suffix = 1;
+  // " ab cde\xC3\xA9 ": two pieces of the last character.
+  s.sentence.ids.resize(6);
+  s.sentence.spans = {{0, 0}, {1, 3}, {4, 7}, {7, 9}, {7, 9}, {0, 0}};
+  s.sentence.text_bytes = 10;
+  const auto bytes = [&](std::vector<std::optional<double>> values) {
+    s.log_probabilities = std::move(values);
+    return scored_bytes(s);
+  };
+  const std::optional<double> none;
+  CHECK(bytes({-1, -1, -1, -1}) == 10);
+  CHECK(bytes({-1, none, none, none}) == 3);
+  CHECK(bytes({none, -1, none, none}) == 4);
+  CHECK(bytes({none, none, -1, none}) == 2);
+  CHECK(bytes({none, none, none, -1}) == 1);
+  CHECK(bytes({none, -1, -1, -1}) == 7);
+  CHECK(bytes({none, none, none, none}) == 0);
+  CHECK(bytes({}) == 10);
 }
 
 }  // namespace

@@ -62,6 +62,34 @@ TEST_CASE("characters and words of a list") {
   CHECK(words.encode(" ab  a zz ", {}).ids == std::vector<TokenId>{5, 2, 0});
 }
 
+TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
+  test::TempFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() + "/" + name) << text;
+  };
+  const auto ids = [&](const OpenOptions& options = {}) {
+    const Tokenizer tokenizer = Tokenizer::open(folder.path(), options);
+    return tokenizer.encode("a [CLS] zz", {.special = true}).ids;
+  };
+  using Ids = std::vector<TokenId>;
+  write("vocab.txt", "[PAD]\n[EOS]\n[UNK]\n[SOS]\n[MASK]\n[CLS]\n[SEP]\na\n");
+  CHECK(ids() == Ids{5, 7, 5, 2, 6});
+  // As BertTokenizer of transformers 5.23: [CLS] has no role then, and is three unknown words.
+  const Ids named{3, 7, 2, 2, 2, 2, 1};
+  CHECK(ids({.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}}) == named);
+  write("special_tokens_map.json", R"({"cls_token":{"content":"[SOS]"},"sep_token":"[EOS]"})");
+  CHECK(ids() == named);
+  CHECK(ids({.roles = {{"cls", "[PAD]"}}}) == named);
+  write("tokenizer_config.json", R"({"unk_token":"a"})");
+  CHECK(ids() == Ids{3, 7, 7, 7, 7, 7, 1});
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  CHECK(tokenizer.encode_pair("a", "a", {.special = true}).ids == Ids{3, 7, 1, 7, 1});
+  CHECK(tokenizer.roles().cls == 3);
+  // What the vocabulary lacks stands in no template.
+  write("tokenizer_config.json", R"({"cls_token":"[NONE]"})");
+  CHECK(ids() == Ids{5, 7, 5, 2, 1});
+}
+
 TEST_CASE("unsupported parts are refused by name") {
   const auto refuse = [](const std::string& json) -> std::string {
     try {
