@@ -23,6 +23,15 @@ std::string moments_json(const probe::Moments& m) {
                      number(m.sum_squares));
 }
 
+/// `correct` is what merge adds; mean and sum_squares are those of numbers that are 1 for a right
+/// pair, else 0, as of the other commands.
+std::string counts_json(const probe::PairTally::Row& row) {
+  const auto n = static_cast<double>(row.n);
+  const auto right = static_cast<double>(row.right);
+  const probe::Moments moments{row.n, row.accuracy(), right * (n - right) / n};
+  return fmt::format(R"("correct":{},{})", row.right, moments_json(moments));
+}
+
 std::string list_json(const std::vector<double>& values) {
   std::string out;
   for (const double value : values) out += fmt::format("{}{}", out.empty() ? "" : ",", value);
@@ -106,6 +115,13 @@ probe::PairTally::Level level_of(const std::string& name) {
   return Level::kAll;
 }
 
+probe::PairTally::Row row_of(const JsonValue& root) {
+  const std::uint64_t n = count_of(root, "n");
+  const std::uint64_t right = count_of(root, "correct");
+  if (right > n) throw InputError(fmt::format("correct: {} of {}, expected at most all", right, n));
+  return {level_of(text_of(root, "level")), text_of(root, "name"), n, right};
+}
+
 }  // namespace
 
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
@@ -114,14 +130,14 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
     for (const auto& row : tally.rows()) {
       session.print(fmt::format(
           "{{\"command\":\"pairs\",\"level\":\"{}\",\"name\":{},\"accuracy\":{},{},{}}}\n",
-          probe::level_name(row.level), quote_json(row.name), number(row.correct.mean),
-          moments_json(row.correct), provenance));
+          probe::level_name(row.level), quote_json(row.name), number(row.accuracy()),
+          counts_json(row), provenance));
     }
     return;
   }
   cli::Table table(session, common, {"level", "name", "n", "accuracy"});
   for (const auto& row : tally.rows())
-    table.row({probe::level_name(row.level), row.name, row.correct.n, row.correct.mean});
+    table.row({probe::level_name(row.level), row.name, row.n, row.accuracy()});
   table.finish();
 }
 
@@ -192,7 +208,7 @@ void Merger::add_line(std::string_view line) {
   command_ = command;
   provenance_ = provenance;
   if (command == "pairs") {
-    pairs_.add({level_of(text_of(root, "level")), text_of(root, "name"), moments_of(root)});
+    pairs_.add(row_of(root));
   } else if (command == "ppl") {
     perplexity_.add({count_of(root, "lines"), count_of(root, "bytes"), moments_of(root)});
   } else if (command == "sim") {

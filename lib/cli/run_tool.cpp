@@ -27,13 +27,14 @@ void say(const std::string& tool, std::string_view text) {
 }
 
 /// Gives descriptors 0 to 2 something to point at, so that no file of ours becomes one of them.
-/// True if stdout was closed.
+/// True if stdout was closed. A closed stdin stays an error for those who read it (EBADF), as it
+/// cannot be told from an empty one otherwise.
 bool open_missing_streams() {
   bool stdout_closed = false;
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     if (fd == STDOUT_FILENO) stdout_closed = true;
-    const int opened = ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    const int opened = ::open("/dev/null", O_WRONLY);
     if (opened >= 0 && opened != fd) ::close(opened);
   }
   return stdout_closed;

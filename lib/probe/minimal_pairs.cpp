@@ -47,21 +47,26 @@ MinimalPair parse_minimal_pair(std::string_view line) {
 }
 
 void PairTally::add(const MinimalPair& pair, double good, double bad) {
-  const double right = good > bad ? 1 : 0;
+  const std::uint64_t right = good > bad ? 1 : 0;
   const std::array<std::pair<Level, const std::string*>, 3> groups{
       {{Level::kParadigm, &pair.uid}, {Level::kTerm, &pair.term}, {Level::kField, &pair.field}}};
   for (const auto& [level, name] : groups) {
-    if (!name->empty()) groups_[{level, *name}].add(right);
+    if (!name->empty()) add({level, *name, 1, right});
   }
-  groups_[{Level::kAll, "all"}].add(right);
+  add({Level::kAll, "all", 1, right});
 }
 
-void PairTally::add(const Row& row) { groups_[{row.level, row.name}].add(row.correct); }
+void PairTally::add(const Row& row) {
+  Count& count = groups_[{row.level, row.name}];
+  count.n += row.n;
+  count.right += row.right;
+}
 
 std::vector<PairTally::Row> PairTally::rows() const {
   std::vector<Row> rows;
   rows.reserve(groups_.size());
-  for (const auto& [key, correct] : groups_) rows.push_back({key.first, key.second, correct});
+  for (const auto& [key, count] : groups_)
+    rows.push_back({key.first, key.second, count.n, count.right});
   return rows;
 }
 

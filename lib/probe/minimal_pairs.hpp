@@ -1,12 +1,11 @@
 // Minimal pairs: does a model score the good sentence above the bad one?
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "probe/moments.hpp"
 
 namespace masque::probe {
 
@@ -30,7 +29,10 @@ class PairTally {
   struct Row {
     Level level;
     std::string name;
-    Moments correct;  ///< of numbers that are 1 for a right pair, else 0
+    std::uint64_t n = 0;      ///< pairs
+    std::uint64_t right = 0;  ///< of them
+    /// right / n: parts add up to the whole, bit for bit.
+    double accuracy() const { return static_cast<double>(right) / static_cast<double>(n); }
   };
 
   /// Counts a pair, right if the good sentence has the higher score. Equal scores are wrong.
@@ -41,7 +43,11 @@ class PairTally {
   std::vector<Row> rows() const;
 
  private:
-  std::map<std::pair<Level, std::string>, Moments> groups_;
+  struct Count {
+    std::uint64_t n = 0;
+    std::uint64_t right = 0;
+  };
+  std::map<std::pair<Level, std::string>, Count> groups_;
 };
 
 /// "paradigm", "term", "field", "all".
