@@ -8,6 +8,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define MASQUE_PAIRS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#define MASQUE_PAIRS_INLINE MASQUE_PAIRS __attribute__((always_inline)) inline
 #endif
 
 namespace masque::nn::tile {
@@ -16,24 +17,22 @@ namespace masque::nn::tile {
 
 namespace {
 
-constexpr int kWidth = static_cast<int>(kLanes<float>);
+constexpr Index kWidth = static_cast<Index>(kLanes<float>);
 constexpr Index kMaxRows = 13;  // with two vectors each they fill the 32 registers
 
 /// The first `count` lanes.
-MASQUE_PAIRS [[gnu::always_inline]] inline __mmask16 first_lanes(Index count) {
+MASQUE_PAIRS_INLINE __mmask16 first_lanes(Index count) {
   return static_cast<__mmask16>((1U << std::clamp<Index>(count, 0, kWidth)) - 1U);
 }
 
-MASQUE_PAIRS [[gnu::always_inline]] inline __m512bh pairs_at(const float* x) {
+MASQUE_PAIRS_INLINE __m512bh pairs_at(const float* x) {
   return reinterpret_cast<__m512bh>(_mm512_load_ps(x));
 }
 
 /// `kRows` rows of `kVectors` vectors: the sums stay in registers.
 template <int kRows, int kVectors, bool kAdd>
-MASQUE_PAIRS [[gnu::always_inline]] inline void multiply_tile(const float* a, Index a_stride,
-                                                              Index pairs, const float* b,
-                                                              const float* factors, float* c,
-                                                              Index c_stride) {
+MASQUE_PAIRS_INLINE void multiply_tile(const float* a, Index a_stride, Index pairs, const float* b,
+                                       const float* factors, float* c, Index c_stride) {
   __m512 sums[std::size_t{kRows}][std::size_t{kVectors}];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -64,10 +63,9 @@ MASQUE_PAIRS [[gnu::always_inline]] inline void multiply_tile(const float* a, In
 }
 
 template <int kVectors, bool kAdd>
-MASQUE_PAIRS [[gnu::always_inline]] inline void multiply_rows(Index rows, const float* a,
-                                                              Index a_stride, Index pairs,
-                                                              const float* b, const float* factors,
-                                                              float* c, Index c_stride) {
+MASQUE_PAIRS_INLINE void multiply_rows(Index rows, const float* a, Index a_stride, Index pairs,
+                                       const float* b, const float* factors, float* c,
+                                       Index c_stride) {
   switch (rows) {
 #define MASQUE_CASE(n) \
   case n: multiply_tile<n, kVectors, kAdd>(a, a_stride, pairs, b, factors, c, c_stride); break;
