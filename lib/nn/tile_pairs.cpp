@@ -35,27 +35,27 @@ MASQUE_PAIRS_INLINE void multiply_tile(const float* a, Index a_stride, Index pai
                                        const float* factors, float* c, Index c_stride) {
   __m512 sums[std::size_t{kRows}][std::size_t{kVectors}];
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
+  for (Index r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (Index v = 0; v < kVectors; ++v) {
       sums[r][v] = kAdd ? _mm512_load_ps(c + r * c_stride + v * kWidth) : _mm512_setzero_ps();
     }
   }
   for (Index k = 0; k < pairs; ++k) {
     __m512bh row[std::size_t{kVectors}];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) row[v] = pairs_at(b + k * (2 * kWidth) + v * kWidth);
+    for (Index v = 0; v < kVectors; ++v) row[v] = pairs_at(b + k * (2 * kWidth) + v * kWidth);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
+    for (Index r = 0; r < kRows; ++r) {
       const auto x = reinterpret_cast<__m512bh>(_mm512_set1_ps(a[r * a_stride + k]));
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
+      for (Index v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
     }
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
+  for (Index r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (Index v = 0; v < kVectors; ++v) {
       const __m512 sum = kAdd ? sums[r][v] : _mm512_mul_ps(sums[r][v], _mm512_set1_ps(factors[r]));
       _mm512_store_ps(c + r * c_stride + v * kWidth, sum);
     }
@@ -122,12 +122,12 @@ MASQUE_PAIRS void row_to_pairs(const float* x, Index columns, float* out) {
 MASQUE_PAIRS void pack_panel(const MatrixView<const float>& x, float* out) {
   // Lanes of the first key's numbers and of the second's, in turn.
   alignas(64) std::uint16_t lanes[2 * kWidth];
-  for (int i = 0; i < 2 * kWidth; ++i) {
+  for (Index i = 0; i < 2 * kWidth; ++i) {
     lanes[i] = static_cast<std::uint16_t>(i / 2 + i % 2 * kWidth);
   }
   const __m512i order = _mm512_load_si512(lanes);
   for (Index key = 0; key < x.rows; key += 2) {
-    for (int v = 0; v < 2; ++v) {
+    for (Index v = 0; v < 2; ++v) {
       const __mmask16 columns = first_lanes(x.columns - v * kWidth);
       const __mmask16 second_columns = key + 1 < x.rows ? columns : __mmask16{0};
       const float* at = x.row(key) + v * kWidth;
