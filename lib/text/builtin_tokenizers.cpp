@@ -24,7 +24,7 @@ class BytesDecoder final : public Decoder {
     for (const std::string& token : tokens) bytes += token;
     std::string text;
     append_replacing_invalid(bytes, text);
-    tokens.assign(1, std::move(text));
+    tokens.assign(1, text);
   }
 };
 
