@@ -54,7 +54,7 @@ const std::vector<std::shared_ptr<const BlockMap>>& Pass<T>::blocks(Index layer,
 }
 
 template <class T>
-void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
+void Pass<T>::make_distances() {
   Index farthest = 0;
   for (Index s = 0; s < chunk_.sequences(); ++s) {
     const auto own = part(content_.positions, chunk_.begins, s);
@@ -73,10 +73,15 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
   for (Index d = farthest; d >= -farthest; --d) {
     distances.push_back(static_cast<double>(std::clamp(d, -clamp, clamp)));
   }
-  Matrix<T> table(2 * farthest + 1, design_.hidden_size);
-  nn::sinusoidal_table<T>(distances, false, table.view());
-  scratch_.relative.resize(table.rows(), weights.relative.outputs());
-  weights.relative.forward(table.view(), scratch_.relative.view());
+  distances_ = Matrix<T>(2 * farthest + 1, design_.hidden_size);
+  nn::sinusoidal_table<T>(distances, false, distances_.view());
+}
+
+template <class T>
+void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
+  if (distances_.rows() == 0) make_distances();
+  scratch_.relative.resize(distances_.rows(), weights.relative.outputs());
+  weights.relative.forward(distances_.view(), scratch_.relative.view());
 }
 
 template <class T>
@@ -171,7 +176,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   problem.num_heads = shape.heads;
   problem.num_key_value_heads = shape.key_heads;
   problem.scale = shape.scale;
-  problem.normalizer = nn::find_normalizer(design_.normalizer);
+  problem.normalizer = normalizer_;
   problem.bias = bias.get();
   problem.blocks = blocks;
   problem.bf16 = model_.precision == kernel::Precision::kBf16;

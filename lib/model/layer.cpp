@@ -109,10 +109,13 @@ void Pass<T>::advance(Index layer, Stream<T>& stream) {
   const MatrixView<T> x = stream.x.view();
   if (x.rows == 0) return;
   if (design_.norm_placement == NormPlacement::kPost) {
+    const bool convolved = !weights.convolution.empty();
+    const Matrix<T> before = convolved ? Matrix<T>::copy(x) : Matrix<T>();
     attention_of(layer, stream, x);
     weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
     feed_forward(weights, x, scratch_.attended.view());
     weights.feed_forward_norm.add_and_forward(scratch_.attended.view(), x);
+    if (convolved) convolve(weights, before.view(), stream);
     return;
   }
   MatrixView<const T> input = x;

@@ -28,16 +28,16 @@ class SomeQueries final : public MaskNode {
   std::vector<Index> rows_;
 };
 
-std::optional<MaskExpression> default_mask(DefaultMask mask) {
-  switch (mask) {
-    case DefaultMask::kFull: return std::nullopt;
-    case DefaultMask::kCausal: return parse_mask("causal");
-    case DefaultMask::kOthers: return parse_mask("tta");
-  }
-  return std::nullopt;
-}
-
 }  // namespace
+
+std::string_view default_mask_name(DefaultMask mask) {
+  switch (mask) {
+    case DefaultMask::kFull: return "full";
+    case DefaultMask::kCausal: return "causal";
+    case DefaultMask::kOthers: break;
+  }
+  return "tta";
+}
 
 LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given) {
   std::vector<const MaskExpression*> of_layer;
@@ -50,7 +50,8 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given
     throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
                                  of_layer.size(), layers));
   }
-  const std::optional<MaskExpression> usual = default_mask(design.mask);
+  std::optional<MaskExpression> usual;
+  if (design.mask != DefaultMask::kFull) usual = parse_mask(default_mask_name(design.mask));
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
     const Kind kind =

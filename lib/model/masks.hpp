@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "mask/block_map.hpp"
@@ -13,6 +14,9 @@
 #include "model/design.hpp"
 
 namespace masque::model {
+
+/// The mask language's name of a default mask.
+std::string_view default_mask_name(DefaultMask mask);
 
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {

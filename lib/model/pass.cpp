@@ -33,6 +33,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       request_(request),
       observer_(observer),
       chunk_(chunk),
+      normalizer_(nn::find_normalizer(design_.normalizer)),
       scratch_(Scratch<T>::own()) {}
 
 template <class T>
@@ -64,7 +65,7 @@ void Pass<T>::run_one_stream(MatrixView<T> last) {
   const Index layers = design_.num_hidden_layers;
   for (Index l = 0; l < layers; ++l) {
     keys_values(l, x);
-    const bool convolved = l == 0 && !model_.layer(l).convolution.empty();
+    const bool convolved = !model_.layer(l).convolution.empty();  // reads neighbours
     // Nobody reads the other rows of the last layer.
     if (l + 1 == layers && !shows() && !convolved && std::ssize(chunk_.wanted) < x.count()) {
       Stream<T> some = wanted_rows(StreamKind::kSome);
@@ -72,10 +73,7 @@ void Pass<T>::run_one_stream(MatrixView<T> last) {
       advance(l, some);
       return finish(some, last);
     }
-    Matrix<T> before;
-    if (convolved) before = Matrix<T>::copy(x.x.view());
     advance(l, x);
-    if (convolved) convolve(model_.layer(l), before.view(), x);
     show_states(l + 1, x);
   }
   finish(x, last);
@@ -85,8 +83,7 @@ template <class T>
 void Pass<T>::run_fixed_start(MatrixView<T> last) {
   const bool fixed_keys = settings_.keys == KeySource::kInput;
   // With fixed keys no row reads another row's states.
-  const bool convolved = design_.convolution_size > 0;  // reads neighbours
-  const bool some = fixed_keys && !shows() && !convolved;
+  const bool some = fixed_keys && !shows() && design_.convolution_size == 0;  // reads neighbours
   Stream<T> x = some ? wanted_rows(StreamKind::kSome) : all_rows();
   if (settings_.query == QueryStart::kPosition) {
     embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
@@ -96,10 +93,7 @@ void Pass<T>::run_fixed_start(MatrixView<T> last) {
   show_states(0, x);
   for (Index l = 0; l < design_.num_hidden_layers; ++l) {
     keys_values(l, l == 0 || fixed_keys ? content_ : x);
-    Matrix<T> before;
-    if (l == 0 && convolved) before = Matrix<T>::copy(x.x.view());
     advance(l, x);
-    if (l == 0 && convolved) convolve(model_.layer(l), before.view(), x);
     show_states(l + 1, x);
   }
   finish(x, last);

@@ -103,6 +103,7 @@ class Pass {
   /// they point to.
   nn::Places places(const Stream<T>& stream, Index sequence, std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const BlockMap>>& blocks(Index layer, const Stream<T>& stream);
+  void make_distances();
   void project_relative(const PreparedLayer<T>& weights);
 
   void show_states(Index state, const Stream<T>& stream) const;
@@ -123,6 +124,7 @@ class Pass {
 
   Stream<T> content_;  ///< all rows: the source of keys and values
 
+  const nn::Normalizer* normalizer_;
   Scratch<T>& scratch_;
   MatrixView<const T> key_, value_;
   /// Layers with the same angles share the table of a stream.
@@ -132,7 +134,9 @@ class Pass {
     std::unique_ptr<kernel::RotaryTable<T>> table;
   };
   std::vector<Turned> turned_;
-  Index first_distance_ = 0;  ///< of XLNet's relative_
+  /// XLNet: the sinusoids of all distances, from first_distance_ downwards, for every layer.
+  Matrix<T> distances_;
+  Index first_distance_ = 0;
   /// Of every sequence, by kind of mask and stream.
   std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const BlockMap>>>
       blocks_;

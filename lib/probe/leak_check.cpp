@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "mask/block_map.hpp"
+#include "model/masks.hpp"
 
 namespace masque::probe {
 
@@ -24,15 +25,6 @@ constexpr Index kFollowed = 512;
 /// A position and the token that it must not read.
 using Pair = std::pair<Index, Index>;
 
-std::string_view default_mask(model::DefaultMask mask) {
-  switch (mask) {
-    case model::DefaultMask::kFull: return "full";
-    case model::DefaultMask::kCausal: return "causal";
-    case model::DefaultMask::kOthers: break;
-  }
-  return "tta";
-}
-
 std::string_view expected(ScoreKind kind) {
   return kind == ScoreKind::kCausal ? "a causal model, or --mask causal"
                                     : "a T-TA, or --kv input --query position --mask tta";
@@ -46,7 +38,7 @@ FlowRequest flow_of(ScoreKind kind, const model::Design& design, const model::Mo
   request.query = options.query.value_or(fixed ? QueryStart::kPosition : QueryStart::kToken);
   request.objective = kind == ScoreKind::kCausal ? Objective::kNext : Objective::kSelf;
   std::vector<MaskLayer> layers = options.masks;
-  if (layers.empty()) layers.push_back({1, parse_mask(default_mask(design.mask))});
+  if (layers.empty()) layers.push_back({1, parse_mask(model::default_mask_name(design.mask))});
   for (const MaskLayer& layer : layers) {
     const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
     request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),
