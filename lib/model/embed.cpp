@@ -1,7 +1,4 @@
 // What enters the first layer.
-#include <fmt/format.h>
-
-#include "base/error.hpp"
 #include "kernel/embedding.hpp"
 #include "model/pass.hpp"
 #include "nn/position.hpp"
@@ -51,11 +48,10 @@ Stream<T> Pass<T>::wanted_rows(StreamKind kind) const {
 
 template <class T>
 void Pass<T>::copy_rows(const Stream<T>& from, Stream<T>& to) const {
-  const std::span<const Index> rows(to.rows);
-  if (rows.empty() && to.kind == StreamKind::kContent) {
+  if (to.kind == StreamKind::kContent) {
     to.x = Matrix<T>::copy(from.x.view());
   } else {
-    kernel::embedding_forward<T, Index>(from.x.view(), rows, to.x.view());
+    kernel::embedding_forward<T, Index>(from.x.view(), to.rows, to.x.view());
   }
 }
 

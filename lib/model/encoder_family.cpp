@@ -114,6 +114,16 @@ std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& confi
   return head.tied && saved ? std::string() : std::string(decoder);
 }
 
+HeadPlan bare_head(const HeadDesign& head, const FamilyConfig& config, std::string_view what,
+                   std::string_view decoder) {
+  HeadPlan plan;
+  plan.design = head;
+  plan.what = what;
+  plan.evidence = bare_head_evidence(head, config, decoder);
+  plan.decoder = decoder;
+  return plan;
+}
+
 HeadPlan bert_head(const Design& design, const FamilyConfig& config) {
   HeadPlan head;
   head.design = transform_head(design, config, design.activation);

@@ -57,6 +57,10 @@ HeadDesign transform_head(const Design& design, const FamilyConfig& config,
 std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& config,
                                std::string_view decoder);
 
+/// A head that is its vocabulary matrix alone.
+HeadPlan bare_head(const HeadDesign& head, const FamilyConfig& config, std::string_view what,
+                   std::string_view decoder);
+
 /// cls.predictions.…: BERT's masked-LM head (a causal one of a decoder).
 HeadPlan bert_head(const Design& design, const FamilyConfig& config);
 

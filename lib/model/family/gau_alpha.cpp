@@ -74,10 +74,7 @@ ModelPlan plan(const FamilyConfig& config) {
   plan.rows.push_back({"~encoder.layer.{l}.gau.o_dense", {Role::kOutput}, parts});
   append(plan.rows, offset_rows(bias));
   const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {{.design = head,
-                 .what = "masked-LM head",
-                 .evidence = bare_head_evidence(head, config, "cls.predictions.decoder.weight"),
-                 .decoder = "cls.predictions.decoder.weight"}};
+  plan.heads = {bare_head(head, config, "masked-LM head", "cls.predictions.decoder.weight")};
   plan.buffers = {"embeddings.position_ids", "encoder.embed_positions.weight"};
   return plan;
 }

@@ -50,10 +50,7 @@ ModelPlan plan(const FamilyConfig& config) {
       {"~ln_f", {Role::kFinalNorm}},
   };
   const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {{.design = head,
-                 .what = "causal-LM head",
-                 .evidence = bare_head_evidence(head, config, "lm_head.weight"),
-                 .decoder = "lm_head.weight"}};
+  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
   plan.buffers = {".attn.bias", ".attn.masked_bias"};
   return plan;
 }

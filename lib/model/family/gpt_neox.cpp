@@ -54,11 +54,7 @@ ModelPlan plan(const FamilyConfig& config) {
   };
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", false);
-  const std::string decoder = "embed_out.weight|lm_head.weight";
-  plan.heads = {{.design = head,
-                 .what = "causal-LM head",
-                 .evidence = bare_head_evidence(head, config, decoder),
-                 .decoder = decoder}};
+  plan.heads = {bare_head(head, config, "causal-LM head", "embed_out.weight|lm_head.weight")};
   plan.buffers = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"};
   return plan;
 }

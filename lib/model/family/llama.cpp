@@ -66,10 +66,7 @@ ModelPlan plan(const FamilyConfig& config) {
   };
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", false);
-  plan.heads = {{.design = head,
-                 .what = "causal-LM head",
-                 .evidence = bare_head_evidence(head, config, "lm_head.weight"),
-                 .decoder = "lm_head.weight"}};
+  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
   plan.buffers = {".rotary_emb.inv_freq"};
   return plan;
 }

@@ -27,10 +27,7 @@ void make_second_version(ModelPlan& plan, const FamilyConfig& config) {
   std::erase_if(plan.rows, [](const TensorRow& row) { return is_norm(row.roles[0]); });
   for (TensorRow& row : plan.rows) row.parts = Parts::kWeight;
   const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {{.design = head,
-                 .what = "masked-LM head",
-                 .evidence = bare_head_evidence(head, config, "cls.predictions.decoder.weight"),
-                 .decoder = "cls.predictions.decoder.weight"}};
+  plan.heads = {bare_head(head, config, "masked-LM head", "cls.predictions.decoder.weight")};
 }
 
 ModelPlan plan(const FamilyConfig& config) {
