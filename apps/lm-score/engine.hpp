@@ -22,7 +22,7 @@ struct EngineOptions {
   std::optional<std::string> mask;
   std::optional<KeySource> keys;
   std::optional<QueryStart> query;
-  std::int64_t batch_tokens = 4096;
+  std::int64_t batch_tokens = 8192;
   std::optional<std::int64_t> digits;
   cli::CommonOptions common;
 };

@@ -12,7 +12,7 @@
 namespace masque::kernel {
 namespace {
 
-constexpr Index kTileRows = 64;
+constexpr Index kTileRows = 128;
 constexpr Index kChunk = 8 * Linear<float>::kColumnBlock;  // columns whose logits exist at a time
 
 Index parts(Index n, Index size) { return (n + size - 1) / size; }

@@ -8,7 +8,7 @@ namespace {
 
 // Enough rows that products run at full speed, and few enough that states stay in the cache.
 constexpr Index kFewestRows = 64;
-constexpr Index kMostRows = 256;
+constexpr Index kMostRows = 512;
 // Chunks side by side are worth it while the last thread ends at most this much later.
 constexpr double kTolerated = 1.15;
 
@@ -29,7 +29,10 @@ double imbalance(const std::vector<Chunk>& chunks, int threads) {
 ChunkPlan cut_batch(const Batch& batch, std::span<const Index> wanted, int threads) {
   ChunkPlan plan;
   const auto total = static_cast<Index>(batch.ids.size());
-  const Index target = std::clamp(total / (Index{2} * threads), kFewestRows, kMostRows);
+  // As many chunks for each thread, and at least two.
+  const Index rounds =
+      std::max<Index>(2, (total + kMostRows * threads - 1) / (kMostRows * threads));
+  const Index target = std::max(kFewestRows, (total + rounds * threads - 1) / (rounds * threads));
   std::size_t next_wanted = 0;
   const Index sequences = batch.sequences();
   for (Index s = 0; s < sequences;) {

@@ -11,7 +11,7 @@ namespace {
 
 // Rows that go through both products of a feed-forward layer before the next: what lies between
 // them stays in the cache of one thread.
-constexpr Index kPanelRows = 64;
+constexpr Index kPanelRows = 128;
 constexpr Index kSharedPanelRows = 512;
 
 }  // namespace
@@ -39,6 +39,16 @@ void Pass<T>::turn(Index layer, const Stream<T>& stream, Index head_size, Matrix
 }
 
 template <class T>
+void Pass<T>::project(const kernel::Linear<T>& linear, Index layer, const Stream<T>& stream,
+                      MatrixView<const T> x, MatrixView<T> y) const {
+  if (layer == 0 && &stream == &content_ && repeats_.pay()) {
+    repeats_.forward(linear, x, y);
+  } else {
+    linear.forward(x, y);
+  }
+}
+
+template <class T>
 void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
   if (design_.layer_kind == LayerKind::kGatedAttention) return gated_keys_values(layer, source);
   const PreparedLayer<T>& weights = model_.layer(layer);
@@ -50,7 +60,7 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
     x = scratch_.normed.view();
   }
   scratch_.key_value.resize(x.rows, weights.key_value.outputs());
-  weights.key_value.forward(x, scratch_.key_value.view());
+  project(weights.key_value, layer, source, x, scratch_.key_value.view());
   const Index key_width = design_.num_key_value_heads * design_.head_size;
   const MatrixView<T> key = scratch_.key_value.view().middle_columns(0, key_width);
   const MatrixView<T> value =
@@ -68,7 +78,7 @@ template <class T>
 void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   scratch_.query.resize(x.rows, weights.query.outputs());
-  weights.query.forward(x, scratch_.query.view());
+  project(weights.query, layer, stream, x, scratch_.query.view());
   if (design_.position == PositionScheme::kRotary) {
     turn(layer, stream, design_.head_size, scratch_.query.view());
   }

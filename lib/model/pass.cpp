@@ -137,6 +137,7 @@ template <class T>
 void Pass<T>::run(MatrixView<T> last) {
   content_ = all_rows();
   embed(ids(), content_);
+  repeats_ = Repeats(ids(), content_.positions, content_.segments);
   if (!batch_.query_masks.empty()) {
     run_two_streams(last);
   } else if (settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken) {

@@ -10,6 +10,7 @@
 #include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/prepared.hpp"
+#include "model/repeats.hpp"
 #include "nn/attention.hpp"
 #include "nn/position.hpp"
 
@@ -75,6 +76,9 @@ class Pass {
   void advance(Index layer, Stream<T>& stream);
   void attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x);
   void feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x, MatrixView<T> y);
+  /// y = linear(x) for the rows of `stream` as layer `layer` finds them.
+  void project(const kernel::Linear<T>& linear, Index layer, const Stream<T>& stream,
+               MatrixView<const T> x, MatrixView<T> y) const;
   void turn(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x);
   const kernel::RotaryTable<T>& rotary_table(const RotaryDesign& rotary, const Stream<T>& stream);
   void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
@@ -123,6 +127,7 @@ class Pass {
   const Chunk& chunk_;
 
   Stream<T> content_;  ///< all rows: the source of keys and values
+  Repeats repeats_;    ///< of the rows of content_ before the first layer
 
   const nn::Normalizer* normalizer_;
   Scratch<T>& scratch_;

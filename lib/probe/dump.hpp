@@ -27,7 +27,7 @@ struct DumpRequest {
   bool hidden_states = false;
   bool logits = false;
   bool attentions = false;
-  Index batch_tokens = 4096;
+  Index batch_tokens = 8192;
   Metadata metadata;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< sequences
 };

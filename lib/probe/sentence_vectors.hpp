@@ -24,7 +24,7 @@ struct VectorOptions {
   bool normalize = false;  ///< divided by its length (by 1e-12 if that is less)
   bool truncate = false;   ///< of a sentence that is too long the first tokens are read
   Index max_length = 0;    ///< tokens read, those of the template included; 0: the model's
-  Index batch_tokens = 4096;
+  Index batch_tokens = 8192;
 };
 
 /// Makes vectors of sentences in order. A vector does not depend on the others. Memory: one batch.

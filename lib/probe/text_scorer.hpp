@@ -20,7 +20,7 @@ struct ScoreOptions {
   std::optional<TokenId> mask;
   LengthPolicy policy;
   Index max_length = 0;  ///< tokens read at once, those of the template included; 0: the model's
-  Index batch_tokens = 4096;
+  Index batch_tokens = 8192;
   /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
   std::function<void(Index)> check_length;
 };

@@ -1,5 +1,8 @@
 // What masks, streams and positions promise, on whole models.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -336,6 +339,41 @@ TEST_CASE("a sequence without positions beside one with them numbers its own") {
   Batch wrong = batch_of({5, 6});
   wrong.positions = {0, -1};
   CHECK_THROWS_AS(model->run(wrong, request, &first), InputError);
+}
+
+TEST_CASE("rows that begin alike are projected once, with the same bits") {
+  for (const char* name : {"bert", "roberta", "roformer", "t5_encoder", "deberta_v2_conv"}) {
+    CAPTURE(name);
+    const auto model = open(name);
+    const std::vector<TokenId> ids = some_ids(9, model->design().vocab_size);
+    Batch copies;
+    std::vector<Batch> alone;
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+      std::vector<TokenId> changed = ids;
+      changed[t] = 7;
+      copies.add(changed);
+      alone.push_back(batch_of(changed));
+    }
+    class All final : public Observer {
+     public:
+      void hidden_states(Index s, Index state, MatrixView<const double> x) override {
+        seen[{s, state}] = Matrix<double>::copy(x);
+      }
+      std::map<std::pair<Index, Index>, Matrix<double>> seen;
+    } together;
+    Request request;
+    request.hidden_states = true;
+    model->run(copies, request, &together);
+    const Index states = model->design().num_hidden_layers + 1;
+    REQUIRE(std::ssize(together.seen) == states * std::ssize(ids));
+    for (Index t = 0; t < std::ssize(ids); ++t) {
+      const States own = states_of(*model, alone[static_cast<std::size_t>(t)]);
+      for (Index l = 0; l < states; ++l) {
+        CHECK(std::ranges::equal(together.seen.at({t, l}).span(),
+                                 own.at(static_cast<std::size_t>(l)).span()));
+      }
+    }
+  }
 }
 
 TEST_CASE("keys from the input change nothing in the first layer, convolution included") {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/large_pages.hpp"
 #include "kernel/bfloat16.hpp"
 #include "kernel/onednn/context.hpp"
 #include "kernel/parallel.hpp"
@@ -167,7 +168,7 @@ struct PackedWeights::State {
   Index outputs = 0;
   bool round_to_bf16 = false;  ///< operands are rounded to bf16 …
   Type type = Type::f32;       ///< … but multiplied as this
-  Matrix<std::byte> bytes;
+  std::shared_ptr<std::byte> bytes;
   std::vector<dnnl::memory> blocks;  ///< into bytes
 };
 
@@ -195,9 +196,9 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
     offsets.push_back(total);
     total += (descs.back().get_size() + 63) / 64 * 64;
   }
-  s.bytes.resize(1, static_cast<Index>(total));
+  s.bytes = large_pages(total);
   for (std::size_t b = 0; b < descs.size(); ++b) {
-    s.blocks.emplace_back(descs[b], engine(), s.bytes.data() + offsets[b]);
+    s.blocks.emplace_back(descs[b], engine(), s.bytes.get() + offsets[b]);
   }
   parallel_ranges(count, 1, [&](Index begin, Index end) {
     const OneThread alone;
@@ -215,7 +216,8 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
 PackedWeights::~PackedWeights() = default;
 
 PanelShape PackedWeights::panel_shape() const {
-  if (state_->type == Type::bf16 || has_fast_f32()) return {64, 8};
+  if (state_->type == Type::bf16) return {64, 8};  // rounded anew by each thread
+  if (has_fast_f32()) return {128, 8};
   // Older processors: the library takes other paths for other numbers of rows, with other bits.
   return {kFixedRows, kFixedRows};
 }
