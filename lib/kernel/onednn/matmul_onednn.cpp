@@ -216,8 +216,7 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
 PackedWeights::~PackedWeights() = default;
 
 PanelShape PackedWeights::panel_shape() const {
-  if (state_->type == Type::bf16) return {64, 8};  // rounded anew by each thread
-  if (has_fast_f32()) return {128, 8};
+  if (state_->type == Type::bf16 || has_fast_f32()) return {128, 8};
   // Older processors: the library takes other paths for other numbers of rows, with other bits.
   return {kFixedRows, kFixedRows};
 }
