@@ -1,0 +1,29 @@
+// What each variant of the field is called and can do: the rows of `attn-probe variants`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace masque::nn {
+
+/// One variant, as its registry entry describes itself. Texts are short and of one line.
+struct VariantInfo {
+  std::string kind;        ///< "normalizer", "position", "mixer", "structure", "evaluation"
+  std::string name;        ///< as on the command line
+  std::string parameters;  ///< "base=512, clip=16"; trained ones with their shapes; empty: none
+  std::string masks;       ///< "any", "causal", "full": which masks it can obey
+  bool exact = true;       ///< false: approximates what it stands for
+  std::string cost;    ///< "n² d" and the like: multiplications of one layer, n tokens, width d
+  std::string source;  ///< author, year, arXiv number or address
+};
+
+/// All variants of all registries, by kind, then name.
+std::vector<VariantInfo> variants();
+
+/// Tells `variants` of a registry. Each registry has one, in the file that holds it.
+struct VariantSource {
+  explicit VariantSource(std::vector<VariantInfo> (*list)());
+};
+
+}  // namespace masque::nn
