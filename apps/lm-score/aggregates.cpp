@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "engine/number_format.hpp"
 #include "probe/correlation.hpp"
 
 namespace masque::lm_score {
@@ -39,7 +40,7 @@ std::string list_json(const std::vector<double>& values) {
 }
 
 std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs,
-                     const NumberFormat& format) {
+                     const engine::NumberFormat& format) {
   std::string out =
       fmt::format(R"({{"command":"sim","file":{},"n":{},"pearson":{},"spearman":{},{})",
                   quote_json(s.file), s.gold.size(), format.json(probe::pearson(s.gold, s.cosines)),
@@ -141,8 +142,9 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
   table.finish();
 }
 
-void print_ppl(const probe::Perplexity& p, const Provenance& provenance, const NumberFormat& format,
-               const cli::CommonOptions& common, cli::Session& session) {
+void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
+               const engine::NumberFormat& format, const cli::CommonOptions& common,
+               cli::Session& session) {
   if (common.json) {
     session.print(
         fmt::format("{{\"command\":\"ppl\",\"perplexity\":{},\"bits_per_byte\":{},"
@@ -164,8 +166,8 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance, const N
 }
 
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const NumberFormat& format, const cli::CommonOptions& common,
-               cli::Session& session) {
+               bool keep_pairs, const engine::NumberFormat& format,
+               const cli::CommonOptions& common, cli::Session& session) {
   std::vector<Similarities> rows = files;
   if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
   if (common.json) {
@@ -229,7 +231,7 @@ void Merger::add_line(std::string_view line) {
   }
 }
 
-void Merger::print(const NumberFormat& number, const cli::CommonOptions& common,
+void Merger::print(const engine::NumberFormat& number, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);

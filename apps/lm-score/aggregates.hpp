@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "number_format.hpp"
+#include "engine/number_format.hpp"
 #include "probe/minimal_pairs.hpp"
 #include "probe/perplexity.hpp"
 
@@ -21,7 +21,8 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
 
 /// The TSV form has `policy` and so on as lines of their own.
 void print_ppl(const probe::Perplexity& perplexity, const Provenance& provenance,
-               const NumberFormat& number, const cli::CommonOptions& common, cli::Session& session);
+               const engine::NumberFormat& number, const cli::CommonOptions& common,
+               cli::Session& session);
 
 /// Gold scores of pairs of sentences and the cosines of their vectors.
 struct Similarities {
@@ -33,8 +34,8 @@ struct Similarities {
 /// A row a file and, if there are several, one of all. With `keep_pairs` the JSON lines hold every
 /// pair and no row of all: what merge needs.
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const NumberFormat& number, const cli::CommonOptions& common,
-               cli::Session& session);
+               bool keep_pairs, const engine::NumberFormat& number,
+               const cli::CommonOptions& common, cli::Session& session);
 
 /// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, or
 /// has another provenance.
@@ -43,7 +44,7 @@ class Merger {
   /// `path` is what messages call the file.
   void add(std::string_view text, const std::string& path);
   /// Throws InputError if nothing was added.
-  void print(const NumberFormat& number, const cli::CommonOptions& common,
+  void print(const engine::NumberFormat& number, const cli::CommonOptions& common,
              cli::Session& session) const;
 
  private:

@@ -10,19 +10,19 @@
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
-#include "engine.hpp"
-#include "files.hpp"
+#include "engine/engine.hpp"
+#include "engine/files.hpp"
+#include "engine/text_stream.hpp"
 #include "probe/sentence.hpp"
 #include "records/record_reader.hpp"
-#include "text_stream.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  EngineOptions engine;
-  StreamOptions stream;
+  engine::EngineOptions engine;
+  engine::StreamOptions stream;
   std::string what = "hidden_states";
   std::string output;
   std::optional<std::string> records;
@@ -106,7 +106,7 @@ std::vector<probe::DumpItem> read_records(const Options& o, const model::Design&
         items.push_back(item_of(record, o.stream.first_record + number - 1, design));
       });
       if (problem)
-        throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
+        throw InputError(engine::name_of(*o.records), fmt::format("line {}: {}", number, *problem));
     });
   };
   filter.sink = [](std::string_view) {};
@@ -114,25 +114,25 @@ std::vector<probe::DumpItem> read_records(const Options& o, const model::Design&
   return items;
 }
 
-std::vector<probe::DumpItem> read_lines(const Options& o, const Engine& engine,
+std::vector<probe::DumpItem> read_lines(const Options& o, const engine::Engine& engine,
                                         const cli::Command& command, cli::ExitCode& code,
                                         cli::Session& session) {
   const Index longest = engine.model->design().max_position_embeddings;
   std::vector<probe::DumpItem> items;
-  LineWork work;
+  engine::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence =
         probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
     if (longest != 0 && sentence.size() > longest) {
-      refuse_line(o.stream, id,
-                  fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
+      engine::refuse_line(o.stream, id,
+                          fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
     }
-    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
+    if (sentence.size() == 0) engine::refuse_line(o.stream, id, "no tokens, expected some");
     items.push_back(
         {.number = id, .ids = std::move(sentence.ids), .segments = std::move(sentence.segments)});
   };
   work.flush = [] {};
-  code = run_lines(o.stream, command, work, session);
+  code = engine::run_lines(o.stream, command, work, session);
   return items;
 }
 
@@ -146,7 +146,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   } else {
     cli::need_stream(command);
   }
-  const Engine engine = open_engine(o.engine, o.engine.model, !o.records, session);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, !o.records, session);
   if (request.logits && engine.model->design().head.kind == model::HeadKind::kNone)
     throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
@@ -158,7 +158,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.metadata = {
       {"model", o.engine.model},
       {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
-  for (const Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
+  for (const engine::Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
   if (o.no_special) request.metadata.emplace_back("no_special", "true");
   request.progress = session.progress("running");
   probe::dump(*engine.model, items, request, o.output);
@@ -179,14 +179,14 @@ void declare_dump(cli::Command& tool) {
       "lm-score dump bert-base-uncased/ --what attentions --records ids.jsonl -o "
       "out.safetensors",
       "of sequences of ids, used as they are");
-  add_engine(c, o->engine);
+  engine::add_engine(c, o->engine);
   c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
   c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
   c.option("--records", "FILE", o->records,
            "JSON lines with ids, and seg, pos and mask if they have them, instead of text; - is "
            "standard input");
   c.flag("--no-special", o->no_special, "text without the tokens of the tokenizer's template");
-  add_stream(c, o->stream);
+  engine::add_stream(c, o->stream);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

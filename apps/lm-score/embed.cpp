@@ -5,9 +5,10 @@
 
 #include "base/error.hpp"
 #include "commands.hpp"
+#include "engine/number_format.hpp"
+#include "engine/text_stream.hpp"
 #include "store/array_writer.hpp"
 #include "store/checkpoint_writer.hpp"
-#include "text_stream.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -16,7 +17,7 @@ namespace {
 
 struct Options {
   VectorCommand vectors;
-  StreamOptions stream;
+  engine::StreamOptions stream;
   std::optional<std::string> output;
 };
 
@@ -27,7 +28,8 @@ class VectorOutput {
       : options_(options),
         wide_(engine.engine.model->precision() == kernel::Precision::kF64),
         size_(engine.dim),
-        number_(NumberFormat::of(engine.engine.model->precision(), options.vectors.engine.digits)),
+        number_(engine::NumberFormat::of(engine.engine.model->precision(),
+                                         options.vectors.engine.digits)),
         provenance_(engine.provenance),
         session_(session) {}
 
@@ -80,7 +82,7 @@ class VectorOutput {
   const Options& options_;
   bool wide_;
   Index size_;
-  NumberFormat number_;
+  engine::NumberFormat number_;
   std::string provenance_;
   cli::Session& session_;
   std::vector<std::byte> bytes_;
@@ -108,14 +110,15 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                              whitened.add(vector);
                              ids.push_back(id);
                            });
-  LineWork work;
+  engine::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence = encode_sentence(*engine.engine.tokenizer, line, engine.sentence);
-    if (const auto problem = maker.length_problem(sentence)) refuse_line(o.stream, id, *problem);
+    if (const auto problem = maker.length_problem(sentence))
+      engine::refuse_line(o.stream, id, *problem);
     maker.add(id, std::move(sentence));
   };
   work.flush = [&] { maker.flush(); };
-  const cli::ExitCode code = run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
   if (engine.whiten) {
     whitened.fit();
     for (Index i = 0; i < whitened.count(); ++i)
@@ -137,8 +140,8 @@ void declare_embed(cli::Command& tool) {
   add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
            "a matrix: .npy, or .safetensors with the tensor embeddings");
-  add_digits(c, o->vectors.engine.digits);
-  add_stream(c, o->stream);
+  engine::add_digits(c, o->vectors.engine.digits);
+  engine::add_stream(c, o->stream);
   c.flag("--json", o->vectors.engine.common.json, "one JSON object a line instead of TSV");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

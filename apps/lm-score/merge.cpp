@@ -3,7 +3,8 @@
 
 #include "aggregates.hpp"
 #include "commands.hpp"
-#include "files.hpp"
+#include "engine/files.hpp"
+#include "engine/number_format.hpp"
 
 namespace masque::lm_score {
 
@@ -18,8 +19,9 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
-  for (const std::string& path : o.files) merger.add(read_file(path), name_of(path));
-  merger.print(NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
+  for (const std::string& path : o.files)
+    merger.add(engine::read_file(path), engine::name_of(path));
+  merger.print(engine::NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -30,7 +32,7 @@ void declare_merge(cli::Command& tool) {
   cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
   c.example("lm-score merge part-*.jsonl", "pairs, ppl or sim of the whole");
   c.arguments("FILE", o->files, "what pairs, ppl or sim --shard printed; - is standard input");
-  add_digits(c, o->digits);
+  engine::add_digits(c, o->digits);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -8,15 +8,16 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
-#include "engine.hpp"
-#include "files.hpp"
+#include "engine/engine.hpp"
+#include "engine/files.hpp"
+#include "scoring.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  engine::EngineOptions engine;
   ScoringOptions scoring;
   std::vector<std::string> files;
   std::optional<std::string> shard;
@@ -25,7 +26,7 @@ struct Options {
 /// Pairs wait here for their two scores.
 class PairScorer {
  public:
-  PairScorer(const Engine& engine, const Scoring& scoring)
+  PairScorer(const engine::Engine& engine, const Scoring& scoring)
       : engine_(engine),
         scoring_(scoring),
         scorer_(*engine.model, scoring.options,
@@ -61,7 +62,7 @@ class PairScorer {
     good_.reset();
   }
 
-  const Engine& engine_;
+  const engine::Engine& engine_;
   const Scoring& scoring_;
   std::deque<probe::MinimalPair> waiting_;
   std::optional<double> good_;
@@ -73,11 +74,11 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   cli::CommonOptions& common = o.engine.common;
   session.configure(common);
   common.json = common.json || o.shard;
-  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   PairScorer scorer(engine, scoring);
-  const auto add = [&](const FileLine& line) { scorer.add(line.text); };
-  each_line_of(o.files, o.shard, add, session);
+  const auto add = [&](const engine::FileLine& line) { scorer.add(line.text); };
+  engine::each_line_of(o.files, o.shard, add, session);
   scorer.flush();
   session.clear_progress();
   print_pairs(scorer.tally(), provenance_json(scoring, engine), common, session);
@@ -94,7 +95,7 @@ void declare_pairs(cli::Command& tool) {
             "accuracy by paradigm and field, and of all");
   c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
             "a part, to be added by lm-score merge");
-  add_engine(c, o->engine);
+  engine::add_engine(c, o->engine);
   c.arguments("FILE", o->files,
               "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
               "bad, uid; - is standard input");

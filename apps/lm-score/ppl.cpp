@@ -3,17 +3,19 @@
 
 #include "aggregates.hpp"
 #include "commands.hpp"
-#include "engine.hpp"
-#include "text_stream.hpp"
+#include "engine/engine.hpp"
+#include "engine/number_format.hpp"
+#include "engine/text_stream.hpp"
+#include "scoring.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  engine::EngineOptions engine;
   ScoringOptions scoring;
-  StreamOptions stream;
+  engine::StreamOptions stream;
 };
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
@@ -21,21 +23,22 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   session.configure(common);
   common.json = common.json || o.stream.shard;
   cli::need_stream(command);
-  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   probe::Perplexity sum;
   probe::TextScorer scorer(*engine.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });
-  LineWork work;
+  engine::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
-    if (const auto problem = scorer.length_problem(sentence)) refuse_line(o.stream, id, *problem);
+    if (const auto problem = scorer.length_problem(sentence))
+      engine::refuse_line(o.stream, id, *problem);
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
   print_ppl(sum, provenance_json(scoring, engine),
-            NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
+            engine::NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
   return code;
 }
 
@@ -46,10 +49,10 @@ void declare_ppl(cli::Command& tool) {
   cli::Command& c = tool.subcommand("ppl", "perplexity of the text on standard input");
   c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
-  add_engine(c, o->engine);
+  engine::add_engine(c, o->engine);
   add_scoring(c, o->scoring);
-  add_digits(c, o->engine.digits);
-  add_stream(c, o->stream);
+  engine::add_digits(c, o->engine.digits);
+  engine::add_stream(c, o->stream);
   c.flag("--json", o->engine.common.json,
          "one JSON object, with what merge needs; --shard prints it, too");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -10,9 +10,10 @@
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
 #include "commands.hpp"
-#include "engine.hpp"
-#include "files.hpp"
+#include "engine/engine.hpp"
+#include "engine/files.hpp"
 #include "probe/nbest.hpp"
+#include "scoring.hpp"
 
 namespace masque::lm_score {
 
@@ -23,7 +24,7 @@ using probe::Utterance;
 using probe::WordErrors;
 
 struct Options {
-  EngineOptions engine;
+  engine::EngineOptions engine;
   ScoringOptions scoring;
   std::string file;
   std::optional<std::string> dev;
@@ -52,8 +53,8 @@ std::vector<double> parse_weights(const std::optional<std::string>& list) {
   }
 }
 
-void score_lists(std::vector<Utterance>& utterances, const std::string& path, const Engine& engine,
-                 const Scoring& scoring, cli::Session& session) {
+void score_lists(std::vector<Utterance>& utterances, const std::string& path,
+                 const engine::Engine& engine, const Scoring& scoring, cli::Session& session) {
   std::vector<probe::Hypothesis*> hypotheses;
   for (Utterance& u : utterances) {
     for (probe::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
@@ -69,7 +70,7 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path, co
     for (const probe::Hypothesis& h : u.hypotheses) {
       probe::Sentence sentence = encode_sentence(*engine.tokenizer, h.text, scoring.sentence);
       if (const auto problem = scorer.length_problem(sentence))
-        throw InputError(name_of(path),
+        throw InputError(engine::name_of(path),
                          fmt::format("utterance '{}': {}", escape(u.name), *problem));
       scorer.add(id++, std::move(sentence));
     }
@@ -143,9 +144,10 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
     const bool bad = apart(u.name) || std::any_of(u.hypotheses.begin(), u.hypotheses.end(),
                                                   [&](const auto& h) { return apart(h.text); });
     if (!bad) continue;
-    throw InputError(name_of(path), fmt::format("utterance '{}': a tab or an end of line in a "
-                                                "text, expected none with -o",
-                                                escape(u.name)));
+    throw InputError(engine::name_of(path),
+                     fmt::format("utterance '{}': a tab or an end of line in a "
+                                 "text, expected none with -o",
+                                 escape(u.name)));
   }
 }
 
@@ -154,11 +156,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check(o);
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
-  std::vector<Utterance> test = probe::read_nbest(read_file(o.file), name_of(o.file));
+  std::vector<Utterance> test =
+      probe::read_nbest(engine::read_file(o.file), engine::name_of(o.file));
   if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
-  if (o.dev) dev = probe::read_nbest(read_file(*o.dev), name_of(*o.dev));
-  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  if (o.dev) dev = probe::read_nbest(engine::read_file(*o.dev), engine::name_of(*o.dev));
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   ErrorTable table(o, length, session);
   double weight = o.weight.value_or(weights.front());
@@ -190,7 +193,7 @@ void declare_rescore(cli::Command& tool) {
             "the weight that is best on dev, used on test");
   c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
             "ESPnet's lists with a weight of one's own");
-  add_engine(c, o->engine);
+  engine::add_engine(c, o->engine);
   c.argument("FILE", o->file,
              "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
              "mlm-scoring; - is standard input");

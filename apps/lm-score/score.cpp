@@ -7,27 +7,29 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
-#include "engine.hpp"
-#include "text_stream.hpp"
+#include "engine/engine.hpp"
+#include "engine/number_format.hpp"
+#include "engine/text_stream.hpp"
+#include "scoring.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  engine::EngineOptions engine;
   ScoringOptions scoring;
-  StreamOptions stream;
+  engine::StreamOptions stream;
   bool per_token = false;
 };
 
 /// Prints sentences as they are finished.
 class Printer {
  public:
-  Printer(const Options& options, const Engine& engine, const Scoring& scoring,
+  Printer(const Options& options, const engine::Engine& engine, const Scoring& scoring,
           cli::Session& session)
       : options_(options),
-        number_(NumberFormat::of(engine.model->precision(), options.engine.digits)),
+        number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
         provenance_(provenance_json(scoring, engine)),
         session_(session) {}
 
@@ -84,7 +86,7 @@ class Printer {
   }
 
   const Options& options_;
-  NumberFormat number_;
+  engine::NumberFormat number_;
   std::string provenance_;
   cli::Session& session_;
 };
@@ -92,20 +94,21 @@ class Printer {
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   cli::need_stream(command);
-  const Engine engine = open_engine(o.engine, o.engine.model, true, session);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
   const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
   Printer printer(o, engine, scoring, session);
   probe::TextScorer scorer(*engine.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();
-  LineWork work;
+  engine::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
-    if (const auto problem = scorer.length_problem(sentence)) refuse_line(o.stream, id, *problem);
+    if (const auto problem = scorer.length_problem(sentence))
+      engine::refuse_line(o.stream, id, *problem);
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
-  return run_lines(o.stream, command, work, session);
+  return engine::run_lines(o.stream, command, work, session);
 }
 
 }  // namespace
@@ -122,12 +125,12 @@ void declare_score(cli::Command& tool) {
       "< text",
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
-  add_engine(c, o->engine);
+  engine::add_engine(c, o->engine);
   add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
-  add_digits(c, o->engine.digits);
-  add_stream(c, o->stream);
+  engine::add_digits(c, o->engine.digits);
+  engine::add_stream(c, o->stream);
   c.flag("--json", o->engine.common.json, "one JSON object a line instead of TSV");
   c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

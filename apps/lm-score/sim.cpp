@@ -9,7 +9,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "commands.hpp"
-#include "files.hpp"
+#include "engine/files.hpp"
+#include "engine/number_format.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -52,7 +53,7 @@ class PairVectors {
         maker_(*engine.engine.model, engine.options,
                [this](std::uint64_t, std::vector<double>&& vector) { take(std::move(vector)); }) {}
 
-  void add(const FileLine& line) {
+  void add(const engine::FileLine& line) {
     const StsLine pair = parse_sts(line.text);
     for (const std::string_view text : {pair.first, pair.second}) {
       const probe::Sentence sentence =
@@ -106,13 +107,13 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   std::vector<Similarities> files;
   for (const std::string& path : o.files) files.push_back({path, {}, {}});
   PairVectors vectors(engine, files);
-  const auto add = [&](const FileLine& line) { vectors.add(line); };
-  each_line_of(o.files, o.shard, add, session);
+  const auto add = [&](const engine::FileLine& line) { vectors.add(line); };
+  engine::each_line_of(o.files, o.shard, add, session);
   vectors.finish();
   session.clear_progress();
   print_sim(files, engine.provenance, o.shard.has_value(),
-            NumberFormat::of(engine.engine.model->precision(), o.vectors.engine.digits), common,
-            session);
+            engine::NumberFormat::of(engine.engine.model->precision(), o.vectors.engine.digits),
+            common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -128,7 +129,7 @@ void declare_sim(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "lines of score, tab, sentence, tab, sentence; - is standard input");
   c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
-  add_digits(c, o->vectors.engine.digits);
+  engine::add_digits(c, o->vectors.engine.digits);
   add_table(c, o->vectors.engine.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

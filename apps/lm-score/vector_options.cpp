@@ -33,7 +33,7 @@ Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder
 }  // namespace
 
 void add_vectors(cli::Command& command, VectorCommand& options) {
-  add_engine(command, options.engine);
+  engine::add_engine(command, options.engine);
   command.choice("--pooling", options.pooling,
                  {{"mean", std::optional(Pooling::kMean)},
                   {"cls", std::optional(Pooling::kCls)},
@@ -57,7 +57,7 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
 
 VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
   const probe::SentenceFolder folder = probe::read_sentence_folder(options.engine.model);
-  VectorEngine out{.engine = open_engine(options.engine, folder.model, true, session)};
+  VectorEngine out{.engine = engine::open_engine(options.engine, folder.model, true, session)};
   const model::Design& design = out.engine.model->design();
   for (const std::string& note : folder.notes) session.note(note);
   out.options.pooling = choose_pooling(options, folder, design);
@@ -80,7 +80,7 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
                            out.engine.description(), pooling_name(out.options.pooling),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
                            policy));
-  std::vector<Given> given = out.engine.given;
+  std::vector<engine::Given> given = out.engine.given;
   if (options.max_length)
     given.push_back({"max_length", std::to_string(*options.max_length), false});
   if (options.whiten) given.push_back({"whiten", "true", false});
@@ -89,7 +89,7 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
   out.provenance = fmt::format(
       R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{}{})",
       quote_json(out.engine.path), kernel::precision_name(out.engine.model->precision()), policy,
-      pooling_name(out.options.pooling), out.normalize, given_json(given));
+      pooling_name(out.options.pooling), out.normalize, engine::given_json(given));
   return out;
 }
 

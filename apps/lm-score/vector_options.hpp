@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "engine.hpp"
+#include "engine/engine.hpp"
 #include "probe/sentence_vectors.hpp"
 #include "probe/whitening.hpp"
 
 namespace masque::lm_score {
 
 struct VectorCommand {
-  EngineOptions engine;
+  engine::EngineOptions engine;
   std::optional<probe::Pooling> pooling;
   bool normalize = false;
   bool whiten = false;
@@ -27,7 +27,7 @@ void add_vectors(cli::Command& command, VectorCommand& options);
 
 /// A model and how it makes vectors.
 struct VectorEngine {
-  Engine engine;
+  engine::Engine engine;
   probe::VectorOptions options;
   probe::SentenceOptions sentence;
   bool whiten = false;

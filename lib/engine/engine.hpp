@@ -1,4 +1,4 @@
-// The model and the tokenizer that all commands open, and how text is scored with them.
+// The model and the tokenizer that a command opens.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,9 @@
 
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"
-#include "number_format.hpp"
-#include "probe/text_scorer.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::lm_score {
+namespace masque::engine {
 
 struct EngineOptions {
   std::string model;
@@ -58,30 +56,4 @@ struct Engine {
 Engine open_engine(const EngineOptions& options, const std::string& folder, bool with_tokenizer,
                    cli::Session& session);
 
-/// How lines are scored.
-struct ScoringOptions {
-  std::optional<probe::ScoreKind> kind;
-  std::string policy = "error";
-  std::optional<std::int64_t> max_length;
-  bool no_bos = false;
-  bool no_special_in_text = false;
-};
-
-/// --kind, --policy, --max-length, --no-bos, --no-special-in-text.
-void add_scoring(cli::Command& command, ScoringOptions& options);
-
-struct Scoring {
-  probe::ScoreOptions options;
-  probe::SentenceOptions sentence;
-  std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
-};
-
-/// Checks that the model can do what is asked, and says on stderr what runs.
-Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
-                     const Engine& engine, cli::Session& session);
-
-/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
-/// what was given.
-std::string provenance_json(const Scoring& scoring, const Engine& engine);
-
-}  // namespace masque::lm_score
+}  // namespace masque::engine

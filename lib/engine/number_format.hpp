@@ -8,7 +8,7 @@
 #include "cli/run_tool.hpp"
 #include "kernel/precision.hpp"
 
-namespace masque::lm_score {
+namespace masque::engine {
 
 /// Significant digits: as many as it takes to read the same number again, or fewer.
 class NumberFormat {
@@ -29,4 +29,4 @@ class NumberFormat {
 /// --digits.
 void add_digits(cli::Command& command, std::optional<std::int64_t>& digits);
 
-}  // namespace masque::lm_score
+}  // namespace masque::engine

@@ -1,10 +1,10 @@
-#include "number_format.hpp"
+#include "engine/number_format.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace masque::lm_score {
+namespace masque::engine {
 
 NumberFormat NumberFormat::of(kernel::Precision precision,
                               const std::optional<std::int64_t>& digits) {
@@ -27,4 +27,4 @@ void add_digits(cli::Command& command, std::optional<std::int64_t>& digits) {
                  "significant digits of results [9; of f64 models what a double needs]");
 }
 
-}  // namespace masque::lm_score
+}  // namespace masque::engine

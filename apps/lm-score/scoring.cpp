@@ -1,0 +1,80 @@
+#include "scoring.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "probe/leak_check.hpp"
+
+namespace masque::lm_score {
+
+void add_scoring(cli::Command& command, ScoringOptions& options) {
+  using probe::ScoreKind;
+  command.choice("--kind", options.kind,
+                 {{"pll", std::optional(ScoreKind::kPll)},
+                  {"pll-word-l2r", std::optional(ScoreKind::kPllWordL2r)},
+                  {"pll-word", std::optional(ScoreKind::kPllWord)},
+                  {"pll-global-l2r", std::optional(ScoreKind::kPllGlobalL2r)},
+                  {"tta", std::optional(ScoreKind::kTta)},
+                  {"causal", std::optional(ScoreKind::kCausal)},
+                  {"electra", std::optional(ScoreKind::kElectra)}},
+                 "what is summed [by the model's head: pll, tta, causal or electra]");
+  command.option("--policy", "POLICY", options.policy,
+                 "for a text that is too long: error, chunk, slide:STRIDE, first or last");
+  command.option("--max-length", "N", options.max_length, cli::Range{1, 1e9},
+                 "tokens read at once, those of the template included [the model's]");
+  command.flag("--no-bos", options.no_bos,
+               "causal: put no bos (or eos) token in front where the template has none; the first "
+               "token is then not scored");
+  command.flag("--no-special-in-text", options.no_special_in_text,
+               "special tokens that stand in the text are text");
+}
+
+Scoring make_scoring(const ScoringOptions& options, const engine::EngineOptions& engine_options,
+                     const engine::Engine& engine, cli::Session& session) {
+  const model::Design& design = engine.model->design();
+  Scoring scoring;
+  probe::ScoreOptions& score = scoring.options;
+  score.policy = probe::parse_length_policy(options.policy);
+  const auto problem = problem_of([&] {
+    score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
+    probe::check_kind(score.kind, design, engine.options);
+  });
+  if (problem) throw InputError(engine.path, *problem);
+  if (!engine.options.masks.empty() &&
+      (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
+    const auto leaks = std::make_shared<probe::LeakCheck>(score.kind, design, engine.options);
+    score.check_length = [leaks](Index length) { leaks->at(length); };
+  }
+  score.mask = engine.tokenizer->roles().mask;
+  score.max_length = static_cast<Index>(options.max_length.value_or(0));
+  score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);
+  if (options.max_length)
+    scoring.given.push_back({"max_length", std::to_string(*options.max_length), false});
+  if (options.no_bos) scoring.given.push_back({"no_bos", "true", false});
+  if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
+  scoring.sentence.special_in_text = !options.no_special_in_text;
+  const bool two_streams = design.streams == model::Streams::kTwo;
+  if (score.kind == probe::ScoreKind::kCausal && !two_streams && !options.no_bos)
+    scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
+  if (const auto limit = probe::token_limit(design, score.max_length)) {
+    const Index around = encode_sentence(*engine.tokenizer, "", scoring.sentence).size();
+    probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
+  }
+  session.note(fmt::format("{}: {}; kind {}, policy {}", engine.path, engine.description(),
+                           probe::kind_name(score.kind), probe::policy_text(score.policy)));
+  return scoring;
+}
+
+std::string provenance_json(const Scoring& scoring, const engine::Engine& engine) {
+  return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}"{}{})",
+                     quote_json(engine.path), probe::kind_name(scoring.options.kind),
+                     kernel::precision_name(engine.model->precision()),
+                     probe::policy_text(scoring.options.policy), engine::given_json(engine.given),
+                     engine::given_json(scoring.given));
+}
+
+}  // namespace masque::lm_score

@@ -1,0 +1,40 @@
+// How text is scored: what the commands that give log-probabilities share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "probe/text_scorer.hpp"
+
+namespace masque::lm_score {
+
+/// How lines are scored.
+struct ScoringOptions {
+  std::optional<probe::ScoreKind> kind;
+  std::string policy = "error";
+  std::optional<std::int64_t> max_length;
+  bool no_bos = false;
+  bool no_special_in_text = false;
+};
+
+/// --kind, --policy, --max-length, --no-bos, --no-special-in-text.
+void add_scoring(cli::Command& command, ScoringOptions& options);
+
+struct Scoring {
+  probe::ScoreOptions options;
+  probe::SentenceOptions sentence;
+  std::vector<engine::Given> given;  ///< of max_length, no_bos and no_special_in_text
+};
+
+/// Checks that the model can do what is asked, and says on stderr what runs.
+Scoring make_scoring(const ScoringOptions& options, const engine::EngineOptions& engine_options,
+                     const engine::Engine& engine, cli::Session& session);
+
+/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
+/// what was given.
+std::string provenance_json(const Scoring& scoring, const engine::Engine& engine);
+
+}  // namespace masque::lm_score
