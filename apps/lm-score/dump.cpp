@@ -1,20 +1,14 @@
 // lm-score dump: the numbers of a model as a file of tensors.
 #include "probe/dump.hpp"
 
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/line_filter.hpp"
-#include "base/parallel.hpp"
 #include "commands.hpp"
 #include "engine/engine.hpp"
-#include "engine/files.hpp"
-#include "engine/text_stream.hpp"
-#include "probe/sentence.hpp"
-#include "records/record_reader.hpp"
+#include "engine/sequences.hpp"
 
 namespace masque::lm_score {
 
@@ -22,144 +16,31 @@ namespace {
 
 struct Options {
   engine::EngineOptions engine;
-  engine::StreamOptions stream;
+  engine::SequenceOptions sequences;
   std::string what = "hidden_states";
   std::string output;
-  std::optional<std::string> records;
-  bool no_special = false;
 };
-
-std::vector<Index> indexes(const records::Numbers& numbers) {
-  return numbers.present ? std::vector<Index>(numbers.values.begin(), numbers.values.end())
-                         : std::vector<Index>();
-}
-
-/// Throws InputError for what the model cannot run.
-void check(const probe::DumpItem& item, const model::Design& design) {
-  const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
-    for (const Index value : values) {
-      if (value < low || value >= limit)
-        throw InputError(fmt::format("{} {}, expected {} to {}", name, value, low, limit - 1));
-    }
-  };
-  if (item.ids.empty()) throw InputError("no ids, expected some");
-  all_below("token id", item.ids, 0, design.vocab_size);
-  if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
-  const Index longest = design.max_position_embeddings;
-  const Index unlimited = std::numeric_limits<Index>::max();
-  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
-  if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
-    throw InputError(fmt::format("{} ids, expected at most {}", item.ids.size(), longest));
-}
-
-probe::DumpItem item_of(const records::Record& record, std::uint64_t number,
-                        const model::Design& design) {
-  probe::DumpItem item{.number = number,
-                       .ids = record.ids,
-                       .segments = indexes(record.seg),
-                       .positions = indexes(record.pos)};
-  check(item, design);
-  if (!record.mask) return item;
-  const auto length = static_cast<Index>(record.ids.size());
-  const auto problem = usage_problem_of([&] {
-    const MaskExpression mask = parse_mask(*record.mask);
-    const Lengths own = mask.own_lengths().value_or(Lengths{length, length});
-    if (own != Lengths{length, length}) {
-      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
-                                   own.queries, own.keys, length));
-    }
-    item.mask = mask.bind(own);
-  });
-  if (problem) throw InputError("mask: " + *problem);
-  return item;
-}
-
-/// Refuses options that are about text.
-void check_records(const Options& o) {
-  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
-    throw UsageError(
-        "--no-special, --invalid and --crlf are about text, expected none of them with --records");
-  }
-}
-
-std::vector<probe::DumpItem> read_records(const Options& o, const model::Design& design) {
-  std::vector<probe::DumpItem> items;
-  records::JsonRecordReader reader;
-  records::Record record;
-  std::string padded;
-  LineFilter filter{.threads = 1, .max_line = o.stream.input.max_line};
-  if (o.stream.shard) filter.shard = parse_shard(*o.stream.shard);
-  filter.work = [&](const LinePiece& piece, std::string&) {
-    std::uint64_t number = piece.first_line;
-    for_each_line(piece.text, [&](std::string_view line) {
-      ++number;
-      if (line.empty()) return;
-      padded.assign(line);
-      padded.resize(line.size() + kLinePadding);
-      record.clear();
-      const auto problem = problem_of([&] {
-        // The filter looks at the lengths of very long lines only.
-        if (line.size() > filter.max_line)
-          throw InputError(fmt::format("more than {} bytes", filter.max_line));
-        const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
-        if (unread) throw InputError(*unread);
-        items.push_back(item_of(record, o.stream.first_record + number - 1, design));
-      });
-      if (problem)
-        throw InputError(engine::name_of(*o.records), fmt::format("line {}: {}", number, *problem));
-    });
-  };
-  filter.sink = [](std::string_view) {};
-  filter_lines(*o.records, filter);
-  return items;
-}
-
-std::vector<probe::DumpItem> read_lines(const Options& o, const engine::Engine& engine,
-                                        const cli::Command& command, cli::ExitCode& code,
-                                        cli::Session& session) {
-  const Index longest = engine.model->design().max_position_embeddings;
-  std::vector<probe::DumpItem> items;
-  engine::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence =
-        probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
-    if (longest != 0 && sentence.size() > longest) {
-      engine::refuse_line(o.stream, id,
-                          fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
-    }
-    if (sentence.size() == 0) engine::refuse_line(o.stream, id, "no tokens, expected some");
-    items.push_back(
-        {.number = id, .ids = std::move(sentence.ids), .segments = std::move(sentence.segments)});
-  };
-  work.flush = [] {};
-  code = engine::run_lines(o.stream, command, work, session);
-  return items;
-}
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   probe::DumpRequest request;
   probe::parse_dump_parts(o.what, request);
   if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
-  if (o.records) {
-    check_records(o);
-  } else {
-    cli::need_stream(command);
-  }
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, !o.records, session);
+  engine::check_sequences(o.sequences, command);
+  const engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
   if (request.logits && engine.model->design().head.kind == model::HeadKind::kNone)
     throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::DumpItem> items = o.records
-                                                 ? read_records(o, engine.model->design())
-                                                 : read_lines(o, engine, command, code, session);
+  const std::vector<probe::Sequence> items =
+      engine::read_sequences(o.sequences, engine, command, code, session);
   request.batch_tokens = o.engine.batch_tokens;
   request.metadata = {
       {"model", o.engine.model},
       {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
   for (const engine::Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
-  if (o.no_special) request.metadata.emplace_back("no_special", "true");
+  if (o.sequences.no_special) request.metadata.emplace_back("no_special", "true");
   request.progress = session.progress("running");
   probe::dump(*engine.model, items, request, o.output);
   session.clear_progress();
@@ -182,11 +63,7 @@ void declare_dump(cli::Command& tool) {
   engine::add_engine(c, o->engine);
   c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
   c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
-  c.option("--records", "FILE", o->records,
-           "JSON lines with ids, and seg, pos and mask if they have them, instead of text; - is "
-           "standard input");
-  c.flag("--no-special", o->no_special, "text without the tokens of the tokenizer's template");
-  engine::add_stream(c, o->stream);
+  engine::add_sequences(c, o->sequences);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 
