@@ -1,0 +1,14 @@
+// Measures attention and hidden states of real checkpoints.
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+
+int main(int argc, char** argv) {
+  return masque::cli::run_tool(
+      "attn-probe", "measures attention heads and hidden states of real checkpoints", argc, argv,
+      [](masque::cli::Command& tool) {
+        tool.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
+                     "a page to explore all heads");
+        masque::attn_probe::declare_map(tool);
+        masque::attn_probe::declare_variants(tool);
+      });
+}
