@@ -1,20 +1,17 @@
 // lm-score dump: the numbers of a model as a file of tensors.
 #include "probe/dump.hpp"
 
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/line_filter.hpp"
-#include "base/parallel.hpp"
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/files.hpp"
 #include "engine/text_stream.hpp"
+#include "probe/record_items.hpp"
 #include "probe/sentence.hpp"
-#include "records/record_reader.hpp"
 
 namespace masque::lm_score {
 
@@ -29,51 +26,6 @@ struct Options {
   bool no_special = false;
 };
 
-std::vector<Index> indexes(const records::Numbers& numbers) {
-  return numbers.present ? std::vector<Index>(numbers.values.begin(), numbers.values.end())
-                         : std::vector<Index>();
-}
-
-/// Throws InputError for what the model cannot run.
-void check(const probe::DumpItem& item, const model::Design& design) {
-  const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
-    for (const Index value : values) {
-      if (value < low || value >= limit)
-        throw InputError(fmt::format("{} {}, expected {} to {}", name, value, low, limit - 1));
-    }
-  };
-  if (item.ids.empty()) throw InputError("no ids, expected some");
-  all_below("token id", item.ids, 0, design.vocab_size);
-  if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
-  const Index longest = design.max_position_embeddings;
-  const Index unlimited = std::numeric_limits<Index>::max();
-  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
-  if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
-    throw InputError(fmt::format("{} ids, expected at most {}", item.ids.size(), longest));
-}
-
-probe::DumpItem item_of(const records::Record& record, std::uint64_t number,
-                        const model::Design& design) {
-  probe::DumpItem item{.number = number,
-                       .ids = record.ids,
-                       .segments = indexes(record.seg),
-                       .positions = indexes(record.pos)};
-  check(item, design);
-  if (!record.mask) return item;
-  const auto length = static_cast<Index>(record.ids.size());
-  const auto problem = usage_problem_of([&] {
-    const MaskExpression mask = parse_mask(*record.mask);
-    const Lengths own = mask.own_lengths().value_or(Lengths{length, length});
-    if (own != Lengths{length, length}) {
-      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
-                                   own.queries, own.keys, length));
-    }
-    item.mask = mask.bind(own);
-  });
-  if (problem) throw InputError("mask: " + *problem);
-  return item;
-}
-
 /// Refuses options that are about text.
 void check_records(const Options& o) {
   if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
@@ -84,33 +36,13 @@ void check_records(const Options& o) {
 
 std::vector<probe::DumpItem> read_records(const Options& o, const model::Design& design) {
   std::vector<probe::DumpItem> items;
-  records::JsonRecordReader reader;
-  records::Record record;
-  std::string padded;
-  LineFilter filter{.threads = 1, .max_line = o.stream.input.max_line};
-  if (o.stream.shard) filter.shard = parse_shard(*o.stream.shard);
-  filter.work = [&](const LinePiece& piece, std::string&) {
-    std::uint64_t number = piece.first_line;
-    for_each_line(piece.text, [&](std::string_view line) {
-      ++number;
-      if (line.empty()) return;
-      padded.assign(line);
-      padded.resize(line.size() + kLinePadding);
-      record.clear();
-      const auto problem = problem_of([&] {
-        // The filter looks at the lengths of very long lines only.
-        if (line.size() > filter.max_line)
-          throw InputError(fmt::format("more than {} bytes", filter.max_line));
-        const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
-        if (unread) throw InputError(*unread);
-        items.push_back(item_of(record, o.stream.first_record + number - 1, design));
-      });
-      if (problem)
-        throw InputError(engine::name_of(*o.records), fmt::format("line {}: {}", number, *problem));
-    });
-  };
-  filter.sink = [](std::string_view) {};
-  filter_lines(*o.records, filter);
+  probe::each_record_item({.path = *o.records,
+                           .name = engine::name_of(*o.records),
+                           .shard = o.stream.shard,
+                           .first_record = o.stream.first_record,
+                           .max_line = o.stream.input.max_line},
+                          design,
+                          [&](probe::DumpItem&& item) { items.push_back(std::move(item)); });
   return items;
 }
 

@@ -1,0 +1,11 @@
+// The commands of attn-probe, one file each.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace masque::attn_probe {
+
+void declare_stats(cli::Command& tool);
+void declare_merge(cli::Command& tool);
+
+}  // namespace masque::attn_probe
