@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "probe/attention_collector.hpp"
+#include "probe/dump.hpp"
 
 namespace masque::probe {
 
@@ -54,7 +55,7 @@ void AttentionStats::add(MarkedItem item) {
 
 void AttentionStats::flush() {
   if (waiting_.empty()) return;
-  std::vector<DumpItem> sequences;
+  std::vector<Sequence> sequences;
   sequences.reserve(waiting_.size());
   for (const MarkedItem& item : waiting_) sequences.push_back(item.sequence);
   const std::uint64_t unranked =

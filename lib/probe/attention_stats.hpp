@@ -6,7 +6,7 @@
 
 #include "model/model.hpp"
 #include "probe/attention_totals.hpp"
-#include "probe/dump.hpp"
+#include "probe/sequence.hpp"
 
 namespace masque::probe {
 
@@ -18,7 +18,7 @@ struct AttentionStatsOptions {
 
 /// A sequence with what is known of its tokens.
 struct MarkedItem {
-  DumpItem sequence;
+  Sequence sequence;
   std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
   std::vector<std::uint8_t> punctuation;  ///< likewise
 };

@@ -32,7 +32,7 @@ class Layout {
   Layout(const model::Design& design, DType dtype, const DumpRequest& request)
       : design_(design), dtype_(dtype), request_(request) {}
 
-  void add(const DumpItem& item) {
+  void add(const Sequence& item) {
     const auto length = static_cast<std::uint64_t>(item.ids.size());
     const auto layers = static_cast<std::uint64_t>(design_.num_hidden_layers);
     const auto hidden = static_cast<std::uint64_t>(design_.hidden_size);
@@ -150,7 +150,7 @@ class FileWriter : public model::Observer {
 
 Mask all_but_itself(Index length) { return parse_mask("tta").bind({length, length}); }
 
-void run_items(const model::Model& model, std::span<const DumpItem> items,
+void run_items(const model::Model& model, std::span<const Sequence> items,
                std::span<const Places> places, const DumpRequest& request, const OutputFile& file) {
   const bool two_streams = model.design().streams == model::Streams::kTwo;
   model::Batch batch = batch_of(items, two_streams);
@@ -169,17 +169,17 @@ void run_items(const model::Model& model, std::span<const DumpItem> items,
 
 }  // namespace
 
-model::Batch batch_of(std::span<const DumpItem> items, bool two_streams) {
+model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
   model::Batch batch;
   bool positions = false;
   bool segments = false;
   bool masks = false;
-  for (const DumpItem& item : items) {
+  for (const Sequence& item : items) {
     positions = positions || !item.positions.empty();
     segments = segments || !item.segments.empty();
     masks = masks || item.mask;
   }
-  for (const DumpItem& item : items) {
+  for (const Sequence& item : items) {
     const auto length = static_cast<Index>(item.ids.size());
     batch.add(item.ids);
     for (Index i = 0; i < length; ++i) {
@@ -222,12 +222,12 @@ void parse_dump_parts(std::string_view list, DumpRequest& request) {
   }
 }
 
-void dump(const model::Model& model, std::span<const DumpItem> items, const DumpRequest& request,
+void dump(const model::Model& model, std::span<const Sequence> items, const DumpRequest& request,
           const std::string& path) {
   const bool wide = model.precision() == kernel::Precision::kF64;
   const bool two_streams = model.design().streams == model::Streams::kTwo;
   Layout layout(model.design(), wide ? DType::kF64 : DType::kF32, request);
-  for (const DumpItem& item : items) layout.add(item);
+  for (const Sequence& item : items) layout.add(item);
   const std::string header = layout.finish();
   OutputFile file(path);
   reserve_space(file.descriptor(), header.size() + layout.bytes(), path);

@@ -9,20 +9,10 @@
 #include <vector>
 
 #include "model/model.hpp"
+#include "probe/sequence.hpp"
 #include "store/tensor_info.hpp"
 
 namespace masque::probe {
-
-/// A sequence as the model gets it.
-struct DumpItem {
-  std::uint64_t number = 0;  ///< `i` of its tensors' names
-  std::vector<TokenId> ids;
-  std::vector<Index> segments;   ///< empty: 0
-  std::vector<Index> positions;  ///< empty: 0, 1, …
-  /// In place of the model's; of two-stream models what the query stream may read, while the
-  /// content stream also reads itself.
-  std::optional<Mask> mask;
-};
 
 struct DumpRequest {
   bool hidden_states = false;
@@ -37,7 +27,7 @@ struct DumpRequest {
 void parse_dump_parts(std::string_view list, DumpRequest& request);
 
 /// The items as a batch; with `two_streams` their masks are those of the query stream.
-model::Batch batch_of(std::span<const DumpItem> items, bool two_streams);
+model::Batch batch_of(std::span<const Sequence> items, bool two_streams);
 
 /// Writes a safetensors file, replacing `path` as a whole or not at all, with these tensors of item
 /// i, F64 of an f64 model, else F32:
@@ -47,7 +37,7 @@ model::Batch batch_of(std::span<const DumpItem> items, bool two_streams);
 /// its own token, and the logits are those of the content stream; with one those of the query
 /// stream. Every size is known before the first run; the file's data are in the order of the items.
 /// Memory: a batch. Throws InputError as Model::run does, and if the file cannot be written.
-void dump(const model::Model& model, std::span<const DumpItem> items, const DumpRequest& request,
+void dump(const model::Model& model, std::span<const Sequence> items, const DumpRequest& request,
           const std::string& path);
 
 }  // namespace masque::probe

@@ -21,15 +21,15 @@ bool is_punctuation(std::string_view part) {
 
 }  // namespace
 
-TokenMarks mark_tokens(const Sentence& sentence, std::string_view text,
+TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
                        const text::Tokenizer& tokenizer) {
   TokenMarks marks;
-  const auto n = static_cast<std::size_t>(sentence.size());
+  const auto n = static_cast<std::size_t>(sequence.size());
   marks.special.reserve(n);
   marks.punctuation.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const bool special = tokenizer.is_special(sentence.ids[i]);
-    const auto [begin, end] = sentence.spans[i];
+    const bool special = tokenizer.is_special(sequence.ids[i]);
+    const auto [begin, end] = sequence.spans[i];
     marks.special.push_back(special ? 1 : 0);
     marks.punctuation.push_back(!special && is_punctuation(text.substr(begin, end - begin)) ? 1
                                                                                             : 0);

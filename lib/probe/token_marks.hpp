@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "probe/sentence.hpp"
+#include "probe/sequence.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::probe {
 
@@ -15,9 +16,9 @@ struct TokenMarks {
   std::vector<std::uint8_t> punctuation;  ///< whose part of the text is punctuation and spaces
 };
 
-/// `text` is that of the sentence. Punctuation is that of BERT's pre-tokenizer: ASCII symbols and
-/// Unicode's general category P.
-TokenMarks mark_tokens(const Sentence& sentence, std::string_view text,
+/// `text` is that of the sequence, which has spans. Punctuation is that of BERT's pre-tokenizer:
+/// ASCII symbols and Unicode's general category P.
+TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
                        const text::Tokenizer& tokenizer);
 
 }  // namespace masque::probe

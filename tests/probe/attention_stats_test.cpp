@@ -129,10 +129,9 @@ TEST_CASE("lines through points, in parts") {
 }
 
 MarkedItem marked(const test::ModelLine& line) {
-  MarkedItem item{
-      {.number = 0, .ids = line.ids, .segments = line.segments, .positions = {}, .mask = {}},
-      {},
-      {}};
+  MarkedItem item;
+  item.sequence.ids = line.ids;
+  item.sequence.segments = line.segments;
   for (const TokenId id : line.ids) {
     item.special.push_back(id % 5 == 0 ? 1 : 0);
     item.punctuation.push_back(id % 7 == 0 ? 1 : 0);

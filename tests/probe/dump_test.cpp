@@ -24,7 +24,7 @@ std::vector<double> numbers(const Checkpoint& file, const std::string& name, con
   return out;
 }
 
-const std::vector<DumpItem> kItems{
+const std::vector<Sequence> kItems{
     {.number = 0, .ids = {5, 6, 7}}, {.number = 2, .ids = {8}}, {.number = 3, .ids = {9, 1}}};
 
 TEST_CASE("tensors of every item, whatever the batches") {
@@ -37,7 +37,7 @@ TEST_CASE("tensors of every item, whatever the batches") {
     dump(model, kItems, request, path);
     const Checkpoint file = open_checkpoint(path);
     CHECK(file.tensors().size() == 9);
-    for (const DumpItem& item : kItems) {
+    for (const Sequence& item : kItems) {
       const std::string name = std::to_string(item.number) + ".";
       const std::uint64_t n = item.ids.size();
       const auto states = numbers(file, name + "hidden_states", {3, n, 3});
@@ -66,7 +66,7 @@ TEST_CASE("two streams: a mask is what the query stream reads") {
   const FakeModel model(model::HeadKind::kCausal, model::DefaultMask::kFull, model::Streams::kTwo);
   const test::TempFolder temp;
   const std::string path = temp.path() + "/out.safetensors";
-  std::vector<DumpItem> items = kItems;
+  std::vector<Sequence> items = kItems;
   items[2].mask = parse_mask("causal & tta").bind({2, 2});
   DumpRequest request;
   parse_dump_parts("logits", request);

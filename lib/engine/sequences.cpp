@@ -1,0 +1,166 @@
+#include "engine/sequences.hpp"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/line_filter.hpp"
+#include "base/parallel.hpp"
+#include "engine/files.hpp"
+#include "probe/sentence.hpp"
+#include "records/record_reader.hpp"
+
+namespace masque::engine {
+
+namespace {
+
+std::vector<Index> indexes(const records::Numbers& numbers) {
+  return numbers.present ? std::vector<Index>(numbers.values.begin(), numbers.values.end())
+                         : std::vector<Index>();
+}
+
+/// Throws InputError for what the model cannot run.
+void check(const probe::Sequence& item, const model::Design& design) {
+  const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
+    for (const Index value : values) {
+      if (value < low || value >= limit)
+        throw InputError(fmt::format("{} {}, expected {} to {}", name, value, low, limit - 1));
+    }
+  };
+  if (item.ids.empty()) throw InputError("no ids, expected some");
+  all_below("token id", item.ids, 0, design.vocab_size);
+  if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
+  const Index longest = design.max_position_embeddings;
+  const Index unlimited = std::numeric_limits<Index>::max();
+  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
+  if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
+    throw InputError(fmt::format("{} ids, expected at most {}", item.ids.size(), longest));
+}
+
+probe::Sequence item_of(const records::Record& record, std::uint64_t number,
+                        const model::Design& design) {
+  probe::Sequence item{.number = number,
+                       .ids = record.ids,
+                       .segments = indexes(record.seg),
+                       .positions = indexes(record.pos)};
+  check(item, design);
+  if (!record.mask) return item;
+  const auto length = static_cast<Index>(record.ids.size());
+  const auto problem = usage_problem_of([&] {
+    const MaskExpression mask = parse_mask(*record.mask);
+    const Lengths own = mask.own_lengths().value_or(Lengths{length, length});
+    if (own != Lengths{length, length}) {
+      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
+                                   own.queries, own.keys, length));
+    }
+    item.mask = mask.bind(own);
+  });
+  if (problem) throw InputError("mask: " + *problem);
+  return item;
+}
+
+using Use = std::function<void(probe::Sequence&& sequence, std::string_view text)>;
+
+void each_record(const SequenceOptions& o, const model::Design& design, const Use& use) {
+  records::JsonRecordReader reader;
+  records::Record record;
+  std::string padded;
+  LineFilter filter{.threads = 1, .max_line = o.stream.input.max_line};
+  if (o.stream.shard) filter.shard = parse_shard(*o.stream.shard);
+  filter.work = [&](const LinePiece& piece, std::string&) {
+    std::uint64_t number = piece.first_line;
+    for_each_line(piece.text, [&](std::string_view line) {
+      ++number;
+      if (line.empty()) return;
+      padded.assign(line);
+      padded.resize(line.size() + kLinePadding);
+      record.clear();
+      std::optional<probe::Sequence> item;
+      const auto problem = problem_of([&] {
+        // The filter looks at the lengths of very long lines only.
+        if (line.size() > filter.max_line)
+          throw InputError(fmt::format("more than {} bytes", filter.max_line));
+        const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
+        if (unread) throw InputError(*unread);
+        item = item_of(record, o.stream.first_record + number - 1, design);
+      });
+      if (problem)
+        throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
+      use(std::move(*item), {});
+    });
+  };
+  filter.sink = [](std::string_view) {};
+  filter_lines(*o.records, filter);
+}
+
+cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cli::Command& command,
+                        const Use& use, const std::function<void()>& flush, cli::Session& session) {
+  const Index longest = engine.model->design().max_position_embeddings;
+  LineWork work;
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    probe::Sentence sentence =
+        probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
+    if (longest != 0 && sentence.size() > longest) {
+      refuse_line(o.stream, id,
+                  fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
+    }
+    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
+    use({.number = id,
+         .ids = std::move(sentence.ids),
+         .segments = std::move(sentence.segments),
+         .positions = {},
+         .mask = {},
+         .pieces = std::move(sentence.pieces),
+         .spans = std::move(sentence.spans),
+         .prefix = sentence.prefix,
+         .suffix = sentence.suffix},
+        line);
+  };
+  work.flush = flush;
+  return run_lines(o.stream, command, work, session);
+}
+
+}  // namespace
+
+void add_sequences(cli::Command& command, SequenceOptions& options) {
+  command.option("--records", "FILE", options.records,
+                 "JSON lines with ids, and seg, pos and mask if they have them, instead of text; - "
+                 "is standard input");
+  command.flag("--no-special", options.no_special,
+               "text without the tokens of the tokenizer's template");
+  add_stream(command, options.stream);
+}
+
+void check_sequences(const SequenceOptions& o, const cli::Command& command) {
+  if (!o.records) {
+    cli::need_stream(command);
+  } else if (o.no_special || o.stream.input.crlf ||
+             o.stream.input.invalid != cli::Invalid::kReplace) {
+    throw UsageError(
+        "--no-special, --invalid and --crlf are about text, expected none of them with --records");
+  }
+}
+
+cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
+                            const cli::Command& command, const Use& use,
+                            const std::function<void()>& flush, cli::Session& session) {
+  if (!options.records) return each_text(options, engine, command, use, flush, session);
+  each_record(options, engine.model->design(), use);
+  flush();
+  return cli::ExitCode::kDone;
+}
+
+std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
+                                            const cli::Command& command, cli::ExitCode& code,
+                                            cli::Session& session) {
+  std::vector<probe::Sequence> items;
+  code = each_sequence(
+      options, engine, command,
+      [&](probe::Sequence&& sequence, std::string_view) { items.push_back(std::move(sequence)); },
+      [] {}, session);
+  return items;
+}
+
+}  // namespace masque::engine

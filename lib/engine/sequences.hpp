@@ -1,0 +1,43 @@
+// Sequences for a model: lines of text, or records with ids.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/text_stream.hpp"
+#include "probe/sequence.hpp"
+
+namespace masque::engine {
+
+struct SequenceOptions {
+  StreamOptions stream;
+  std::optional<std::string> records;
+  bool no_special = false;
+};
+
+/// --records, --no-special and the options of the stream.
+void add_sequences(cli::Command& command, SequenceOptions& options);
+
+/// Before the model is opened: refuses options that do not fit each other (UsageError), and shows
+/// help where text is needed and standard input is a terminal.
+void check_sequences(const SequenceOptions& options, const cli::Command& command);
+
+/// Calls use(sequence, its text) for each sequence of --records, which have no text, or of standard
+/// input, in order; `flush` as LineWork has it. The model can take every one: its ids, segments,
+/// positions and length are looked at, a sequence without ids is refused (InputError that names
+/// the line). Returns what the command ends with. Memory: a sequence.
+cli::ExitCode each_sequence(
+    const SequenceOptions& options, const Engine& engine, const cli::Command& command,
+    const std::function<void(probe::Sequence&& sequence, std::string_view text)>& use,
+    const std::function<void()>& flush, cli::Session& session);
+
+/// The same as a list. `code` becomes what the command ends with.
+std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
+                                            const cli::Command& command, cli::ExitCode& code,
+                                            cli::Session& session);
+
+}  // namespace masque::engine

@@ -1,0 +1,32 @@
+// A sequence as a model gets it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "mask/mask.hpp"
+#include "text/aligned_text.hpp"
+
+namespace masque::probe {
+
+/// Ids of a text or of a record, and what stands beside them.
+struct Sequence {
+  std::uint64_t number = 0;  ///< of its line, from 0
+  std::vector<TokenId> ids;
+  std::vector<Index> segments;   ///< token types; empty: 0
+  std::vector<Index> positions;  ///< empty: 0, 1, …
+  /// In place of the model's; of two-stream models what the query stream may read, while the
+  /// content stream also reads itself.
+  std::optional<Mask> mask;
+  std::vector<std::string> pieces;  ///< of the tokens, if they were text; else empty
+  std::vector<text::Span> spans;    ///< places of the tokens in the text, in bytes; else empty
+  Index prefix = 0;                 ///< tokens of the tokenizer's template in front of the text
+  Index suffix = 0;                 ///< and behind it
+
+  Index size() const { return static_cast<Index>(ids.size()); }
+};
+
+}  // namespace masque::probe
