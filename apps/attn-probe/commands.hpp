@@ -5,7 +5,9 @@
 
 namespace masque::attn_probe {
 
+void declare_stats(cli::Command& tool);
 void declare_map(cli::Command& tool);
 void declare_variants(cli::Command& tool);
+void declare_merge(cli::Command& tool);
 
 }  // namespace masque::attn_probe
