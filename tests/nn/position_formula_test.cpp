@@ -396,7 +396,7 @@ TEST_CASE("tupe: places with projections of their own, and a first token without
   });
 }
 
-TEST_CASE("urpe: weights times a number of the distance; all ones change nothing") {
+TEST_CASE("urpe: weights times a number of the distance, and all ones change nothing") {
   const Layer layer("urpe(clip=3)");
   const Scored found = score(layer);
   for (Index h = 0; h < 2; ++h) {
