@@ -155,13 +155,15 @@ void check_problem(const Mixer& mixer, const MixerProblem<T>& problem, MatrixVie
                                masks_text(info.masks)));
 }
 
-#define MASQUE_INSTANTIATE(T)                                                          \
-  template std::vector<Matrix<T>> start_parameters<T>(const Mixer&, const MixerShape&, \
-                                                      std::uint64_t);                  \
-  template void check_problem<T>(const Mixer&, const MixerProblem<T>&, MatrixView<const T>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-#undef MASQUE_INSTANTIATE
+using Complex = std::complex<double>;
+template std::vector<Matrix<float>> start_parameters(const Mixer&, const MixerShape&,
+                                                     std::uint64_t);
+template std::vector<Matrix<double>> start_parameters(const Mixer&, const MixerShape&,
+                                                      std::uint64_t);
+template std::vector<Matrix<Complex>> start_parameters(const Mixer&, const MixerShape&,
+                                                       std::uint64_t);
+template void check_problem(const Mixer&, const MixerProblem<float>&, MatrixView<const float>);
+template void check_problem(const Mixer&, const MixerProblem<double>&, MatrixView<const double>);
+template void check_problem(const Mixer&, const MixerProblem<Complex>&, MatrixView<const Complex>);
 
 }  // namespace masque::nn

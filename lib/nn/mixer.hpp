@@ -81,7 +81,7 @@ struct MixerGradients {
 ///           between the two.
 ///
 /// Both throw UsageError for a mask that the mixer cannot obey, for more than n tokens and for a
-/// shape that is none. Parallel, serial inside a parallel region.
+/// shape that is none. Parallel in part, serial inside a parallel region.
 class Mixer {
  public:
   virtual ~Mixer() = default;

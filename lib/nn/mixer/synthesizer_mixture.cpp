@@ -15,8 +15,8 @@ struct VanillaScores {
 
   template <class T>
   static T scale(const MixerShape& shape) {
-    const auto size = static_cast<double>(shape.hidden_size / shape.num_attention_heads);
-    return static_cast<T>(1 / std::sqrt(size));
+    const Index size = shape.hidden_size / shape.num_attention_heads;
+    return static_cast<T>(1 / std::sqrt(static_cast<double>(size)));
   }
 
   /// The head's rows of W times x.
