@@ -60,6 +60,15 @@ TEST_CASE("structure and evaluations are listed, too") {
   for (const nn::VariantInfo& info : nn::variants()) {
     CHECK(!info.source.empty());
     names.insert(info.kind + " " + info.name);
+    if (info.kind != "structure" || info.masks == "any") continue;
+    CAPTURE(info.masks);
+    for (std::size_t at = 0; at < info.masks.size();) {
+      const std::size_t end = std::min(info.masks.find(", ", at), info.masks.size());
+      const std::string mask = info.masks.substr(at, end - at);
+      CHECK(std::any_of(mask_kinds().begin(), mask_kinds().end(),
+                        [&](const MaskKind* kind) { return kind->name == mask; }));
+      at = end + 2;
+    }
   }
   for (const char* name :
        {"structure talking_heads", "structure talking_heads_before", "structure key_size",

@@ -1,5 +1,5 @@
-// sigmoid: a_ij = 1 / (1 + e^−s_ij), each key on its own; rows sum to anything up to n_i. The −log
-// n that arXiv:2409.04431 adds to scores is a position term.
+// sigmoid: a_ij = 1 / (1 + e^−s_ij), each key on its own; rows sum to anything below n_i. The bias
+// −log n of arXiv:2409.04431 is left out.
 #include "nn/normalizer.hpp"
 
 namespace masque::nn {

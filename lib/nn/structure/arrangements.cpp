@@ -18,7 +18,8 @@ std::vector<VariantInfo> list_variants() {
   const std::string realformer = "He et al. 2020, arXiv:2012.11747";
   return {
       structure("disco",
-                "arrangement: mask disco(seed), keys and values of all layers from the embeddings, "
+                "arrangement: mask disco (a random set for each row), keys and values of all "
+                "layers from the embeddings, "
                 "queries without tokens",
                 "disco", "n² d", "Kasai et al. 2020, arXiv:2001.05136"),
       structure("gau",
@@ -46,7 +47,7 @@ std::vector<VariantInfo> list_variants() {
       structure("two_streams",
                 "arrangement: a query stream g beside the content stream h with the same weights, "
                 "start w (d); family xlnet",
-                "perm", "2 n² d", "Yang et al. 2019, arXiv:1906.08237"),
+                "perm_content, perm_query", "2 n² d", "Yang et al. 2019, arXiv:1906.08237"),
       structure("two_tower",
                 "arrangement: two stacks side by side, row i − 1 of one beside row i + 1 of the "
                 "other",
