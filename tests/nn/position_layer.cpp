@@ -35,7 +35,7 @@ std::vector<std::string> spellings() {
   return all;
 }
 
-Layer layer_of(const std::string& text, Index tokens = 7) {
+Layer layer_of(const std::string& text, Index tokens) {
   Layer layer(text, tokens);
   if (text.find("xlnet") != std::string::npos) {
     for (Index i = 0; i < tokens; ++i) layer.segments.push_back(i < 3 ? 0 : 1);
