@@ -1,6 +1,48 @@
 #include "nn/position_layer.hpp"
 
+#include "nn/general_attention.hpp"
+
 namespace masque::test {
+
+std::vector<std::string> spellings() {
+  std::vector<std::string> all = nn::position_names();
+  for (const char* text : {"complex_order",
+                           "convolutional(width=5)",
+                           "convolutional(width=2,causal=true)",
+                           "deberta(span=4,position_buckets=4,max_relative_positions=9)",
+                           "deberta(span=2)",
+                           "leaky_rerope(window=2,factor=3,layout=half)",
+                           "learned(alpha=0)",
+                           "learned(alpha=0.7)",
+                           "multiplicative(form=plain)",
+                           "randomized(length=64,seed=3,scheme=learned)",
+                           "randomized(scheme=t5(buckets=8))",
+                           "randomized(length=3,scheme=xlnet)",
+                           "recursive(step=0.5)",
+                           "rerope(window=2)",
+                           "rope(layout=half,base=100)",
+                           "rope_yarn(factor=4,length=64,beta_fast=8)",
+                           "sandwich(size=6)",
+                           "shaw(clip=2)",
+                           "t5(bidirectional=false,buckets=6)",
+                           "tupe(relative=true)",
+                           "tupe(cls=true)",
+                           "tupe(relative=true,cls=true,alpha=0)",
+                           "urpe(clip=1)",
+                           "xpos(layout=half,scale_base=300)"}) {
+    all.emplace_back(text);
+  }
+  return all;
+}
+
+Layer layer_of(const std::string& text, Index tokens) {
+  Layer layer(text, tokens);
+  if (text.find("xlnet") != std::string::npos) {
+    for (Index i = 0; i < tokens; ++i) layer.segments.push_back(i < 3 ? 0 : 1);
+  }
+  if (text.starts_with("randomized")) layer.draw = 5;
+  return layer;
+}
 
 namespace {
 
@@ -61,8 +103,54 @@ void project_back(const Layer& layer, const Matrix<double>& d, std::uint64_t see
 
 }  // namespace
 
+namespace {
+
+/// The gradients by queries, keys and values; those of parameters go where `terms` holds them.
+void attention_backward(const Layer& layer, const LayerSaved<double>& saved,
+                        nn::PositionTerms<double>& terms, const Matrix<double>& w,
+                        LayerInput<double>& out) {
+  const Index heads = layer.shape.num_attention_heads;
+  for (Index h = 0; h < heads; ++h) {
+    head_backward(layer, saved, terms, h, head_part(w.view(), h, heads),
+                  head_part(out.query.view(), h, heads), head_part(out.key.view(), h, heads),
+                  head_part(out.value.view(), h, heads));
+  }
+}
+
+/// The same by general_attention, whose context must be that of the layer.
+void general_backward(const Layer& layer, const LayerSaved<double>& saved,
+                      nn::PositionTerms<double>& terms, const Matrix<double>& w,
+                      LayerInput<double>& out, Matrix<double>& context) {
+  const Index n = layer.tokens();
+  const BlockMap blocks(parse_mask(layer.causal ? "causal" : "full").bind({n, n}));
+  nn::GeneralAttention<double> attention;
+  attention.problem.query = saved.query.view();
+  attention.problem.key = saved.key.view();
+  attention.problem.value = saved.value.view();
+  attention.problem.num_heads = layer.shape.num_attention_heads;
+  attention.problem.num_key_value_heads = layer.shape.num_attention_heads;
+  attention.problem.scale = layer.scheme->scale(layer.shape);
+  attention.problem.normalizer = &normalizer("softmax");
+  attention.problem.bias = terms.bias();
+  attention.problem.blocks = &blocks;
+  attention.weight_terms = terms.weight_terms();
+  attention.value_terms = terms.value_terms();
+  nn::GeneralSaved<double> parts;
+  nn::general_attention_forward(attention, context.view(), &parts);
+  nn::GeneralGradients<double> gradients;
+  gradients.query = out.query.view();
+  gradients.key = out.key.view();
+  gradients.value = out.value.view();
+  gradients.bias = terms.bias_gradient();
+  gradients.weight_terms = terms.weight_terms();
+  gradients.value_terms = terms.value_terms();
+  nn::general_attention_backward<double>(attention, parts, w.view(), gradients);
+}
+
+}  // namespace
+
 LayerInput<double> layer_gradients(const Layer& layer, const LayerInput<double>& in,
-                                   const Matrix<double>& w) {
+                                   const Matrix<double>& w, Matrix<double>* general) {
   const auto zero_like = [](const Matrix<double>& x) {
     return Matrix<double>::zero(x.rows(), x.columns());
   };
@@ -77,11 +165,10 @@ LayerInput<double> layer_gradients(const Layer& layer, const LayerInput<double>&
   const auto terms = layer.scheme->terms(problem.problem);
   LayerSaved<double> saved;
   layer_forward(layer, in, *terms, saved);
-  const Index heads = layer.shape.num_attention_heads;
-  for (Index h = 0; h < heads; ++h) {
-    head_backward(layer, saved, *terms, h, head_part(w.view(), h, heads),
-                  head_part(out.query.view(), h, heads), head_part(out.key.view(), h, heads),
-                  head_part(out.value.view(), h, heads));
+  if (general == nullptr) {
+    attention_backward(layer, saved, *terms, w, out);
+  } else {
+    general_backward(layer, saved, *terms, w, out, *general);
   }
   terms->query_key_backward(out.query.view(), out.key.view());
   project_back(layer, out.query, 20, out.x.view());

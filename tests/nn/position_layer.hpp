@@ -184,8 +184,15 @@ Matrix<T> layer_context(const Layer& layer, const LayerInput<T>& in, LayerSaved<
   return context;
 }
 
-/// The gradients of Σ w ⊙ context by everything that goes in.
+/// The gradients of Σ w ⊙ context by everything that goes in. With `general`, which is the context
+/// then, by general_attention instead of the loops here.
 LayerInput<double> layer_gradients(const Layer& layer, const LayerInput<double>& in,
-                                   const Matrix<double>& w);
+                                   const Matrix<double>& w, Matrix<double>* general = nullptr);
+
+/// Every scheme with standard arguments, and with others that take another path.
+std::vector<std::string> spellings();
+
+/// A layer of consecutive tokens; with segments and a draw where the scheme takes them.
+Layer layer_of(const std::string& text, Index tokens = 7);
 
 }  // namespace masque::test

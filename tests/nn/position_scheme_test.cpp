@@ -10,47 +10,6 @@ namespace {
 
 using Complex = std::complex<double>;
 
-/// Every scheme with standard arguments, and with others that take another path.
-std::vector<std::string> spellings() {
-  std::vector<std::string> all = nn::position_names();
-  for (const char* text : {"complex_order",
-                           "convolutional(width=5)",
-                           "convolutional(width=2,causal=true)",
-                           "deberta(span=4,position_buckets=4,max_relative_positions=9)",
-                           "deberta(span=2)",
-                           "leaky_rerope(window=2,factor=3,layout=half)",
-                           "learned(alpha=0)",
-                           "learned(alpha=0.7)",
-                           "multiplicative(form=plain)",
-                           "randomized(length=64,seed=3,scheme=learned)",
-                           "randomized(scheme=t5(buckets=8))",
-                           "randomized(length=3,scheme=xlnet)",
-                           "recursive(step=0.5)",
-                           "rerope(window=2)",
-                           "rope(layout=half,base=100)",
-                           "rope_yarn(factor=4,length=64,beta_fast=8)",
-                           "sandwich(size=6)",
-                           "shaw(clip=2)",
-                           "t5(bidirectional=false,buckets=6)",
-                           "tupe(relative=true)",
-                           "tupe(cls=true)",
-                           "tupe(relative=true,cls=true,alpha=0)",
-                           "urpe(clip=1)",
-                           "xpos(layout=half,scale_base=300)"}) {
-    all.emplace_back(text);
-  }
-  return all;
-}
-
-Layer layer_of(const std::string& text, Index tokens = 7) {
-  Layer layer(text, tokens);
-  if (text.find("xlnet") != std::string::npos) {
-    for (Index i = 0; i < tokens; ++i) layer.segments.push_back(i < 3 ? 0 : 1);
-  }
-  if (text.starts_with("randomized")) layer.draw = 5;
-  return layer;
-}
-
 Complex objective(const Layer& layer, const LayerInput<Complex>& in, const Matrix<double>& w) {
   const Matrix<Complex> context = layer_context(layer, in);
   Complex sum = 0;
@@ -105,6 +64,26 @@ TEST_CASE("gradients of input, queries, keys, values and parameters, for every p
     Layer apart = layer_of(text);
     apart.places = {0, 3, 4, 11, 40, 41, 300};
     check_gradients(apart);
+  }
+}
+
+TEST_CASE("general attention takes every scheme: the same contexts and gradients") {
+  for (const std::string& text : spellings()) {
+    CAPTURE(text);
+    for (const bool causal : {false, true}) {
+      Layer layer = layer_of(text);
+      layer.causal = causal;
+      const LayerInput<double> in = smooth_input<double>(layer);
+      const Matrix<double> w = random_matrix<double>(7, 6, 9);
+      Matrix<double> context(7, 6);
+      LayerInput<double> expected = layer_gradients(layer, in, w);
+      LayerInput<double> found = layer_gradients(layer, in, w, &context);
+      CHECK(distance(context, layer_context(layer, in)) < 1e-13);
+      for (std::size_t k = 0; k < expected.all().size(); ++k) {
+        CAPTURE(k);
+        CHECK(distance(*found.all()[k], *expected.all()[k]) < 1e-12);
+      }
+    }
   }
 }
 

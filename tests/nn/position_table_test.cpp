@@ -1,0 +1,186 @@
+// Position schemes with trained tables against other terms and formulas.
+#include <doctest/doctest.h>
+
+#include "nn/position_scored.hpp"
+
+namespace masque::test {
+namespace {
+
+/// What the scheme adds to q·k of its scale, against other terms of the same q and k.
+template <class Make>
+void check_against(const Layer& layer, const Make& make) {
+  const Scored found = score(layer);
+  const auto bias = make(found);
+  for (Index h = 0; h < 2; ++h) {
+    const auto q = head_part<const double>(found.saved.query.view(), h, 2);
+    const auto k = head_part<const double>(found.saved.key.view(), h, 2);
+    Matrix<double> expected = Matrix<double>::zero(layer.tokens(), layer.tokens());
+    bias->head(h, q, k)->add({0, layer.tokens()}, {0, layer.tokens()}, expected.view());
+    for (Index i = 0; i < layer.tokens(); ++i) {
+      for (Index j = 0; j < layer.tokens(); ++j) {
+        expected.view().at(i, j) += layer.scheme->scale(layer.shape) * found.product(h, i, j);
+      }
+    }
+    CHECK(distance(found.saved.scores[static_cast<std::size_t>(h)], expected) < 1e-12);
+  }
+}
+
+/// w · v for a projection of trained rows.
+Matrix<double> times(const Matrix<double>& a, const Matrix<double>& b) {
+  Matrix<double> out = Matrix<double>::zero(a.rows(), b.columns());
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index e = 0; e < b.columns(); ++e) {
+      for (Index d = 0; d < a.columns(); ++d) {
+        out.view().at(i, e) += a.view().at(i, d) * b.view().at(d, e);
+      }
+    }
+  }
+  return out;
+}
+
+TEST_CASE("deberta: the terms that loadable models have") {
+  for (const char* text :
+       {"deberta(span=4)", "deberta(span=8,position_buckets=8,max_relative_positions=12)"}) {
+    CAPTURE(text);
+    Layer layer(text, 20);
+    Matrix<double> key;
+    Matrix<double> query;
+    check_against(layer, [&](const Scored& found) {
+      const auto& p = found.in.parameters;
+      key = times(p[0], p[1]);
+      query = times(p[0], p[2]);
+      nn::DisentangledTerms<double> terms;
+      terms.position_key = key.view();
+      terms.position_query = query.view();
+      terms.span = p[0].rows() / 2;
+      if (terms.span == 8) terms.buckets = 8;
+      terms.max_distance = 12;
+      terms.scale = 1 / std::sqrt(12.0);
+      return nn::disentangled_bias(terms, {layer.places, layer.places});
+    });
+  }
+}
+
+TEST_CASE("transformer_xl and xlnet: the terms that loadable models have") {
+  for (const bool segments : {false, true}) {
+    Layer layer(segments ? "xlnet" : "transformer_xl");
+    if (segments) layer.segments = {0, 0, 1, 1, 1, 0, 2};
+    Matrix<double> relative;
+    Matrix<double> shifted;
+    nn::XlnetTerms<double> terms;
+    const Scored plain = score(layer);
+    // The content bias belongs to the queries that the other terms leave alone.
+    check_against(layer, [&](const Scored& found) {
+      const auto& p = found.in.parameters;
+      std::vector<double> distances;
+      for (Index r = 0; r < 13; ++r) distances.push_back(number(6 - r));
+      Matrix<double> waves(13, 8);
+      nn::sinusoidal_table<double>(distances, false, waves.view());
+      relative = times(waves, p[0]);
+      terms.query = found.saved.query.view();
+      terms.relative = relative.view();
+      terms.first_distance = 6;
+      terms.position_bias = p[2].view().row_span(0);
+      terms.scale = 0.5;
+      if (segments) {
+        terms.segment_bias = p[3].view().row_span(0);
+        terms.segment_table = p[4].view();
+        terms.query_segments = terms.key_segments = layer.segments;
+      }
+      struct Sum final : nn::ScoreBias<double>, nn::HeadBias<double> {
+        std::unique_ptr<nn::ScoreBias<double>> xlnet;
+        mutable std::unique_ptr<nn::HeadBias<double>> part;
+        mutable MatrixView<const double> key;
+        mutable Index first = 0;
+        std::span<const double> content;
+        std::unique_ptr<nn::HeadBias<double>> head(Index h, MatrixView<const double> q,
+                                                   MatrixView<const double> k) const override {
+          auto made = std::make_unique<Sum>();
+          made->part = xlnet->head(h, q, k);
+          made->key = k;
+          made->first = h * k.columns;
+          made->content = content;
+          return made;
+        }
+        void add(Range queries, Range keys, MatrixView<double> s) const override {
+          part->add(queries, keys, s);
+          for (Index i = 0; i < s.rows; ++i) {
+            for (Index j = 0; j < s.columns; ++j) {
+              for (Index d = 0; d < key.columns; ++d) {
+                s.at(i, j) += 0.5 * content[static_cast<std::size_t>(first + d)] * key.at(j, d);
+              }
+            }
+          }
+        }
+      };
+      auto sum = std::make_unique<Sum>();
+      sum->xlnet = nn::xlnet_bias(terms, {layer.places, layer.places});
+      sum->content = p[1].view().row_span(0);
+      return sum;
+    });
+  }
+}
+
+TEST_CASE("shaw: clipped distances beside keys and values") {
+  const Layer layer("shaw(clip=2)");
+  const Scored found = score(layer);
+  const auto row = [](Index i, Index j) { return std::clamp<Index>(i - j, -2, 2) + 2; };
+  check_scores(found, [&](Index h, Index i, Index j) {
+    double sum = 0;
+    for (Index d = 0; d < 4; ++d) {
+      sum += found.saved.query.view().at(i, 4 * h + d) *
+             (found.saved.key.view().at(j, 4 * h + d) +
+              found.in.parameters[0].view().at(row(i, j), d));
+    }
+    return sum / 2;
+  });
+  for (Index i = 0; i < 7; ++i) {
+    for (Index c = 0; c < 6; ++c) {
+      double sum = 0;
+      for (Index j = 0; j < 7; ++j) {
+        sum += found.saved.weights[static_cast<std::size_t>(c / 3)].view().at(i, j) *
+               (found.saved.value.view().at(j, c) +
+                found.in.parameters[1].view().at(row(i, j), c % 3));
+      }
+      CHECK(std::abs(found.context.view().at(i, c) - sum) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("tupe: places with projections of their own, and a first token without any") {
+  const Layer layer("tupe(relative=true,cls=true)", 4);
+  const Scored found = score(layer);
+  const auto& p = found.in.parameters;
+  const Matrix<double> query = times(p[0], p[1]);
+  const Matrix<double> key = times(p[0], p[2]);
+  check_scores(found, [&](Index h, Index i, Index j) {
+    const double content = found.product(h, i, j) / std::sqrt(8.0);
+    if (i == 0) return content + p[4].view().at(0, h);
+    if (j == 0) return content + p[4].view().at(1, h);
+    double sum = 0;
+    for (Index d = 4 * h; d < 4 * h + 4; ++d) sum += query.view().at(i, d) * key.view().at(j, d);
+    return content + sum / std::sqrt(8.0) + p[3].view().at(nn::t5_bucket(j - i, 32, 128, true), h);
+  });
+}
+
+TEST_CASE("urpe: weights times a number of the distance, and all ones change nothing") {
+  const Layer layer("urpe(clip=3)");
+  const Scored found = score(layer);
+  for (Index h = 0; h < 2; ++h) {
+    for (Index i = 0; i < 7; ++i) {
+      for (Index j = 0; j < 7; ++j) {
+        const Index row = std::clamp<Index>(i - j, -3, 3) + 3;
+        const auto at = static_cast<std::size_t>(h);
+        CHECK(found.saved.weights[at].view().at(i, j) ==
+              found.saved.soft[at].view().at(i, j) * found.in.parameters[0].view().at(row, h));
+      }
+    }
+  }
+  LayerInput<double> ones = smooth_input<double>(layer);
+  ones.parameters = nn::start_position<double>(*layer.scheme, layer.shape, 1);
+  const Layer none("none");
+  CHECK(distance(layer_context(layer, ones), layer_context(none, smooth_input<double>(none))) == 0);
+}
+
+}  // namespace
+}  // namespace masque::test
