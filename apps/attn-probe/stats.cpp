@@ -89,6 +89,7 @@ void declare_stats(cli::Command& tool) {
            "ranks of logits and maps of the first N sentences");
   add_output(c, o->output);
   engine::add_sequences(c, o->input);
+  engine::add_skip_long(c, o->input);
   c.flag("--json", o->engine.common.json, "one JSON object a line; --shard prints its own");
   c.flag("--no-header", o->engine.common.no_header, "a table without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

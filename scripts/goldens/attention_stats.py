@@ -10,7 +10,7 @@ Maps and states are output_attentions and output_hidden_states; the partition fu
 and keys, taken by hooks on the layers that make them. A difference is |a - b| / max(1, |b|). Exit 1 if one
 exceeds the tolerance (1e-5), or counts differ. `make` takes ids divisible by 5 as special and ids
 divisible by 7 as punctuation; lines of records.jsonl with `pos` are left out. `compare` runs in float32 as
-people do, with sums in float64. Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
+people do, with sums in float64, and leaves out lines that are empty or too long (--skip-long). Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
 """
 
 import argparse
@@ -248,6 +248,8 @@ def compare(o):
             line = line.rstrip("\n")
             encoded = tokenizer(line, return_offsets_mapping=True)
             ids = np.array(encoded["input_ids"])
+            if len(ids) > model.config.max_position_embeddings or not line:
+                continue
             special = np.isin(ids, tokenizer.all_special_ids)
             punctuation = np.array([not s and is_punctuation(line[b:e])
                                     for s, (b, e) in zip(special, encoded["offset_mapping"])])
