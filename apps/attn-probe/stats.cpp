@@ -29,8 +29,7 @@ struct Options {
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
   if (o.output.picture || o.output.pairs || o.output.fields != "all" || o.output.digits) {
-    throw UsageError(
-        "--shard prints sums for merge, expected --fields, --pairs, -o and --digits there");
+    throw UsageError("--shard prints sums, expected --fields, --pairs, -o and --digits with merge");
   }
 }
 
