@@ -6,6 +6,8 @@
 namespace masque::attn_probe {
 
 void declare_stats(cli::Command& tool);
+void declare_map(cli::Command& tool);
+void declare_variants(cli::Command& tool);
 void declare_merge(cli::Command& tool);
 
 }  // namespace masque::attn_probe
