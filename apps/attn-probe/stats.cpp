@@ -34,9 +34,9 @@ void check_shard(const Options& o) {
 }
 
 Provenance provenance_of(const Options& o, const engine::Engine& engine) {
-  return fmt::format(R"("model":{},"precision":"{}","sink":{}{}{})", quote_json(engine.path),
-                     kernel::precision_name(engine.model->precision()), o.sink_threshold,
-                     engine::given_json(engine.given),
+  return fmt::format(R"("model":{},"precision":"{}","sink_epsilon":{}{}{})",
+                     quote_json(engine.path), kernel::precision_name(engine.model->precision()),
+                     o.sink_threshold, engine::given_json(engine.given),
                      o.input.no_special ? R"(,"no_special":true)" : "");
 }
 

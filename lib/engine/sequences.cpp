@@ -126,7 +126,7 @@ cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cl
   work.flush = flush;
   const cli::ExitCode code = run_lines(o.stream, command, work, session);
   if (skipped > 0)
-    session.note(fmt::format("{} lines of more than {} tokens were left out", skipped, longest));
+    session.note(fmt::format("lines of more than {} tokens left out: {}", longest, skipped));
   return code;
 }
 

@@ -34,7 +34,7 @@ SINK = 0.3
 
 def entropy(p):
     """Of the last axis, nats."""
-    return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(-1)
+    return -(p * np.log(np.maximum(p, 1e-300))).sum(-1)
 
 
 class Scores:
@@ -127,17 +127,21 @@ class Totals:
         for layer, (heads, s) in enumerate(zip(maps, scores)):
             heads = heads / heads.sum(-1, keepdims=True)
             count = len(heads)
+            own = [entropy(p) for p in heads]
+            js = np.zeros((count, count))
+            for h in range(count):
+                for g in range(h + 1, count):
+                    js[h, g] = js[g, h] = (entropy((heads[h] + heads[g]) / 2) - (own[h] + own[g]) / 2).mean()
             for h, p in enumerate(heads):
                 for field, numbers in row_fields(p, ids, special, punctuation, seen).items():
                     self.put(layer, h, field, numbers)
                 for field, number in sentence_fields(p).items():
                     self.put(layer, h, field, number)
-                js = [(entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2).mean() for q in heads]
                 if count > 1:
-                    self.put(layer, h, "js", (sum(js) - js[h]) / (count - 1))
+                    self.put(layer, h, "js", js[h].sum() / (count - 1))
                 for g in range(count):
                     if g != h:
-                        self.put(layer, h, f"js_to.{g}", js[g])
+                        self.put(layer, h, f"js_to.{g}", js[h, g])
                 z = np.where(seen, np.exp(s[h]), 0).sum(-1)
                 self.points[layer, h].append((np.log(seen.sum(-1).mean()), np.log(z.mean())))
                 if ranked:
