@@ -29,15 +29,14 @@ struct Options {
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
   if (o.output.picture || o.output.pairs || o.output.fields != "all" || o.output.digits) {
-    throw UsageError(
-        "--shard prints sums for merge, expected --fields, --pairs, -o and --digits there");
+    throw UsageError("--shard prints sums, expected --fields, --pairs, -o and --digits with merge");
   }
 }
 
 Provenance provenance_of(const Options& o, const engine::Engine& engine) {
-  return fmt::format(R"("model":{},"precision":"{}","sink":{}{}{})", quote_json(engine.path),
-                     kernel::precision_name(engine.model->precision()), o.sink_threshold,
-                     engine::given_json(engine.given),
+  return fmt::format(R"("model":{},"precision":"{}","sink_epsilon":{}{}{})",
+                     quote_json(engine.path), kernel::precision_name(engine.model->precision()),
+                     o.sink_threshold, engine::given_json(engine.given),
                      o.input.no_special ? R"(,"no_special":true)" : "");
 }
 
@@ -89,6 +88,7 @@ void declare_stats(cli::Command& tool) {
            "ranks of logits and maps of the first N sentences");
   add_output(c, o->output);
   engine::add_sequences(c, o->input);
+  engine::add_skip_long(c, o->input);
   c.flag("--json", o->engine.common.json, "one JSON object a line; --shard prints its own");
   c.flag("--no-header", o->engine.common.no_header, "a table without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

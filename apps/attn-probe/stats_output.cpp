@@ -62,6 +62,11 @@ std::vector<Column> chosen(const std::string& list) {
 
 std::string drawn(const OutputOptions& options) { return options.draw.value_or("entropy"); }
 
+/// Whether the embeddings, which have no heads, have anything to show.
+bool shows_states(const std::vector<Column>& columns) {
+  return std::ranges::any_of(columns, [](const Column& column) { return !column.head; });
+}
+
 /// Ranks are shown where they were asked for.
 void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns) {
   std::erase_if(columns, [&](const Column& column) {
@@ -142,7 +147,7 @@ void print_table(const AttentionTotals& totals, const std::vector<Column>& colum
     }
     table.row(cells);
   };
-  add_row(-1, 0);
+  if (shows_states(columns)) add_row(-1, 0);
   for (Index layer = 0; layer < totals.layers; ++layer) {
     for (Index head = 0; head < totals.heads; ++head) add_row(layer, head);
   }
@@ -222,7 +227,8 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
   std::vector<Column> columns = chosen(options.fields);
   if (options.fields == "all") leave_out_ranks(totals, columns);
   if (common.json) {
-    session.print(json_line(totals, -1, 0, columns, provenance, options.pairs, format));
+    if (shows_states(columns))
+      session.print(json_line(totals, -1, 0, columns, provenance, options.pairs, format));
     for (Index layer = 0; layer < totals.layers; ++layer) {
       for (Index head = 0; head < totals.heads; ++head) {
         session.print(json_line(totals, layer, head, columns, provenance, options.pairs, format));

@@ -27,7 +27,7 @@ void add_output(cli::Command& command, OutputOptions& options);
 /// Throws UsageError for a field or a name of a picture that there is not: before the long run.
 void check_output(const OutputOptions& options);
 
-/// One row a head, behind one of the embeddings; writes the picture.
+/// One row a head, behind one of the embeddings if fields of states are shown; writes the picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const engine::NumberFormat& format,
                  const cli::CommonOptions& common, cli::Session& session);

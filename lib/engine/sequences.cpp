@@ -98,11 +98,16 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Us
 cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cli::Command& command,
                         const Use& use, const std::function<void()>& flush, cli::Session& session) {
   const Index longest = engine.model->design().max_position_embeddings;
+  std::uint64_t skipped = 0;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence =
         probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
     if (longest != 0 && sentence.size() > longest) {
+      if (o.skip_long) {
+        ++skipped;
+        return;
+      }
       refuse_line(o.stream, id,
                   fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
     }
@@ -119,7 +124,10 @@ cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cl
         line);
   };
   work.flush = flush;
-  return run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = run_lines(o.stream, command, work, session);
+  if (skipped > 0)
+    session.note(fmt::format("lines of more than {} tokens left out: {}", longest, skipped));
+  return code;
 }
 
 }  // namespace
@@ -133,6 +141,10 @@ void add_sequences(cli::Command& command, SequenceOptions& options) {
   add_stream(command, options.stream);
 }
 
+void add_skip_long(cli::Command& command, SequenceOptions& options) {
+  command.flag("--skip-long", options.skip_long, "leaves out text that is too long for the model");
+}
+
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (!o.records) {
     cli::need_stream(command);
@@ -140,6 +152,8 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
              o.stream.input.invalid != cli::Invalid::kReplace) {
     throw UsageError(
         "--no-special, --invalid and --crlf are about text, expected none of them with --records");
+  } else if (o.skip_long) {
+    throw UsageError("--skip-long is about text, expected none with --records");
   }
 }
 

@@ -17,10 +17,15 @@ struct SequenceOptions {
   StreamOptions stream;
   std::optional<std::string> records;
   bool no_special = false;
+  bool skip_long = false;  ///< of commands that declare it: add_skip_long
 };
 
 /// --records, --no-special and the options of the stream.
 void add_sequences(cli::Command& command, SequenceOptions& options);
+
+/// --skip-long: text that is longer than the model has positions is left out, and a note tells how
+/// many lines; else it is an error.
+void add_skip_long(cli::Command& command, SequenceOptions& options);
 
 /// Before the model is opened: refuses options that do not fit each other (UsageError), and shows
 /// help where text is needed and standard input is a terminal.

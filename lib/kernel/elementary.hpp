@@ -71,10 +71,10 @@ inline float fast_exp_negative(float x) {
 }
 
 /// log(x) for normal x > 0; below 2^−126, also 0 and negative x, it is log 2^−126, so that
-/// x · log x is 0 at 0. After Moshier's Cephes, logf.
+/// x · log x is 0 at 0; of infinity and NaN it is some number. After Moshier's Cephes, logf.
 inline float fast_log(float x) {
   constexpr float kLeast = 0x1p-126F;
-  x = kLeast > x ? kLeast : x;  // this order keeps NaN
+  x = kLeast > x ? kLeast : x;
   const auto bits = std::bit_cast<std::int32_t>(x);
   // x = m · 2^e with √½ ≤ m < √2.
   const std::int32_t e = (bits - 0x3F3504F3) >> 23;

@@ -10,7 +10,7 @@ Maps and states are output_attentions and output_hidden_states; the partition fu
 and keys, taken by hooks on the layers that make them. A difference is |a - b| / max(1, |b|). Exit 1 if one
 exceeds the tolerance (1e-5), or counts differ. `make` takes ids divisible by 5 as special and ids
 divisible by 7 as punctuation; lines of records.jsonl with `pos` are left out. `compare` runs in float32 as
-people do, with sums in float64. Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
+people do, with sums in float64, and leaves out lines that are empty or too long (--skip-long). Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
 """
 
 import argparse
@@ -34,7 +34,7 @@ SINK = 0.3
 
 def entropy(p):
     """Of the last axis, nats."""
-    return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(-1)
+    return -(p * np.log(np.maximum(p, 1e-300))).sum(-1)
 
 
 class Scores:
@@ -127,17 +127,21 @@ class Totals:
         for layer, (heads, s) in enumerate(zip(maps, scores)):
             heads = heads / heads.sum(-1, keepdims=True)
             count = len(heads)
+            own = [entropy(p) for p in heads]
+            js = np.zeros((count, count))
+            for h in range(count):
+                for g in range(h + 1, count):
+                    js[h, g] = js[g, h] = (entropy((heads[h] + heads[g]) / 2) - (own[h] + own[g]) / 2).mean()
             for h, p in enumerate(heads):
                 for field, numbers in row_fields(p, ids, special, punctuation, seen).items():
                     self.put(layer, h, field, numbers)
                 for field, number in sentence_fields(p).items():
                     self.put(layer, h, field, number)
-                js = [(entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2).mean() for q in heads]
                 if count > 1:
-                    self.put(layer, h, "js", (sum(js) - js[h]) / (count - 1))
+                    self.put(layer, h, "js", js[h].sum() / (count - 1))
                 for g in range(count):
                     if g != h:
-                        self.put(layer, h, f"js_to.{g}", js[g])
+                        self.put(layer, h, f"js_to.{g}", js[h, g])
                 z = np.where(seen, np.exp(s[h]), 0).sum(-1)
                 self.points[layer, h].append((np.log(seen.sum(-1).mean()), np.log(z.mean())))
                 if ranked:
@@ -248,6 +252,8 @@ def compare(o):
             line = line.rstrip("\n")
             encoded = tokenizer(line, return_offsets_mapping=True)
             ids = np.array(encoded["input_ids"])
+            if len(ids) > model.config.max_position_embeddings or not line:
+                continue
             special = np.isin(ids, tokenizer.all_special_ids)
             punctuation = np.array([not s and is_punctuation(line[b:e])
                                     for s, (b, e) in zip(special, encoded["offset_mapping"])])

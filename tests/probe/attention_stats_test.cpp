@@ -141,7 +141,9 @@ MarkedItem marked(const test::ModelLine& line) {
 
 AttentionTotals run(const test::ModelCase& one, kernel::Precision precision,
                     const AttentionStatsOptions& options) {
-  const auto model = model::open_model(one.folder, {.precision = precision});
+  const auto model = model::open_model(
+      one.folder, {.precision = precision,
+                   .mask_token_id = one.name == "tta" ? std::optional(4) : std::nullopt});
   AttentionStats stats(*model, options);
   for (const test::ModelLine& line : one.lines) {
     if (line.positions.empty()) stats.add(marked(line));
