@@ -1,0 +1,13 @@
+// The commands of attn-probe, one file each.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace masque::attn_probe {
+
+void declare_check(cli::Command& tool);
+void declare_consistency(cli::Command& tool);
+void declare_probe(cli::Command& tool);
+void declare_ablate(cli::Command& tool);
+
+}  // namespace masque::attn_probe
