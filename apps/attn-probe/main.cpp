@@ -1,16 +1,24 @@
-// Measures attention heads and tests models.
+// Measures attention heads and hidden states of real checkpoints, and tests models.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "attn-probe", "measures attention heads over a corpus and tests models", argc, argv,
+      "attn-probe", "measures attention heads and hidden states of real checkpoints", argc, argv,
       [](masque::cli::Command& tool) {
+        tool.example("attn-probe stats bert-base-uncased/ < text > heads.tsv",
+                     "entropy, distance, masses and more of every head");
+        tool.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
+                     "a page to explore all heads");
         tool.example("attn-probe check leak gpt2/ < text",
                      "exit 1 and a place if an output depends on later tokens");
+        masque::attn_probe::declare_stats(tool);
+        masque::attn_probe::declare_map(tool);
         masque::attn_probe::declare_check(tool);
         masque::attn_probe::declare_consistency(tool);
         masque::attn_probe::declare_probe(tool);
         masque::attn_probe::declare_ablate(tool);
+        masque::attn_probe::declare_variants(tool);
+        masque::attn_probe::declare_merge(tool);
       });
 }

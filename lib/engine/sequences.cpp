@@ -61,8 +61,9 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   return item;
 }
 
-std::vector<probe::Sequence> read_records(const SequenceOptions& o, const model::Design& design) {
-  std::vector<probe::Sequence> items;
+using Use = std::function<void(probe::Sequence&& sequence, std::string_view text)>;
+
+void each_record(const SequenceOptions& o, const model::Design& design, const Use& use) {
   records::JsonRecordReader reader;
   records::Record record;
   std::string padded;
@@ -76,28 +77,27 @@ std::vector<probe::Sequence> read_records(const SequenceOptions& o, const model:
       padded.assign(line);
       padded.resize(line.size() + kLinePadding);
       record.clear();
+      std::optional<probe::Sequence> item;
       const auto problem = problem_of([&] {
         // The filter looks at the lengths of very long lines only.
         if (line.size() > filter.max_line)
           throw InputError(fmt::format("more than {} bytes", filter.max_line));
         const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
         if (unread) throw InputError(*unread);
-        items.push_back(item_of(record, o.stream.first_record + number - 1, design));
+        item = item_of(record, o.stream.first_record + number - 1, design);
       });
       if (problem)
         throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
+      use(std::move(*item), {});
     });
   };
   filter.sink = [](std::string_view) {};
   filter_lines(*o.records, filter);
-  return items;
 }
 
-std::vector<probe::Sequence> read_text(const SequenceOptions& o, const Engine& engine,
-                                       const cli::Command& command, cli::ExitCode& code,
-                                       cli::Session& session) {
+cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cli::Command& command,
+                        const Use& use, const std::function<void()>& flush, cli::Session& session) {
   const Index longest = engine.model->design().max_position_embeddings;
-  std::vector<probe::Sequence> items;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence =
@@ -107,16 +107,19 @@ std::vector<probe::Sequence> read_text(const SequenceOptions& o, const Engine& e
                   fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
     }
     if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
-    items.push_back({.number = id,
-                     .ids = std::move(sentence.ids),
-                     .segments = std::move(sentence.segments),
-                     .pieces = std::move(sentence.pieces),
-                     .prefix = sentence.prefix,
-                     .suffix = sentence.suffix});
+    use({.number = id,
+         .ids = std::move(sentence.ids),
+         .segments = std::move(sentence.segments),
+         .positions = {},
+         .mask = {},
+         .pieces = std::move(sentence.pieces),
+         .spans = std::move(sentence.spans),
+         .prefix = sentence.prefix,
+         .suffix = sentence.suffix},
+        line);
   };
-  work.flush = [] {};
-  code = run_lines(o.stream, command, work, session);
-  return items;
+  work.flush = flush;
+  return run_lines(o.stream, command, work, session);
 }
 
 }  // namespace
@@ -140,11 +143,24 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   }
 }
 
+cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
+                            const cli::Command& command, const Use& use,
+                            const std::function<void()>& flush, cli::Session& session) {
+  if (!options.records) return each_text(options, engine, command, use, flush, session);
+  each_record(options, engine.model->design(), use);
+  flush();
+  return cli::ExitCode::kDone;
+}
+
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
                                             const cli::Command& command, cli::ExitCode& code,
                                             cli::Session& session) {
-  return options.records ? read_records(options, engine.model->design())
-                         : read_text(options, engine, command, code, session);
+  std::vector<probe::Sequence> items;
+  code = each_sequence(
+      options, engine, command,
+      [&](probe::Sequence&& sequence, std::string_view) { items.push_back(std::move(sequence)); },
+      [] {}, session);
+  return items;
 }
 
 }  // namespace masque::engine

@@ -1,8 +1,10 @@
 // Sequences for a model: lines of text, or records with ids.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -24,9 +26,16 @@ void add_sequences(cli::Command& command, SequenceOptions& options);
 /// help where text is needed and standard input is a terminal.
 void check_sequences(const SequenceOptions& options, const cli::Command& command);
 
-/// All sequences of --records or of standard input. The model can take every one: its ids,
-/// segments, positions and length are looked at, a sequence without ids is refused (InputError that
-/// names the line). `code` becomes what the command ends with.
+/// Calls use(sequence, its text) for each sequence of --records, which have no text, or of standard
+/// input, in order; `flush` as LineWork has it. The model can take every one: its ids, segments,
+/// positions and length are looked at, a sequence without ids is refused (InputError that names
+/// the line). Returns what the command ends with. Memory: a sequence.
+cli::ExitCode each_sequence(
+    const SequenceOptions& options, const Engine& engine, const cli::Command& command,
+    const std::function<void(probe::Sequence&& sequence, std::string_view text)>& use,
+    const std::function<void()>& flush, cli::Session& session);
+
+/// The same as a list. `code` becomes what the command ends with.
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
                                             const cli::Command& command, cli::ExitCode& code,
                                             cli::Session& session);

@@ -1,5 +1,5 @@
-// exp, erf and tanh in float, written so that loops over them vectorise: no branches, no calls,
-// plain + − × ÷ and integer steps only, so that every instruction set gives the same bits.
+// exp, log, erf and tanh in float, written so that loops over them vectorise: no branches, no
+// calls, plain + − × ÷ and integer steps only, so that every instruction set gives the same bits.
 //
 // Errors against the exact value are at most 2 units in the last place (tests/kernel).
 #pragma once
@@ -68,6 +68,30 @@ inline float fast_exp_negative(float x) {
   const float kept = kLeast > x ? kLeast : x;
   const auto [y, whole] = elementary_detail::split_exp(kept);
   return elementary_detail::select(x < kLeast, 0.0F, y * elementary_detail::power_of_two(whole));
+}
+
+/// log(x) for normal x > 0; below 2^−126, also 0 and negative x, it is log 2^−126, so that
+/// x · log x is 0 at 0. After Moshier's Cephes, logf.
+inline float fast_log(float x) {
+  constexpr float kLeast = 0x1p-126F;
+  x = kLeast > x ? kLeast : x;  // this order keeps NaN
+  const auto bits = std::bit_cast<std::int32_t>(x);
+  // x = m · 2^e with √½ ≤ m < √2.
+  const std::int32_t e = (bits - 0x3F3504F3) >> 23;
+  const float f = std::bit_cast<float>(bits - (e << 23)) - 1.0F;
+  const auto whole = static_cast<float>(e);
+  const float s = f * f;
+  float p = 7.0376836292e-2F;
+  p = p * f - 1.1514610310e-1F;
+  p = p * f + 1.1676998740e-1F;
+  p = p * f - 1.2420140846e-1F;
+  p = p * f + 1.4249322787e-1F;
+  p = p * f - 1.6668057665e-1F;
+  p = p * f + 2.0000714765e-1F;
+  p = p * f - 2.4999993993e-1F;
+  p = p * f + 3.3333331174e-1F;
+  p = p * f * s - 2.12194440e-4F * whole - 0.5F * s;
+  return f + p + 0.693359375F * whole;
 }
 
 /// erf(x). Polynomials of N. Juffa (public domain, 2019).

@@ -23,6 +23,14 @@ std::span<const Index> part(const V& values, std::span<const Index> begins, Inde
   return std::span<const Index>(values).subspan(begin, end - begin);
 }
 
+/// Keys that each query may read.
+std::vector<Index> visible_of(const BlockMap* blocks, Index queries, Index keys) {
+  std::vector<Index> visible(static_cast<std::size_t>(queries), keys);
+  for (Index i = 0; i < queries && blocks != nullptr; ++i)
+    visible[static_cast<std::size_t>(i)] = blocks->visible(i);
+  return visible;
+}
+
 }  // namespace
 
 template <class T>
@@ -188,9 +196,24 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
     problem.normalizer = nn::find_normalizer("softmax");
   }
   nn::WeightsVisitor<T> visit;
+  Matrix<T> log_divisors;
+  Matrix<T> scores;
+  std::vector<Index> visible;
   if (request_.attentions && observer_ != nullptr && stream.kind != StreamKind::kQuery) {
-    const Index number = chunk_.first_sequence + sequence;
-    visit = [this, number, layer](Index head, MatrixView<const T> seen) {
+    if (request_.attention_rows) {
+      log_divisors = Matrix<T>(shape.heads, queries);
+      if (request_.attention_scores) scores = Matrix<T>(shape.heads * queries, keys);
+      visible = visible_of(blocks, queries, keys);
+    }
+    problem.log_divisors = log_divisors.view();
+    problem.scores = scores.view();
+    visit = [&, number = chunk_.first_sequence + sequence](Index head, MatrixView<const T> seen) {
+      if (request_.attention_rows) {
+        AttentionRows<T> rows{log_divisors.view().row_span(head), visible, {}};
+        if (!problem.scores.empty())
+          rows.scores = problem.scores.middle_rows(head * queries, queries);
+        observer_->attention_rows(number, layer, head, rows);
+      }
       observer_->attention(number, layer, head, seen);
     };
   }

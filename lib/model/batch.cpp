@@ -11,6 +11,8 @@ void Observer::hidden_states(Index, Index, MatrixView<const float>) {}
 void Observer::hidden_states(Index, Index, MatrixView<const double>) {}
 void Observer::query_states(Index, Index, MatrixView<const float>) {}
 void Observer::query_states(Index, Index, MatrixView<const double>) {}
+void Observer::attention_rows(Index, Index, Index, const AttentionRows<float>&) {}
+void Observer::attention_rows(Index, Index, Index, const AttentionRows<double>&) {}
 void Observer::attention(Index, Index, Index, MatrixView<const float>) {}
 void Observer::attention(Index, Index, Index, MatrixView<const double>) {}
 void Observer::logits(Index, Index, MatrixView<const float>) {}

@@ -48,8 +48,10 @@ enum class AttentionOverride {
 struct Request {
   bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
   bool attentions = false;
-  bool logits = false;       ///< of `rows`; of a discriminator one a row
-  bool last_states = false;  ///< of `rows`: the last hidden state
+  bool attention_rows = false;    ///< with `attentions`: what the weights came from
+  bool attention_scores = false;  ///< with `attention_rows`: the scores themselves
+  bool logits = false;            ///< of `rows`; of a discriminator one a row
+  bool last_states = false;       ///< of `rows`: the last hidden state
   /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
   /// ascending; empty with `all_rows`. The last layer and the head work for these only.
   std::vector<Index> rows;
@@ -59,8 +61,21 @@ struct Request {
   std::vector<AttentionOverride> attention;  ///< one a layer, of all streams; empty: kIntact
 };
 
-/// Takes results while they are made. Calls for one sequence come in order, from one thread; those
-/// for different sequences may come at the same time. f64 models call the functions of double, the
+/// What the weights of a head came from; a_ij = u_ij / d_i, u_ij = f(s_ij − shift_i) as
+/// nn/normalizer.hpp has it. Views end with the call.
+template <class T>
+struct AttentionRows {
+  /// One a query: shift_i + log d_i, so that log Z_i = log_divisor_i + log Σ_j a_ij is the
+  /// logarithm of the sum of e^s (or relu² of s) over the visible keys; −∞ without any.
+  std::span<const T> log_divisor;
+  std::span<const Index> visible;  ///< keys that each query may read
+  /// (queries, keys), with temperature; −∞ where hidden. Empty without Request::attention_scores.
+  MatrixView<const T> scores;
+};
+
+/// Takes results while they are made. Calls for one sequence come in order, from one thread, but
+/// those for the heads of a layer, which may come at the same time from several; so may those for
+/// different sequences. f64 models call the functions of double, the
 /// others those of float; views end with the call.
 class Observer {
  public:
@@ -71,6 +86,11 @@ class Observer {
   /// The query stream of two-stream models, in the same way.
   virtual void query_states(Index sequence, Index state, MatrixView<const float> rows);
   virtual void query_states(Index sequence, Index state, MatrixView<const double> rows);
+  /// Before the weights of the same head, from the same thread.
+  virtual void attention_rows(Index sequence, Index layer, Index head,
+                              const AttentionRows<float>& rows);
+  virtual void attention_rows(Index sequence, Index layer, Index head,
+                              const AttentionRows<double>& rows);
   /// Weights (queries, keys) of a head.
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const float> weights);
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const double> weights);

@@ -62,6 +62,10 @@ void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {
                context.columns % heads == 0);
   MASQUE_CHECK(problem.blocks == nullptr ||
                problem.blocks->lengths() == (Lengths{problem.query.rows, problem.key.rows}));
+  MASQUE_CHECK(problem.log_divisors.empty() || (problem.log_divisors.rows == heads &&
+                                                problem.log_divisors.columns == context.rows));
+  MASQUE_CHECK(problem.scores.empty() || (problem.scores.rows == heads * context.rows &&
+                                          problem.scores.columns == problem.key.rows));
 }
 
 template void check_problem(const AttentionProblem<float>&, MatrixView<float>);

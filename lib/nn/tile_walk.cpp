@@ -181,6 +181,7 @@ class Walk {
     if (width == 0) return;
     MatrixView<T> scores(s_.scores.data(), rows.size(), width, s_.scores.columns());
     make_scores(rows, scores);
+    if (!row_.scores.empty()) write_scores(rows, scores);
     map_rows(rows, scores);
     if (!row_.weights.empty()) write_weights(rows, scores);
     prepare_numerators(scores);
@@ -293,10 +294,25 @@ class Walk {
     return divisor_ == Divisor::kRootSquares ? std::sqrt(sum) : sum;
   }
 
+  void write_scores(Range rows, MatrixView<const T> scores) const {
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      for (const Run& run : s_.runs) {
+        const T* from = scores.row(r - rows.begin) + run.column;
+        const Index end = std::min(run.keys.end, row_.keys);
+        std::copy(from, from + (end - run.keys.begin), row_.scores.row(r) + run.keys.begin);
+      }
+    }
+  }
+
   void write_weights(Range rows, MatrixView<const T> scores) const {
+    const bool shifted = map_ == ScoreMap::kExp && divisor_ != Divisor::kConstant;
     for (Index r = rows.begin; r < rows.end; ++r) {
       const T d = divisor(r);
       if (d == 0) continue;
+      if (!row_.log_divisors.empty()) {
+        const auto at = static_cast<std::size_t>(r);
+        row_.log_divisors[at] = std::log(d) + (shifted ? s_.states[at].largest : T{});
+      }
       for (const Run& run : s_.runs) {
         const T* from = scores.row(r - rows.begin) + run.column - run.keys.begin;
         const Index end = std::min(run.keys.end, row_.keys);

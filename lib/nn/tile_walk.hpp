@@ -28,6 +28,9 @@ struct BlockRow {
   const BlockMap* blocks = nullptr;  ///< of the whole mask
   MatrixView<T> context;             ///< (queries, value size)
   MatrixView<T> weights;             ///< (queries, keys), 0; or empty. Needs a single step.
+  /// Of the queries and (queries, keys), −∞; or empty. Only with weights.
+  std::span<T> log_divisors;
+  MatrixView<T> scores;
 };
 
 /// Fills context and weights. Scratch memory is kept per thread.

@@ -1,6 +1,7 @@
 #include "nn/tiled_attention.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "kernel/parallel.hpp"
@@ -82,7 +83,10 @@ class TiledAttention {
       Matrix<T> weights(visit ? queries() : 0, visit ? keys() : 0);
       for (Index head = group * heads_per_group_; head < (group + 1) * heads_per_group_; ++head) {
         const auto bias = bias_of(head, group);
-        if (visit) std::fill(weights.span().begin(), weights.span().end(), T{});
+        if (visit) {
+          std::fill(weights.span().begin(), weights.span().end(), T{});
+          clear_details(head);
+        }
         for (Index block = 0; block < query_blocks(); ++block) {
           walk(head, block, packed, bias.get(), weights.view());
         }
@@ -131,6 +135,15 @@ class TiledAttention {
     return problem_.bias->head(head, query(head), key(group));
   }
 
+  /// What no tile fills.
+  void clear_details(Index head) const {
+    constexpr T kNone = -std::numeric_limits<T>::infinity();
+    if (!problem_.log_divisors.empty())
+      std::ranges::fill(problem_.log_divisors.row_span(head), kNone);
+    for (Index i = 0; i < queries() && !problem_.scores.empty(); ++i)
+      std::ranges::fill(problem_.scores.row_span(head * queries() + i), kNone);
+  }
+
   void walk(Index head, Index block, const PackedHead<T>& packed, const HeadBias<T>* bias,
             MatrixView<T> weights) const {
     const Index first = block * BlockMap::kBlock;
@@ -148,7 +161,15 @@ class TiledAttention {
     row.blocks = problem_.blocks;
     row.context =
         context_.middle_columns(head * value_size_, value_size_).middle_rows(first, count);
-    if (!weights.empty()) row.weights = weights.middle_rows(first, count);
+    if (!weights.empty()) {
+      row.weights = weights.middle_rows(first, count);
+      if (!problem_.log_divisors.empty()) {
+        row.log_divisors = problem_.log_divisors.row_span(head).subspan(
+            static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+      }
+      if (!problem_.scores.empty())
+        row.scores = problem_.scores.middle_rows(head * queries() + first, count);
+    }
     walk_block_row(row, step_);
   }
 

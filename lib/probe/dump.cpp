@@ -150,8 +150,26 @@ class FileWriter : public model::Observer {
 
 Mask all_but_itself(Index length) { return parse_mask("tta").bind({length, length}); }
 
-/// The batch of items [begin, end).
-model::Batch make_batch(std::span<const Sequence> items, bool two_streams) {
+void run_items(const model::Model& model, std::span<const Sequence> items,
+               std::span<const Places> places, const DumpRequest& request, const OutputFile& file) {
+  const bool two_streams = model.design().streams == model::Streams::kTwo;
+  model::Batch batch = batch_of(items, two_streams);
+  // Two streams without a mask: logits come from the content stream, as in transformers.
+  const bool apart = two_streams && !items.front().mask && request.logits;
+  FileWriter writer(model, file, batch, places);
+  model::Request wanted{.hidden_states = request.hidden_states,
+                        .attentions = request.attentions,
+                        .logits = request.logits && !apart,
+                        .all_rows = two_streams || request.logits};
+  model.run(batch, wanted, &writer);
+  if (!apart) return;
+  batch.query_masks.clear();
+  model.run(batch, {.logits = true, .all_rows = true}, &writer);
+}
+
+}  // namespace
+
+model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
   model::Batch batch;
   bool positions = false;
   bool segments = false;
@@ -183,25 +201,6 @@ model::Batch make_batch(std::span<const Sequence> items, bool two_streams) {
   }
   return batch;
 }
-
-void run_items(const model::Model& model, std::span<const Sequence> items,
-               std::span<const Places> places, const DumpRequest& request, const OutputFile& file) {
-  const bool two_streams = model.design().streams == model::Streams::kTwo;
-  model::Batch batch = make_batch(items, two_streams);
-  // Two streams without a mask: logits come from the content stream, as in transformers.
-  const bool apart = two_streams && !items.front().mask && request.logits;
-  FileWriter writer(model, file, batch, places);
-  model::Request wanted{.hidden_states = request.hidden_states,
-                        .attentions = request.attentions,
-                        .logits = request.logits && !apart,
-                        .all_rows = two_streams || request.logits};
-  model.run(batch, wanted, &writer);
-  if (!apart) return;
-  batch.query_masks.clear();
-  model.run(batch, {.logits = true, .all_rows = true}, &writer);
-}
-
-}  // namespace
 
 void parse_dump_parts(std::string_view list, DumpRequest& request) {
   static constexpr std::array<std::pair<std::string_view, bool DumpRequest::*>, 3> kParts{

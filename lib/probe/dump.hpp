@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct DumpRequest {
 
 /// "hidden_states,logits". Throws UsageError "--what: …".
 void parse_dump_parts(std::string_view list, DumpRequest& request);
+
+/// The items as a batch; with `two_streams` their masks are those of the query stream.
+model::Batch batch_of(std::span<const Sequence> items, bool two_streams);
 
 /// Writes a safetensors file, replacing `path` as a whole or not at all, with these tensors of item
 /// i, F64 of an f64 model, else F32:

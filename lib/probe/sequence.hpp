@@ -8,6 +8,7 @@
 
 #include "base/types.hpp"
 #include "mask/mask.hpp"
+#include "text/aligned_text.hpp"
 
 namespace masque::probe {
 
@@ -21,6 +22,7 @@ struct Sequence {
   /// content stream also reads itself.
   std::optional<Mask> mask;
   std::vector<std::string> pieces;  ///< of the tokens, if they were text; else empty
+  std::vector<text::Span> spans;    ///< places of the tokens in the text, in bytes; else empty
   Index prefix = 0;                 ///< tokens of the tokenizer's template in front of the text
   Index suffix = 0;                 ///< and behind it
 

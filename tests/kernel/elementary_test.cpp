@@ -63,6 +63,21 @@ TEST_CASE("gelu is within 3e-7 times its argument") {
   CHECK(std::isnan(kernel::fast_gelu(kNan)));
 }
 
+TEST_CASE("log is within a relative error of 2^-22") {
+  double worst = 0;
+  for (float x = 0x1p-126F; x < 1e38F; x *= 1.00001F) {
+    const double truth = std::log(static_cast<double>(x));
+    const double error = std::fabs(static_cast<double>(kernel::fast_log(x)) - truth);
+    worst = std::max(worst, error / std::fabs(truth));
+  }
+  CHECK(worst <= 2 * 0x1p-23);
+  CHECK(worst > 1e-9);
+  CHECK(kernel::fast_log(1.0F) == 0.0F);
+  CHECK(kernel::fast_log(0.0F) == kernel::fast_log(0x1p-126F));
+  CHECK(kernel::fast_log(-1.0F) == kernel::fast_log(0.0F));
+  CHECK(std::isnan(kernel::fast_log(kNan)));
+}
+
 TEST_CASE("exp, erf and tanh at the ends") {
   CHECK(kernel::fast_exp(0.0F) == 1.0F);
   CHECK(kernel::fast_exp(-0.0F) == 1.0F);

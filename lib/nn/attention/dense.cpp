@@ -1,4 +1,5 @@
 // dense: every pair, as defined. What the others are compared with.
+#include "base/error.hpp"
 #include "nn/attention_reference.hpp"
 
 namespace masque::nn {
@@ -11,11 +12,13 @@ class Dense final : public AttentionEvaluation {
   void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                const WeightsVisitor<float>& visit) const override {
     check_problem(problem, context);
+    MASQUE_CHECK(problem.log_divisors.empty() && problem.scores.empty());
     attention_reference(problem, context, visit);
   }
   void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
                const WeightsVisitor<double>& visit) const override {
     check_problem(problem, context);
+    MASQUE_CHECK(problem.log_divisors.empty() && problem.scores.empty());
     attention_reference(problem, context, visit);
   }
 };

@@ -1,0 +1,265 @@
+// attn-probe map: the weights of heads as pictures, a page, or arrays.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "commands.hpp"
+#include "draw/figure_file.hpp"
+#include "draw/head_explorer.hpp"
+#include "draw/terminal.hpp"
+#include "engine/engine.hpp"
+#include "engine/sequences.hpp"
+#include "map_figure.hpp"
+#include "probe/dump.hpp"
+#include "probe/head_maps.hpp"
+#include "probe/sentence.hpp"
+#include "store/array_writer.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+enum class What { kAttentions, kHiddenStates };
+
+// Cells of a page's panels, and of one head.
+constexpr Index kPanelCells = 48;
+constexpr Index kHeadCells = 1024;
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::SequenceOptions sequences;
+  std::optional<std::string> text;
+  std::int64_t line = 0;
+  std::optional<std::int64_t> layer, head;
+  What what = What::kAttentions;
+  std::optional<std::string> output;
+};
+
+probe::HeadChoice choice_of(const Options& o) {
+  probe::HeadChoice choice;
+  if (o.layer) choice.layer = static_cast<Index>(*o.layer);
+  if (o.head) choice.head = static_cast<Index>(*o.head);
+  return choice;
+}
+
+bool ends(const Options& o, std::string_view ending) {
+  return o.output && o.output->ends_with(ending);
+}
+
+/// What does not fit together is refused before the model is opened.
+void check(const Options& o, const cli::Command& command) {
+  const bool states = o.what == What::kHiddenStates;
+  const bool array = ends(o, ".npy"), tensors = ends(o, ".safetensors");
+  const bool picture = o.output && draw::is_picture_name(*o.output);
+  if (o.output && !array && !tensors && !picture && !ends(o, ".html")) {
+    throw UsageError(fmt::format(
+        "{}: expected a name that ends in .svg .png .html .npy .safetensors", escape(*o.output)));
+  }
+  if (states && !array && !tensors)
+    throw UsageError("--what hidden_states needs -o with a name that ends in .npy or .safetensors");
+  if (states && o.head) throw UsageError("--head is for attention weights, states have none");
+  if (!o.output && (!o.layer || !o.head))
+    throw UsageError("without -o one head is drawn: --layer and --head say which");
+  if ((tensors || ends(o, ".html")) && (o.layer || o.head))
+    throw UsageError("--layer and --head choose for .svg, .png and .npy: other files hold all");
+  if (o.text && (o.sequences.records || o.line != 0))
+    throw UsageError("--text is the sequence, expected neither --records nor --line");
+  if (!o.text) engine::check_sequences(o.sequences, command);
+}
+
+probe::Sequence sequence_of(const Options& o, const engine::Engine& engine,
+                            const cli::Command& command, cli::Session& session) {
+  if (!o.text) {
+    cli::ExitCode code = cli::ExitCode::kDone;
+    std::vector<probe::Sequence> all =
+        engine::read_sequences(o.sequences, engine, command, code, session);
+    const auto wanted = static_cast<std::uint64_t>(o.line);
+    for (probe::Sequence& sequence : all) {
+      if (sequence.number == wanted) return std::move(sequence);
+    }
+    throw InputError(fmt::format("--line {}: there are {} sequences", o.line, all.size()));
+  }
+  probe::Sentence sentence =
+      probe::encode_sentence(*engine.tokenizer, *o.text, {.special = !o.sequences.no_special});
+  const Index longest = engine.model->design().max_position_embeddings;
+  if (sentence.size() == 0) throw InputError("--text: no tokens, expected some");
+  if (longest > 0 && sentence.size() > longest)
+    throw InputError(
+        fmt::format("--text: {} tokens, expected at most {}", sentence.size(), longest));
+  return {.ids = std::move(sentence.ids),
+          .segments = std::move(sentence.segments),
+          .pieces = std::move(sentence.pieces),
+          .prefix = sentence.prefix,
+          .suffix = sentence.suffix};
+}
+
+std::vector<std::string> labels_of(const probe::Sequence& sequence) {
+  if (!sequence.pieces.empty()) return sequence.pieces;
+  std::vector<std::string> labels;
+  labels.reserve(sequence.ids.size());
+  for (const TokenId id : sequence.ids) labels.push_back(std::to_string(id));
+  return labels;
+}
+
+void write_page(const Options& o, const model::Model& model, const probe::Sequence& sequence) {
+  const model::Design& design = model.design();
+  const Index heads = design.num_attention_heads;
+  std::vector<draw::HeadMap> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
+  probe::each_head(model, sequence, {}, [&](Index layer, Index head, MatrixView<const double> a) {
+    maps[static_cast<std::size_t>(layer * heads + head)] =
+        draw::quantized({a.data, static_cast<std::size_t>(a.rows * a.columns)});
+  });
+  const std::vector<std::string> labels = labels_of(sequence);
+  draw::write_head_explorer(
+      *o.output,
+      {fmt::format("{}: {} tokens", o.engine.model, sequence.size()), design.num_hidden_layers,
+       heads, labels, labels},
+      [&](Index layer, Index head) {
+        return std::move(maps[static_cast<std::size_t>(layer * heads + head)]);
+      });
+}
+
+draw::Figure figure_of(const model::Model& model, const probe::Sequence& sequence,
+                       const probe::HeadChoice& choice, Index most_cells) {
+  const model::Design& design = model.design();
+  const std::vector<std::string> labels = labels_of(sequence);
+  draw::Figure figure;
+  if (choice.layer && choice.head) {
+    const Index zoom = draw::zoom_for(sequence.size(), most_cells);
+    probe::each_head(model, sequence, choice,
+                     [&](Index layer, Index head, MatrixView<const double> a) {
+                       figure = head_figure(a, labels, zoom);
+                       figure.title = fmt::format("layer {}, head {}", layer, head);
+                     });
+    return figure;
+  }
+  const Index zoom = draw::zoom_for(sequence.size(), kPanelCells);
+  const Index side = (sequence.size() + zoom - 1) / zoom;
+  const Index layers = choice.layers(design), heads = choice.heads(design);
+  std::vector<SmallMap> maps(static_cast<std::size_t>(layers * heads));
+  probe::each_head(
+      model, sequence, choice, [&](Index layer, Index head, MatrixView<const double> a) {
+        const Index row = choice.layer ? 0 : layer, column = choice.head ? 0 : head;
+        maps[static_cast<std::size_t>(row * heads + column)] = {layer, head, pooled(a, zoom)};
+      });
+  return page_figure(maps, side, zoom, heads);
+}
+
+template <class T>
+void write_array(const Options& o, const model::Model& model, const probe::Sequence& sequence,
+                 DType dtype) {
+  const model::Design& design = model.design();
+  const probe::HeadChoice choice = choice_of(o);
+  const Index n = sequence.size();
+  Shape shape;
+  std::vector<T> values;
+  const auto put = [&](Index block, MatrixView<const double> rows) {
+    T* to = values.data() + block * rows.rows * rows.columns;
+    for (Index i = 0; i < rows.rows * rows.columns; ++i) to[i] = static_cast<T>(rows.data[i]);
+  };
+  const auto size = [](Index count) { return static_cast<std::uint64_t>(count); };
+  if (o.what == What::kHiddenStates) {
+    const Index states = choice.layer ? 1 : design.num_hidden_layers + 1;
+    if (!choice.layer) shape.push_back(size(states));
+    shape.insert(shape.end(), {size(n), size(design.hidden_size)});
+    values.resize(static_cast<std::size_t>(states * n * design.hidden_size));
+    probe::each_state(model, sequence, [&](Index state, MatrixView<const double> rows) {
+      if (!choice.layer) put(state, rows);
+      if (choice.layer && state == *choice.layer) put(0, rows);
+    });
+  } else {
+    const Index layers = choice.layers(design), heads = choice.heads(design);
+    if (!choice.layer) shape.push_back(size(layers));
+    if (!choice.head) shape.push_back(size(heads));
+    shape.insert(shape.end(), {size(n), size(n)});
+    values.resize(static_cast<std::size_t>(layers * heads * n * n));
+    probe::each_head(model, sequence, choice,
+                     [&](Index layer, Index head, MatrixView<const double> a) {
+                       put((choice.layer ? 0 : layer) * heads + (choice.head ? 0 : head), a);
+                     });
+  }
+  const Bytes bytes = std::as_bytes(std::span<const T>(values));
+  write_npy(*o.output, dtype, shape, [&](std::uint64_t offset, MutableBytes out) {
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+  });
+}
+
+void write_tensors(const Options& o, const engine::Engine& engine,
+                   const probe::Sequence& sequence) {
+  probe::DumpRequest request;
+  request.attentions = o.what == What::kAttentions;
+  request.hidden_states = o.what == What::kHiddenStates;
+  request.batch_tokens = o.engine.batch_tokens;
+  request.metadata = {
+      {"model", o.engine.model},
+      {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
+  for (const engine::Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
+  probe::dump(*engine.model, {&sequence, 1}, request, *o.output);
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  check(o, command);
+  const engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
+  const model::Model& model = *engine.model;
+  probe::HeadChoice choice = choice_of(o);
+  if (o.what == What::kAttentions) probe::check_choice(choice, model.design());
+  const Index states = model.design().num_hidden_layers;
+  if (o.what == What::kHiddenStates && choice.layer && *choice.layer > states) {
+    throw UsageError(fmt::format("--layer: found {}, expected 0 to {}", *choice.layer, states));
+  }
+  const probe::Sequence sequence = sequence_of(o, engine, command, session);
+  if (!o.output) {
+    const draw::TerminalStyle style{.width = session.terminal_width(),
+                                    .unicode = session.takes_utf8(),
+                                    .color = session.shows_color()};
+    session.print(
+        draw::terminal(figure_of(model, sequence, choice, draw::terminal_cells(style)), style));
+  } else if (ends(o, ".html")) {
+    write_page(o, model, sequence);
+  } else if (ends(o, ".safetensors")) {
+    write_tensors(o, engine, sequence);
+  } else if (ends(o, ".npy")) {
+    if (model.precision() == kernel::Precision::kF64) {
+      write_array<double>(o, model, sequence, DType::kF64);
+    } else {
+      write_array<float>(o, model, sequence, DType::kF32);
+    }
+  } else {
+    draw::write_picture(*o.output, figure_of(model, sequence, choice, kHeadCells));
+  }
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_map(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("map", "attention weights of one text: pictures, a page, arrays");
+  c.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
+            "a page that holds every weight, for mouse and keyboard");
+  c.example("attn-probe map bert-base-uncased/ --text 'the cat sat' --layer 3 --head 5",
+            "one head in the terminal");
+  c.example("attn-probe map gpt2/ -o heads.svg < text", "all heads of the first line");
+  engine::add_engine(c, o->engine);
+  c.option("--text", "TEXT", o->text, "the text [a line of standard input]");
+  c.option("--line", "N", o->line, cli::Range{0, 1e15}, "which line, from 0");
+  c.option("--layer", "L", o->layer, cli::Range{0, 1e9}, "only this layer, from 0");
+  c.option("--head", "H", o->head, cli::Range{0, 1e9}, "only this head, from 0");
+  c.choice("--what", o->what,
+           {{"attentions", What::kAttentions}, {"hidden_states", What::kHiddenStates}},
+           "of .npy and .safetensors: weights, or states (state 0 is the embeddings)");
+  c.option("-o,--output", "FILE", o->output,
+           ".svg, .png, .html, .npy or .safetensors [the terminal]");
+  engine::add_sequences(c, o->sequences);
+  add_color(c, o->engine.common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,43 @@
+// attn-probe merge: adds what shards wrote.
+#include <memory>
+
+#include "commands.hpp"
+#include "engine/files.hpp"
+#include "stats_output.hpp"
+#include "stats_parts.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  OutputOptions output;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  check_output(o.output);
+  StatsMerger merger;
+  for (const std::string& path : o.files)
+    merger.add(engine::read_file(path), engine::name_of(path));
+  print_stats(merger.totals(), merger.provenance(), o.output,
+              engine::NumberFormat::of(kernel::Precision::kF32, o.output.digits), o.common,
+              session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_merge(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("merge", "adds what stats --shard printed");
+  c.example("attn-probe merge part-*.jsonl", "stats of the whole");
+  c.arguments("FILE", o->files, "what stats --shard printed; - is standard input");
+  add_output(c, o->output);
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,97 @@
+// attn-probe stats: every head over a corpus.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "commands.hpp"
+#include "engine/engine.hpp"
+#include "engine/sequences.hpp"
+#include "probe/attention_stats.hpp"
+#include "probe/token_marks.hpp"
+#include "stats_output.hpp"
+#include "stats_parts.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::SequenceOptions input;
+  OutputOptions output;
+  double sink_threshold = 0.3;
+  std::int64_t rank = 0;
+};
+
+/// Refuses options that are about what a whole corpus prints.
+void check_shard(const Options& o) {
+  if (!o.input.stream.shard) return;
+  if (o.output.picture || o.output.pairs || o.output.fields != "all" || o.output.digits) {
+    throw UsageError(
+        "--shard prints sums for merge, expected --fields, --pairs, -o and --digits there");
+  }
+}
+
+Provenance provenance_of(const Options& o, const engine::Engine& engine) {
+  return fmt::format(R"("model":{},"precision":"{}","sink":{}{}{})", quote_json(engine.path),
+                     kernel::precision_name(engine.model->precision()), o.sink_threshold,
+                     engine::given_json(engine.given),
+                     o.input.no_special ? R"(,"no_special":true)" : "");
+}
+
+cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  check_output(o.output);
+  check_shard(o);
+  engine::check_sequences(o.input, command);
+  const engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.input.records, session);
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  probe::AttentionStats stats(*engine.model,
+                              {.batch_tokens = o.engine.batch_tokens,
+                               .sink_threshold = o.sink_threshold,
+                               .rank_sentences = static_cast<std::uint64_t>(o.rank)});
+  const auto use = [&](probe::Sequence&& sequence, std::string_view text) {
+    if (sequence.size() == sequence.prefix + sequence.suffix) return;
+    probe::TokenMarks marks;
+    if (engine.tokenizer) marks = probe::mark_tokens(sequence, text, *engine.tokenizer);
+    stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
+  };
+  const cli::ExitCode code = engine::each_sequence(
+      o.input, engine, command, use, [&] { stats.flush(); }, session);
+  const Provenance provenance = provenance_of(o, engine);
+  if (o.input.stream.shard) {
+    session.print(part_json(stats.totals(), provenance));
+  } else {
+    print_stats(stats.totals(), provenance, o.output,
+                engine::NumberFormat::of(engine.model->precision(), o.output.digits),
+                o.engine.common, session);
+  }
+  return code;
+}
+
+}  // namespace
+
+void declare_stats(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("stats", "entropy, distance, masses and more of every head over a corpus");
+  c.example("attn-probe stats bert-base-uncased/ --fields entropy,previous,special < text",
+            "three fields of each head, with standard errors and counts");
+  c.example("attn-probe stats bert-base-uncased/ --draw js -o heads.svg < text > heads.tsv",
+            "the whole table, and a picture of one field");
+  engine::add_engine(c, o->engine);
+  c.option("--sink", "EPSILON", o->sink_threshold, cli::Range{0, 1},
+           "mass that a row gives to a sink");
+  c.option("--rank", "N", o->rank, cli::Range{0, 1e9},
+           "ranks of logits and maps of the first N sentences");
+  add_output(c, o->output);
+  engine::add_sequences(c, o->input);
+  c.flag("--json", o->engine.common.json, "one JSON object a line; --shard prints its own");
+  c.flag("--no-header", o->engine.common.no_header, "a table without its first line");
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::attn_probe

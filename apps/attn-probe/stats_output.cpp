@@ -1,0 +1,240 @@
+#include "stats_output.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "draw/figure_file.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+using probe::AttentionTotals;
+using probe::HeadField;
+using probe::Moments;
+using probe::StateTotals;
+
+/// A field of a head, or of the states behind its layer.
+struct Column {
+  std::string_view name;
+  std::optional<HeadField> head;
+  Moments StateTotals::*state = nullptr;
+};
+
+std::vector<Column> all_columns() {
+  std::vector<Column> columns;
+  columns.reserve(probe::kHeadFields + 2);
+  for (const auto& field : probe::kHeadFieldTable) columns.push_back({field.name, field.field});
+  columns.push_back({"residual", {}, &StateTotals::residual});
+  columns.push_back({"cosine", {}, &StateTotals::cosine});
+  return columns;
+}
+
+Column find_column(const std::vector<Column>& columns, std::string_view option,
+                   std::string_view name) {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  if (found == columns.end()) {
+    std::string names;
+    for (const Column& column : columns) names += fmt::format(" {}", column.name);
+    throw UsageError(fmt::format("{}: found '{}', expected one of{}", option, escape(name), names));
+  }
+  return *found;
+}
+
+std::vector<Column> chosen(const std::string& list) {
+  const std::vector<Column> all = all_columns();
+  if (list == "all") return all;
+  std::vector<Column> columns;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    columns.push_back(
+        find_column(all, "--fields", std::string_view(list).substr(begin, end - begin)));
+    if (end == list.size()) return columns;
+    begin = end + 1;
+  }
+}
+
+std::string drawn(const OutputOptions& options) { return options.draw.value_or("entropy"); }
+
+/// Ranks are shown where they were asked for.
+void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns) {
+  std::erase_if(columns, [&](const Column& column) {
+    if (!column.head) return false;
+    const auto& info = probe::kHeadFieldTable[probe::index_of(*column.head)];
+    return info.sample == probe::Sample::kRank &&
+           std::ranges::all_of(totals.head,
+                               [&](const auto& head) { return head[HeadField::kMapRank].n == 0; });
+  });
+}
+
+struct Number {
+  std::uint64_t n = 0;
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double error = std::numeric_limits<double>::quiet_NaN();
+};
+
+Number of_state(const StateTotals& state, Moments StateTotals::*field) {
+  const Moments& m = state.*field;
+  if (m.n == 0) return {};
+  return {m.n, m.mean, standard_error(m)};
+}
+
+/// Of a head, or with layer −1 of the embeddings.
+Number number_of(const AttentionTotals& totals, Index layer, Index head, const Column& column) {
+  if (!column.head)
+    return of_state(totals.state[static_cast<std::size_t>(layer + 1)], column.state);
+  if (layer < 0) return {};
+  const probe::HeadTotals& own = totals.of(layer, head);
+  return {own.count(*column.head), own.mean(*column.head), own.error(*column.head)};
+}
+
+const Moments& divergence_of(const AttentionTotals& totals, Index layer, Index head, Index other) {
+  return totals
+      .divergence[static_cast<std::size_t>((layer * totals.heads + head) * totals.heads + other)];
+}
+
+std::string json_line(const AttentionTotals& totals, Index layer, Index head,
+                      const std::vector<Column>& columns, const Provenance& provenance, bool pairs,
+                      const engine::NumberFormat& format) {
+  std::string line = layer < 0 ? R"({"layer":null,"head":null)"
+                               : fmt::format(R"({{"layer":{},"head":{})", layer, head);
+  for (const Column& column : columns) {
+    if (layer < 0 && column.head) continue;
+    const Number x = number_of(totals, layer, head, column);
+    line += fmt::format(R"(,"{}":{{"n":{},"mean":{},"se":{}}})", column.name, x.n,
+                        format.json(x.mean), format.json(x.error));
+  }
+  for (Index other = 0; layer >= 0 && pairs && other < totals.heads; ++other) {
+    const Moments& js = divergence_of(totals, layer, head, other);
+    line += fmt::format("{}{}", other == 0 ? R"(,"js_to":[)" : ",", format.json(js.mean));
+    if (other + 1 == totals.heads) line += "]";
+  }
+  return fmt::format("{},{}}}\n", line, provenance);
+}
+
+void print_table(const AttentionTotals& totals, const std::vector<Column>& columns,
+                 const engine::NumberFormat& format, const cli::CommonOptions& common,
+                 cli::Session& session) {
+  std::vector<std::string> names{"layer", "head"};
+  for (const Column& column : columns) {
+    names.emplace_back(column.name);
+    names.push_back(fmt::format("{}_se", column.name));
+    names.push_back(fmt::format("{}_n", column.name));
+  }
+  cli::Table table(session, common, names);
+  const auto add_row = [&](Index layer, Index head) {
+    std::vector<cli::Cell> cells;
+    cells.reserve(names.size());
+    for (const Index each : {layer, head}) {
+      cells.push_back(layer < 0 ? cli::Cell("-") : cli::Cell(each));
+    }
+    for (const Column& column : columns) {
+      const Number x = number_of(totals, layer, head, column);
+      cells.push_back(format.cell(x.mean));
+      cells.push_back(format.cell(x.error));
+      cells.emplace_back(x.n);
+    }
+    table.row(cells);
+  };
+  add_row(-1, 0);
+  for (Index layer = 0; layer < totals.layers; ++layer) {
+    for (Index head = 0; head < totals.heads; ++head) add_row(layer, head);
+  }
+  table.finish();
+}
+
+void print_pairs(const AttentionTotals& totals, const engine::NumberFormat& format,
+                 const cli::CommonOptions& common, cli::Session& session) {
+  cli::Table table(session, common, {"layer", "head", "other", "js", "js_se", "js_n"});
+  for (Index layer = 0; layer < totals.layers; ++layer) {
+    for (Index head = 0; head < totals.heads; ++head) {
+      for (Index other = 0; other < totals.heads; ++other) {
+        if (other == head) continue;
+        const Moments& js = divergence_of(totals, layer, head, other);
+        table.row(
+            {layer, head, other, format.cell(js.mean), format.cell(standard_error(js)), js.n});
+      }
+    }
+  }
+  table.finish();
+}
+
+void draw(const AttentionTotals& totals, const Column& column, const std::string& path) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(totals.layers * totals.heads));
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  for (Index layer = 0; layer < totals.layers; ++layer) {
+    for (Index head = 0; head < totals.heads; ++head) {
+      const double value = number_of(totals, layer, head, column).mean;
+      values.push_back(value);
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  if (low > high) low = high = 0;
+  draw::Figure figure;
+  figure.title = fmt::format("{} of heads", column.name);
+  figure.description =
+      fmt::format("{} layers of {} heads, {} from {:.4g} to {:.4g}, mean over {} sentences",
+                  totals.layers, totals.heads, column.name, low, high, totals.sentences);
+  figure.panels.push_back({.name = "",
+                           .grid = draw::heat_grid(totals.layers, totals.heads, values, low, high),
+                           .rows = {.name = "layer", .labels = {}},
+                           .columns = {.name = "head", .labels = {}}});
+  figure.heat = {std::string(column.name), low, high};
+  draw::write_picture(path, figure);
+}
+
+}  // namespace
+
+void add_output(cli::Command& command, OutputOptions& options) {
+  command.option("--fields", "LIST", options.fields, "columns, separated by commas");
+  command.flag("--pairs", options.pairs,
+               "js of each pair of heads: a table of pairs; with --json a list js_to of each head");
+  command.option("-o,--output", "FILE", options.picture,
+                 "also draws layers × heads as a picture (.svg .png)");
+  command.option("--draw", "FIELD", options.draw, "what -o draws, instead of entropy");
+  engine::add_digits(command, options.digits);
+}
+
+void check_output(const OutputOptions& options) {
+  chosen(options.fields);
+  if (options.draw && !options.picture)
+    throw UsageError("--draw says what -o draws, expected -o with it");
+  find_column(all_columns(), "--draw", drawn(options));
+  if (options.picture && !draw::is_picture_name(*options.picture)) {
+    throw UsageError(fmt::format("-o: found '{}', expected a name that ends in .svg or .png",
+                                 escape(*options.picture)));
+  }
+}
+
+void print_stats(const AttentionTotals& totals, const Provenance& provenance,
+                 const OutputOptions& options, const engine::NumberFormat& format,
+                 const cli::CommonOptions& common, cli::Session& session) {
+  std::vector<Column> columns = chosen(options.fields);
+  if (options.fields == "all") leave_out_ranks(totals, columns);
+  if (common.json) {
+    session.print(json_line(totals, -1, 0, columns, provenance, options.pairs, format));
+    for (Index layer = 0; layer < totals.layers; ++layer) {
+      for (Index head = 0; head < totals.heads; ++head) {
+        session.print(json_line(totals, layer, head, columns, provenance, options.pairs, format));
+      }
+    }
+  } else if (options.pairs) {
+    print_pairs(totals, format, common, session);
+  } else {
+    print_table(totals, columns, format, common, session);
+  }
+  if (options.picture)
+    draw(totals, find_column(all_columns(), "--draw", drawn(options)), *options.picture);
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,35 @@
+// Statistics of heads as a table, as JSON lines, as a picture.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/run_tool.hpp"
+#include "engine/number_format.hpp"
+#include "probe/attention_totals.hpp"
+
+namespace masque::attn_probe {
+
+/// Says where numbers come from: members of a JSON object without the braces.
+using Provenance = std::string;
+
+struct OutputOptions {
+  std::string fields = "all";
+  bool pairs = false;
+  std::optional<std::string> picture;
+  std::optional<std::string> draw;  ///< none: entropy
+  std::optional<std::int64_t> digits;
+};
+
+/// --fields, --pairs, -o, --draw, --digits.
+void add_output(cli::Command& command, OutputOptions& options);
+
+/// Throws UsageError for a field or a name of a picture that there is not: before the long run.
+void check_output(const OutputOptions& options);
+
+/// One row a head, behind one of the embeddings; writes the picture.
+void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
+                 const OutputOptions& options, const engine::NumberFormat& format,
+                 const cli::CommonOptions& common, cli::Session& session);
+
+}  // namespace masque::attn_probe

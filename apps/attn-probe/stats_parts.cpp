@@ -1,0 +1,195 @@
+#include "stats_parts.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+using probe::AttentionTotals;
+using probe::HeadTotals;
+using probe::LinePoints;
+using probe::Moments;
+using probe::StateTotals;
+
+/// Far more than any model has; what is read is not trusted.
+constexpr std::uint64_t kMostLayers = 10000;
+constexpr std::uint64_t kMostHeads = 1000;
+
+std::string json_of(const Moments& m) {
+  return fmt::format(R"({{"n":{},"mean":{},"sum_squares":{}}})", m.n, m.mean, m.sum_squares);
+}
+
+std::string json_of(const LinePoints& p) {
+  return fmt::format(R"({{"n":{},"mean_x":{},"mean_y":{},"xx":{},"xy":{},"yy":{}}})", p.n, p.mean_x,
+                     p.mean_y, p.xx, p.xy, p.yy);
+}
+
+bool is_slope(const probe::HeadFieldInfo& field) { return field.sample == probe::Sample::kSlope; }
+
+const JsonValue& member(const JsonValue& root, std::string_view name, JsonKind kind) {
+  const JsonValue* value = root.find(name);
+  if (value == nullptr || !value->is(kind))
+    throw InputError(fmt::format("no {}, expected a line that stats --shard printed", name));
+  return *value;
+}
+
+double number_of(const JsonValue& root, std::string_view name) {
+  const auto number = member(root, name, JsonKind::kNumber).number();
+  if (!number || !std::isfinite(*number))
+    throw InputError(fmt::format("{}: expected a finite number", name));
+  return *number;
+}
+
+std::uint64_t count_of(const JsonValue& root, std::string_view name) {
+  const auto count = member(root, name, JsonKind::kNumber).integer();
+  if (!count) throw InputError(fmt::format("{}: expected a whole number", name));
+  return *count;
+}
+
+std::uint64_t count_below(const JsonValue& root, std::string_view name, std::uint64_t limit) {
+  const std::uint64_t count = count_of(root, name);
+  if (count >= limit)
+    throw InputError(fmt::format("{}: {}, expected at most {}", name, count, limit - 1));
+  return count;
+}
+
+Moments moments_of(const JsonValue& root) {
+  return {count_of(root, "n"), number_of(root, "mean"), number_of(root, "sum_squares")};
+}
+
+LinePoints points_of(const JsonValue& root) {
+  return {count_of(root, "n"),   number_of(root, "mean_x"), number_of(root, "mean_y"),
+          number_of(root, "xx"), number_of(root, "xy"),     number_of(root, "yy")};
+}
+
+/// The members behind `tokens`.
+Provenance provenance_of(const JsonValue& root) {
+  Provenance out;
+  bool behind = false;
+  for (const JsonMember& entry : root.members) {
+    if (behind) {
+      out += fmt::format(
+          "{}{}:{}", out.empty() ? "" : ",", quote_json(entry.name),
+          entry.value.is(JsonKind::kString) ? quote_json(entry.value.text) : entry.value.text);
+    }
+    behind = behind || entry.name == "tokens";
+  }
+  return out;
+}
+
+void read_head(const JsonValue& root, AttentionTotals& part) {
+  const auto layer = count_below(root, "layer", static_cast<std::uint64_t>(part.layers));
+  const auto head = count_below(root, "head", static_cast<std::uint64_t>(part.heads));
+  const auto heads = static_cast<std::size_t>(part.heads);
+  HeadTotals& own = part.head[layer * heads + head];
+  for (const auto& field : probe::kHeadFieldTable) {
+    const JsonValue& value = member(root, field.name, JsonKind::kObject);
+    if (is_slope(field)) {
+      own.partition = points_of(value);
+    } else {
+      own[field.field] = moments_of(value);
+    }
+  }
+  const JsonValue& pairs = member(root, "js_to", JsonKind::kArray);
+  if (pairs.items.size() != heads)
+    throw InputError(fmt::format("js_to: {} heads, expected {}", pairs.items.size(), heads));
+  for (std::size_t other = 0; other < heads; ++other)
+    part.divergence[(layer * heads + head) * heads + other] = moments_of(pairs.items[other]);
+}
+
+}  // namespace
+
+std::string part_json(const AttentionTotals& totals, const Provenance& provenance) {
+  std::string out =
+      fmt::format(R"({{"command":"stats","layers":{},"heads":{},"sentences":{},"tokens":{},{}}})"
+                  "\n",
+                  totals.layers, totals.heads, totals.sentences, totals.tokens, provenance);
+  for (std::size_t state = 0; state < totals.state.size(); ++state) {
+    out += fmt::format("{{\"state\":{},\"residual\":{},\"cosine\":{}}}\n", state,
+                       json_of(totals.state[state].residual), json_of(totals.state[state].cosine));
+  }
+  for (std::size_t i = 0; i < totals.head.size(); ++i) {
+    const auto heads = static_cast<std::size_t>(totals.heads);
+    out += fmt::format(R"({{"layer":{},"head":{})", i / heads, i % heads);
+    for (const auto& field : probe::kHeadFieldTable) {
+      out += fmt::format(R"(,"{}":{})", field.name,
+                         is_slope(field) ? json_of(totals.head[i].partition)
+                                         : json_of(totals.head[i][field.field]));
+    }
+    out += R"(,"js_to":[)";
+    for (std::size_t other = 0; other < heads; ++other)
+      out += (other == 0 ? "" : ",") + json_of(totals.divergence[i * heads + other]);
+    out += "]}\n";
+  }
+  return out;
+}
+
+void StatsMerger::add(std::string_view text, const std::string& path) {
+  std::uint64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++number;
+    if (line.empty()) continue;
+    if (const auto problem = problem_of([&] { add_line(line); }))
+      throw InputError(path, fmt::format("line {}: {}", number, *problem));
+  }
+  finish_part(path);
+}
+
+void StatsMerger::finish_part(const std::string& path) {
+  if (lines_missing_ > 0)
+    throw InputError(path, fmt::format("{} lines are missing at the end", lines_missing_));
+}
+
+void StatsMerger::add_line(std::string_view line) {
+  const auto parsed = read_json(line);
+  if (const auto* error = std::get_if<JsonError>(&parsed))
+    throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
+  const auto& root = std::get<JsonValue>(parsed);
+  if (lines_missing_ == 0) {
+    if (member(root, "command", JsonKind::kString).text != "stats")
+      throw InputError("command: expected stats");
+    const auto layers = count_below(root, "layers", kMostLayers);
+    const auto heads = count_below(root, "heads", kMostHeads);
+    const Provenance provenance = provenance_of(root);
+    const AttentionTotals sizes(static_cast<Index>(layers), static_cast<Index>(heads));
+    if (any_ && (provenance != provenance_ || sizes.layers != totals_.layers ||
+                 sizes.heads != totals_.heads)) {
+      throw InputError(
+          fmt::format("stats of {}, expected those of {} as before", provenance, provenance_));
+    }
+    part_ = sizes;
+    part_.sentences = count_of(root, "sentences");
+    part_.tokens = count_of(root, "tokens");
+    provenance_ = provenance;
+    lines_missing_ = part_.state.size() + part_.head.size();
+    return;
+  }
+  if (root.find("state") != nullptr) {
+    const auto state = count_below(root, "state", part_.state.size());
+    part_.state[state] = {moments_of(member(root, "residual", JsonKind::kObject)),
+                          moments_of(member(root, "cosine", JsonKind::kObject))};
+  } else {
+    read_head(root, part_);
+  }
+  if (--lines_missing_ > 0) return;
+  if (!any_) totals_ = AttentionTotals(part_.layers, part_.heads);
+  any_ = true;
+  totals_.add(part_);
+}
+
+const AttentionTotals& StatsMerger::totals() const {
+  if (!any_) throw InputError("nothing to merge, expected lines of stats --shard");
+  return totals_;
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,36 @@
+// Sums of a part of a corpus as JSON lines, and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "probe/attention_totals.hpp"
+#include "stats_output.hpp"
+
+namespace masque::attn_probe {
+
+/// A line of sizes and provenance, one of each state, one of each head with its sums and those of
+/// its pairs.
+std::string part_json(const probe::AttentionTotals& totals, const Provenance& provenance);
+
+/// Adds what part_json wrote. Throws InputError for other lines, and parts of another provenance.
+class StatsMerger {
+ public:
+  /// `path` is what messages call the text.
+  void add(std::string_view text, const std::string& path);
+  /// Throws InputError if nothing was added.
+  const probe::AttentionTotals& totals() const;
+  const Provenance& provenance() const { return provenance_; }
+
+ private:
+  void add_line(std::string_view line);
+  void finish_part(const std::string& path);
+
+  probe::AttentionTotals totals_;
+  probe::AttentionTotals part_;
+  std::size_t lines_missing_ = 0;  ///< of part_
+  bool any_ = false;
+  Provenance provenance_;
+};
+
+}  // namespace masque::attn_probe
