@@ -94,6 +94,13 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   return worse(code, print_leaks(report, request, o.engine, session));
 }
 
+TokenId padding_token(const engine::Engine& engine) {
+  if (const auto& pad = engine.model->design().pad_token_id) return static_cast<TokenId>(*pad);
+  if (!engine.tokenizer) return 0;  // hidden as it is, any id will do
+  const text::Roles roles = engine.tokenizer->roles();
+  return roles.pad ? *roles.pad : 0;
+}
+
 enum class Invariance { kPadding, kBatch, kOrder };
 
 cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Command& command,
@@ -107,10 +114,7 @@ cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Comma
       o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
   probe::PaddingRequest request;
   request.count = o.count;
-  const auto& tokenizer = opened.engine.tokenizer;
-  const auto role = tokenizer ? tokenizer->roles().pad : std::nullopt;
-  const auto& pad = model.design().pad_token_id;
-  request.token = pad ? static_cast<TokenId>(*pad) : role.value_or(0);
+  request.token = padding_token(opened.engine);
   const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
   const auto progress = session.progress("checking");
   const std::span<const probe::NumberedInput> texts(opened.texts);
