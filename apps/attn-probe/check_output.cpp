@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
+#include "base/json.hpp"
+
 namespace masque::attn_probe {
 
 namespace {
 
 using cli::Cell;
 
-Cell none() { return Cell::raw("", "null"); }
+Cell none() { return Cell::raw("-", "null"); }
 
 /// Six digits: differences are for looking at.
 Cell short_cell(double value) {
@@ -97,11 +100,16 @@ cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double toleran
   cli::Table table(session, options.common, {"check", "checked", "found", "value", "places"});
   std::string found;
   for (const probe::SaneRow& row : rows) {
-    std::string places;
-    for (const std::string& place : row.places) places += (places.empty() ? "" : "; ") + place;
+    std::string text;
+    std::string json;
+    for (const std::string& place : row.places) {
+      text += (text.empty() ? "" : "; ") + place;
+      json += (json.empty() ? "" : ",") + quote_json(place);
+    }
     const bool bad = row.found > 0 && row.check != "unused_tensor";
     if (bad) found += (found.empty() ? "" : ", ") + row.check;
-    table.row({row.check, row.checked, row.found, short_cell(row.value), places},
+    table.row({row.check, row.checked, row.found, short_cell(row.value),
+               Cell::raw(text.empty() ? "-" : escape(text), "[" + json + "]")},
               bad ? cli::Tone::kBad : cli::Tone::kPlain);
   }
   table.finish();

@@ -91,6 +91,7 @@ TEST_CASE("ablation: the loss of each layer is that of a model with the override
   for (const Index n : {6, 3, 9}) {
     Sentence sentence;
     sentence.ids = sequence_of(n, model->design().vocab_size, static_cast<std::uint64_t>(n)).ids;
+    sentence.pieces.resize(sentence.ids.size());
     for (Index i = 0; i < n; ++i) sentence.words.push_back(static_cast<std::uint32_t>(i));
     sentences.push_back(sentence);
     ablation.add(sentences.size() - 1, sentence);
