@@ -48,7 +48,7 @@ Column find_column(const std::vector<Column>& columns, std::string_view option,
 }
 
 std::vector<Column> chosen(const std::string& list) {
-  const std::vector<Column> all = all_columns();
+  std::vector<Column> all = all_columns();
   if (list == "all") return all;
   std::vector<Column> columns;
   for (std::size_t begin = 0;;) {

@@ -71,11 +71,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   problem.value = value.view();
   problem.num_heads = problem.num_key_value_heads = o.heads;
   problem.scale = 1 / std::sqrt(static_cast<double>(o.head_size));
-  problem.normalizer = nn::find_normalizer(o.normalizer);
+  const std::shared_ptr<const nn::Normalizer> normalizer = nn::parse_normalizer(o.normalizer);
+  problem.normalizer = normalizer.get();
   problem.bf16 = o.bf16;
-  if (problem.normalizer == nullptr) {
-    throw UsageError(fmt::format("no normalizer '{}'", o.normalizer));
-  }
   std::vector<Matrix<float>> contexts;
   contexts.reserve(static_cast<std::size_t>(o.batch));
   for (int i = 0; i < o.batch; ++i) contexts.emplace_back(n, columns);
@@ -117,7 +115,8 @@ void declare_attention(cli::Command& tool) {
   c.option("--head-size", "D", o->head_size, cli::Range{1, 1e4}, "columns of a head");
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   c.option("--evaluation", "NAME", o->evaluation, "auto, block, dense or long");
-  c.option("--normalizer", "NAME", o->normalizer, "from scores to weights");
+  c.option("--normalizer", "NAME", o->normalizer,
+           "from scores to weights; parameters as in log_n(base=64)");
   c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
   c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
   add_threads(c, o->common);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "nn/variant.hpp"
 
 namespace masque::nn {
 
@@ -18,6 +19,23 @@ std::vector<const AttentionEvaluation*>& registry() {
   static std::vector<const AttentionEvaluation*> all;
   return all;
 }
+
+std::vector<VariantInfo> list_variants() {
+  std::vector<VariantInfo> out;
+  out.reserve(attention_evaluations().size());
+  for (const AttentionEvaluation* evaluation : attention_evaluations()) {
+    VariantInfo info;
+    info.kind = "evaluation";
+    info.name = evaluation->name();
+    info.masks = "any";
+    info.cost = evaluation->cost();
+    info.source = evaluation->source();
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+const VariantSource kVariants(list_variants);
 
 }  // namespace
 

@@ -71,7 +71,9 @@ void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context);
 class AttentionEvaluation {
  public:
   virtual ~AttentionEvaluation() = default;
-  virtual std::string_view name() const = 0;  ///< "dense", "block", "long"
+  virtual std::string_view name() const = 0;    ///< "dense", "block", "long"
+  virtual std::string_view cost() const = 0;    ///< memory and products: of VariantInfo
+  virtual std::string_view source() const = 0;  ///< author, year, identifier
   /// context (T, heads · value size). A query that sees no key gets 0. `visit` may be empty; with
   /// it the weights are made whole, whatever the evaluation. Parallel over heads or blocks of
   /// queries, serial inside a parallel region. The bits of a row do not depend on the other rows,

@@ -20,8 +20,12 @@ namespace reference {
 template <class T>
 T map_slope(ScoreMap map, const T& x) {
   using std::exp;
-  if (map == ScoreMap::kExp) return exp(x);
-  return real_part(x) > 0 ? x + x : T{};
+  switch (map) {
+    case ScoreMap::kExp: return exp(x);
+    case ScoreMap::kSquaredRelu: return real_part(x) > 0 ? x + x : T{};
+    case ScoreMap::kSigmoid: break;
+  }
+  return map_score(map, x) * map_score(map, -x);
 }
 
 /// From gradients of the weights of a row to those of its scores, in place; 0 where hidden.
@@ -51,12 +55,15 @@ void normalize_row_backward(const Normalizer& normalizer, const RowMask& mask,
 
 /// The backward pass of attention_reference. d_context (T, heads · value size). `visit` gets the
 /// gradients of the scores (T, S) of each head: what position terms need.
-/// Memory: three (T, S) matrices. Serial.
+/// Memory: three (T, S) matrices, and queries and keys once more. Serial.
 template <class T>
-void attention_reference_backward(const AttentionProblem<T>& problem, MatrixView<const T> d_context,
+void attention_reference_backward(const AttentionProblem<T>& given, MatrixView<const T> d_context,
                                   const AttentionGradients<T>& gradients,
                                   const WeightsVisitor<T>& visit = {}) {
-  MASQUE_CHECK(!problem.bf16);
+  MASQUE_CHECK(!given.bf16);
+  const OperandProblem<T> operands(given);
+  const AttentionProblem<T>& problem = operands.get();
+  OperandGradients<T> d_operands(given);
   const Index queries = problem.query.rows;
   const Index keys = problem.key.rows;
   const Index heads = problem.num_heads;
@@ -69,8 +76,8 @@ void attention_reference_backward(const AttentionProblem<T>& problem, MatrixView
     const reference::Head<T> x = reference::head_of(problem, head);
     const Index group = reference::group_of(head, heads, groups);
     const MatrixView<const T> d_out = reference::columns_of(d_context, head, heads);
-    const MatrixView<T> d_query = reference::columns_of(gradients.query, head, heads);
-    const MatrixView<T> d_key = reference::columns_of(gradients.key, group, groups);
+    const MatrixView<T> d_query = reference::columns_of(d_operands.query.view(), head, heads);
+    const MatrixView<T> d_key = reference::columns_of(d_operands.key.view(), group, groups);
     const MatrixView<T> d_value = reference::columns_of(gradients.value, group, groups);
     reference::scores(problem, head, scores.view());
     for (Index i = 0; i < queries; ++i) {
@@ -92,13 +99,14 @@ void attention_reference_backward(const AttentionProblem<T>& problem, MatrixView
       for (Index j = 0; j < keys; ++j) {
         const T d = d_row[static_cast<std::size_t>(j)] * static_cast<T>(problem.scale);
         for (Index e = 0; e < x.query.columns; ++e) {
-          if (d_query.data != nullptr) d_query.at(i, e) += d * x.key.at(j, e);
-          if (d_key.data != nullptr) d_key.at(j, e) += d * x.query.at(i, e);
+          d_query.at(i, e) += d * x.key.at(j, e);
+          d_key.at(j, e) += d * x.query.at(i, e);
         }
       }
     }
     if (visit) visit(head, d_scores.view());
   }
+  d_operands.add_to(given, gradients.query, gradients.key);
 }
 
 }  // namespace masque::nn

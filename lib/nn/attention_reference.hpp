@@ -13,6 +13,7 @@
 #include "nn/attention.hpp"
 #include "nn/round.hpp"
 #include "nn/row_mask.hpp"
+#include "nn/unit_length.hpp"
 
 namespace masque::nn {
 
@@ -58,7 +59,7 @@ struct Operand {
   MatrixView<const T> view;
 };
 
-/// s (T, S): all pairs, also the masked ones.
+/// s (T, S): all pairs, also the masked ones. `problem` is that of an OperandProblem.
 template <class T>
 void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   MASQUE_CHECK(s.data != nullptr || s.empty());
@@ -82,8 +83,15 @@ void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
 template <class T>
 T map_score(ScoreMap map, const T& x) {
   using std::exp;
-  if (map == ScoreMap::kExp) return exp(x);
-  return real_part(x) > 0 ? x * x : T{};
+  switch (map) {
+    case ScoreMap::kExp: return exp(x);
+    case ScoreMap::kSquaredRelu: return real_part(x) > 0 ? x * x : T{};
+    case ScoreMap::kSigmoid: break;
+  }
+  const bool negative = real_part(x) < 0;
+  const T e = exp(negative ? x : -x);
+  const T one = static_cast<T>(1);
+  return (negative ? e : one) / (one + e);
 }
 
 /// What the numerators of a row were shifted and divided by; divisor 0: all weights are 0.
@@ -133,8 +141,10 @@ RowDivision<T> normalize_row(const Normalizer& normalizer, const RowMask& mask, 
 
 /// context (T, heads · value size): the definition of AttentionEvaluation::forward.
 template <class T>
-void attention_reference(const AttentionProblem<T>& problem, MatrixView<T> context,
+void attention_reference(const AttentionProblem<T>& given, MatrixView<T> context,
                          const WeightsVisitor<T>& visit = {}) {
+  const OperandProblem<T> operands(given);
+  const AttentionProblem<T>& problem = operands.get();
   const Index queries = problem.query.rows;
   const Index keys = problem.key.rows;
   Matrix<T> weights(queries, keys);

@@ -50,14 +50,20 @@ class ValueTerms {
 /// Attention of one sequence. Views and pointers are borrowed; what is empty or null is left out.
 ///     s = scale · q·k + bias (+ s of the layer before);  s ← Λ_before s over heads
 ///     a = normalizer(s, mask);  a ← Λ_after a over heads;  a ← a ⊙ c;  o = a v + Σ_j a_ij r_ij
+/// `problem.num_heads` counts heads of scores; head h of n reads key or value head
+/// ⌊h · key heads / n⌋, n the number of heads of scores or of values. Sizes of keys and of values
+/// are those of their columns, independent of each other and of the numbers of heads.
 /// Talking heads: Shazeer 2020, arXiv:2003.02436. RealFormer: He 2020, arXiv:2012.11747.
 template <class T>
 struct GeneralAttention {
-  AttentionProblem<T> problem;
+  AttentionProblem<T> problem;         ///< without bf16
   MatrixView<const T> talking_before;  ///< Λ (heads of weights, heads of scores)
   MatrixView<const T> talking_after;   ///< Λ (heads of values, heads of weights)
   /// Of each head of scores, (T, S): RealFormer's previous scores.
   std::span<const MatrixView<const T>> previous;
+  /// What the layer behind gets as `previous`: without `previous` (RealFormer as bert4keras has it,
+  /// one layer deep), else accumulated over all layers.
+  bool hands_on_own = false;
   const WeightTerms<T>* weight_terms = nullptr;
   const ValueTerms<T>* value_terms = nullptr;
 };
@@ -65,26 +71,34 @@ struct GeneralAttention {
 /// What the backward pass and the next layer need.
 template <class T>
 struct GeneralSaved {
-  std::vector<Matrix<T>> scores;      ///< of each head, `previous` included, before Λ_before
+  /// Of each head, before Λ_before: what the layer behind takes as `previous`.
+  std::vector<Matrix<T>> scores;
   std::vector<Matrix<T>> normalized;  ///< weights as the normalizer gives them
   std::vector<Matrix<T>> weights;     ///< behind Λ_after and the factor: what meets the values
 };
 
-/// Where gradients are added; a view without data, or null, is left out.
+/// Where gradients are added; a view without data, or null, is left out. Weight terms and value
+/// terms are given where the attention has them: the rest needs their backward pass.
 template <class T>
 struct GeneralGradients {
   MatrixView<T> query, key, value;
   MatrixView<T> talking_before, talking_after;
   std::span<const MatrixView<T>> previous;
+  /// In: the gradients by GeneralSaved::scores of the layer behind that took them, if one did.
+  std::span<const MatrixView<const T>> scores;
   ScoreTermsGradient<T>* bias = nullptr;
   WeightTerms<T>* weight_terms = nullptr;
   ValueTerms<T>* value_terms = nullptr;
 };
 
-/// context (T, heads of values · value size). Fills `saved` if it is not null. Serial.
+/// context (T, heads of values · value size). Fills `saved` if it is not null. A query that sees no
+/// key gets 0. T is float, double or std::complex<double>. Serial.
+/// Cost: as attention, and T · S · (H_s H_w + H_w H_v) for talking heads.
+/// Memory: (T, S) for each head of scores, of weights and of values.
 template <class T>
 void general_attention_forward(const GeneralAttention<T>& attention, MatrixView<T> context,
                                GeneralSaved<T>* saved);
+/// `attention` and `saved` are those of the forward pass. T is float or double. Serial.
 template <class T>
 void general_attention_backward(const GeneralAttention<T>& attention, const GeneralSaved<T>& saved,
                                 MatrixView<const T> d_context,

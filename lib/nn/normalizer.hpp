@@ -4,7 +4,8 @@
 // the visible keys j of query i, and n_i, their number. It is described by a few numbers, so that
 // one streaming evaluation serves all: with m_i a shift of the row,
 //     u_ij = f(t_i · s_ij − m_i)        weights a_ij = u_ij / d_i
-// where f is exp or relu², t_i a temperature of the row and d_i a sum over the row or a constant.
+// where f is exp, relu² or the sigmoid, t_i a temperature of the row and d_i a sum over the row or
+// a constant. Queries or keys may be brought to length 1 before (unit_length.hpp).
 #pragma once
 
 #include <memory>
@@ -13,18 +14,31 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "nn/variant.hpp"
 
 namespace masque::nn {
 
 enum class ScoreMap {
-  kExp,          ///< e^x; rows are shifted by their largest score
+  kExp,          ///< e^x; rows are shifted by their largest score, but for Divisor::kConstant
   kSquaredRelu,  ///< max(x, 0)²; no shift
+  kSigmoid,      ///< 1 / (1 + e^−x); no shift
 };
 
 enum class Divisor {
-  kSum,          ///< Σ_j u_ij: rows sum to 1
+  kSum,          ///< Σ_j u_ij: rows sum to 1, or are 0 where all u_ij are
   kRootSquares,  ///< √Σ_j u_ij²: ℓ2
-  kConstant,     ///< `divisor(n_i)`
+  kConstant,     ///< `constant(n_i)`
+};
+
+/// Which operands of q·k are divided by their Euclidean length, head by head; zero stays zero.
+enum class UnitLength { kNeither, kQueries, kKeys, kBoth };
+
+/// A number that a normalizer may be given: `log_n(base=512)`.
+struct NormalizerParameter {
+  std::string_view name;
+  double value = 0;  ///< of this normalizer
+  double least = 0;  ///< possible values are least … most
+  double most = 0;
 };
 
 /// How scores of a row become weights. Immutable, thread-safe.
@@ -35,16 +49,28 @@ class Normalizer {
   virtual std::string_view source() const = 0;  ///< author, year, identifier
   virtual ScoreMap map() const = 0;
   virtual Divisor divisor() const = 0;
-  /// t_i of a row with n visible keys.
+  /// t_i of a row with n visible keys; finite, also for n = 0.
   virtual double temperature(Index visible) const;
   /// d_i of Divisor::kConstant.
   virtual double constant(Index visible) const;
+  virtual UnitLength unit_length() const;
+  /// Whether q·k is multiplied by the scale of the problem (1/√d); else by 1.
+  virtual bool scaled() const;
+  virtual std::vector<NormalizerParameter> parameters() const;
+  /// The same with other values of `parameters()`, in their order and bounds. Only for those that
+  /// have parameters.
+  virtual std::unique_ptr<const Normalizer> with(std::span<const double> values) const;
 };
 
 /// All registered normalizers with their default parameters, sorted by name.
 std::span<const Normalizer* const> normalizers();
 /// nullptr if there is none of this name.
 const Normalizer* find_normalizer(std::string_view name);
+/// "softmax", "log_n(base=64, clip=16)": a name, and values in place of the defaults. UsageError
+/// names what is possible.
+std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text);
+/// What parse_normalizer reads: the name with all its parameters.
+std::string normalizer_text(const Normalizer& normalizer);
 
 /// Adds one at program start.
 struct NormalizerRegistration {

@@ -72,6 +72,10 @@ void map_exp(MatrixView<T> x);
 template <class T>
 void map_squared_relu(MatrixView<T> x, bool squares, MatrixView<T> sums);
 
+/// Rows of 1 / (1 + e^−x), −∞ becoming 0, with sums as above.
+template <class T>
+void map_sigmoid(MatrixView<T> x, bool squares, MatrixView<T> sums);
+
 /// The sum of kLanes elements, by halves.
 template <class T>
 T sum_lanes(const T* lanes);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/vectorize.hpp"
+#include "nn/exp_vector.hpp"
 #include "nn/tile.hpp"
 #include "nn/vector.hpp"
 
@@ -87,28 +88,6 @@ MASQUE_VECTORIZE double sum_up(const double* lanes) {
   Vectors<double>::Aligned x = vector_at(lanes);
   sum_halves<double, 4>(x);
   return x[0];
-}
-
-/// e^x = 2^(n + f), n whole and |f| ≤ 1/2: a polynomial times a number made of bits, within 2 units
-/// of the last place. Below 2^−126 it is 0. With kBounded x ≤ 0; else above 2^127 it stays there.
-template <bool kBounded>
-[[gnu::always_inline]] inline void exp_vector(FloatVector& x) {
-  constexpr float kLog2E = 1.44269504088896341F;
-  // Adding it leaves n + 127 in the low bits.
-  constexpr float kRound = 12582912.0F + 127;
-  FloatVector y = x * kLog2E;
-  y = y < -127.0F ? FloatVector{} - 127.0F : y;
-  if constexpr (!kBounded) y = y > 127.0F ? FloatVector{} + 127.0F : y;
-  const FloatVector rounded = y + kRound;
-  const FloatVector f = y - (rounded - kRound);
-  FloatVector p = f * 0x1.41fbb8p-13F + 0x1.5f3e54p-10F;
-  p = p * f + 0x1.3b2d4cp-7F;
-  p = p * f + 0x1.c6aee8p-5F;
-  p = p * f + 0x1.ebfbdcp-3F;
-  p = p * f + 0x1.62e430p-1F;
-  p = p * f + 1.0F;
-  const Vectors<float>::Bits bits = reinterpret_cast<const Vectors<float>::Bits&>(rounded) << 23;
-  x = p * reinterpret_cast<const FloatVector&>(bits);
 }
 
 template <bool kBounded>

@@ -271,6 +271,7 @@ class Walk {
     const bool squares = divisor_ == Divisor::kRootSquares;
     const MatrixView<T> sums = s_.sums.view().middle_rows(rows.begin, rows.size());
     if (map_ == ScoreMap::kSquaredRelu) return tile::map_squared_relu(scores, squares, sums);
+    if (map_ == ScoreMap::kSigmoid) return tile::map_sigmoid(scores, squares, sums);
     // A constant divisor does not follow a shift.
     if (divisor_ == Divisor::kConstant) return tile::map_exp(scores);
     const auto states = std::span(s_.states).subspan(static_cast<std::size_t>(rows.begin),

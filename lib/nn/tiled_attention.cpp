@@ -8,6 +8,7 @@
 #include "nn/round.hpp"
 #include "nn/tile_pairs.hpp"
 #include "nn/tile_walk.hpp"
+#include "nn/unit_length.hpp"
 
 namespace masque::nn {
 
@@ -190,7 +191,8 @@ void attention_by_tiles(const AttentionProblem<T>& problem, MatrixView<T> contex
                         const WeightsVisitor<T>& visit, Index step) {
   check_problem(problem, context);
   const Index all = (problem.key.rows + BlockMap::kBlock - 1) / BlockMap::kBlock;
-  TiledAttention<T> attention(problem, context, visit ? all : std::min(step, all));
+  const OperandProblem<T> operands(problem);
+  TiledAttention<T> attention(operands.get(), context, visit ? all : std::min(step, all));
   const Index threads = kernel::threads();
   const Index groups = attention.groups();
   // Few heads that do not divide by the threads would leave some of them without work.

@@ -1,4 +1,5 @@
 // Gradients against complex steps: Im f(x + ih) / h is the derivative, without cancellation.
+#include <array>
 #include <numeric>
 
 #include <doctest/doctest.h>
@@ -69,6 +70,77 @@ TEST_CASE("gradients of queries, keys and values, for every normalizer and mask"
         CHECK(worst(complex_problem, w, steps.query, d_query) < 1e-13);
         CHECK(worst(complex_problem, w, steps.key, d_key) < 1e-13);
         CHECK(worst(complex_problem, w, steps.value, d_value) < 1e-13);
+      }
+    }
+  }
+}
+
+/// Every element plus `factor` times that of a direction of its own.
+void move_along(Example<Complex>& example, Complex factor) {
+  std::uint64_t seed = 60;
+  for (Matrix<Complex>* x : {&example.query, &example.key, &example.value}) {
+    const Matrix<double> direction = random_matrix<double>(x->rows(), x->columns(), seed++);
+    for (std::size_t i = 0; i < x->span().size(); ++i) {
+      x->span()[i] += factor * direction.span()[i];
+    }
+  }
+}
+
+TEST_CASE("gradients along a direction, for every normalizer and every mask of the zoo") {
+  for (const MaskKind* kind : mask_kinds()) {
+    CAPTURE(kind->name);
+    for (const Mask& mask : zoo_masks(*kind, {1})) {
+      const Index n = mask.lengths().queries;
+      const Index keys = mask.lengths().keys;
+      const BlockMap blocks(mask);
+      const Shape shape{n, keys, 2, 1, 3, 2};
+      const Example<double> example(shape);
+      Example<Complex> steps(shape);
+      move_along(steps, Complex(0, kStep));
+      const Matrix<double> w = random_matrix<double>(n, 4, 9);
+      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+        CAPTURE(normalizer->name());
+        const nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
+        std::array<Matrix<double>, 3> d = {Matrix<double>::zero(n, 6),
+                                           Matrix<double>::zero(keys, 3),
+                                           Matrix<double>::zero(keys, 2)};
+        nn::attention_reference_backward<double>(problem, w.view(),
+                                                 {d[0].view(), d[1].view(), d[2].view()});
+        double along = 0;
+        for (std::size_t k = 0; k < d.size(); ++k) {
+          const Matrix<double> direction =
+              random_matrix<double>(d[k].rows(), d[k].columns(), 60 + k);
+          along += std::inner_product(d[k].span().begin(), d[k].span().end(),
+                                      direction.span().begin(), 0.0);
+        }
+        const double expected = objective(steps.problem(*normalizer, &blocks), w).imag() / kStep;
+        CHECK(std::abs(along - expected) <= 1e-12 * (1 + std::abs(expected)));
+      }
+    }
+  }
+}
+
+TEST_CASE("rows that see nothing, and vectors of zeros, have the gradient 0") {
+  const BlockMap nothing(parse_mask("~full").bind({5, 6}));
+  const BlockMap all(parse_mask("full").bind({5, 6}));
+  Example<double> example({5, 6, 1, 1, 3, 2});
+  for (Index e = 0; e < 3; ++e) example.query.view().at(2, e) = example.key.view().at(4, e) = 0;
+  const Matrix<double> w = random_matrix<double>(5, 2, 9);
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const BlockMap* blocks : {&nothing, &all}) {
+      Matrix<double> d_query = Matrix<double>::zero(5, 3);
+      Matrix<double> d_key = Matrix<double>::zero(6, 3);
+      Matrix<double> d_value = Matrix<double>::zero(6, 2);
+      nn::attention_reference_backward<double>(example.problem(*normalizer, blocks), w.view(),
+                                               {d_query.view(), d_key.view(), d_value.view()});
+      for (const Matrix<double>* d : {&d_query, &d_key, &d_value}) {
+        for (const double x : d->span()) CHECK((blocks == &all ? std::isfinite(x) : x == 0));
+      }
+      if (blocks == &nothing) continue;
+      for (Index e = 0; e < 3; ++e) {
+        if (nn::unit_queries(*normalizer)) CHECK(d_query.view().at(2, e) == 0);
+        if (nn::unit_keys(*normalizer)) CHECK(d_key.view().at(4, e) == 0);
       }
     }
   }

@@ -99,6 +99,42 @@ TEST_CASE("exponentials within three units of the last place") {
   CHECK(std::abs(double{sum_lanes(sums.data())} / sum - 1) < 1e-4);
 }
 
+TEST_CASE("sigmoids, from -infinity to where they are 1, with their sums") {
+  constexpr Index kCount = 1 << 12;
+  Matrix<float> x(1, kCount);
+  Matrix<double> exact(1, kCount);
+  for (Index i = 0; i < kCount; ++i) {
+    x.data()[i] = 200 * (static_cast<float>(i) / kCount - 0.5F);
+    exact.data()[i] = static_cast<double>(x.data()[i]);
+  }
+  x.data()[0] = -std::numeric_limits<float>::infinity();
+  exact.data()[0] = -std::numeric_limits<double>::infinity();
+  x.data()[kCount - 1] = 1000;
+  exact.data()[kCount - 1] = 1000;
+  const Matrix<double> at = Matrix<double>::copy(exact.view());
+  Matrix<float> sums = Matrix<float>::zero(1, kLanes<float>);
+  Matrix<double> squares = Matrix<double>::zero(1, kLanes<double>);
+  map_sigmoid(x.view(), false, sums.view());
+  map_sigmoid(exact.view(), true, squares.view());
+  CHECK(x.data()[0] == 0);
+  CHECK(exact.data()[0] == 0);
+  CHECK(x.data()[kCount - 1] == 1);
+  CHECK(exact.data()[kCount - 1] == 1);
+  double sum = 0;
+  double sum_of_squares = 0;
+  for (Index i = 0; i < kCount; ++i) {
+    const double expected = 1 / (1 + std::exp(-at.data()[i]));
+    if (i > 0) CHECK(std::abs(exact.data()[i] / expected - 1) <= 1e-15);
+    // Below 2^-126 floats are 0.
+    CHECK(std::abs(double{x.data()[i]} - expected) <=
+          (4 + std::abs(at.data()[i])) * std::ldexp(expected, -23) + std::ldexp(1, -126));
+    sum += expected;
+    sum_of_squares += expected * expected;
+  }
+  CHECK(std::abs(double{sum_lanes(sums.data())} / sum - 1) < 1e-5);
+  CHECK(std::abs(sum_lanes(squares.data()) / sum_of_squares - 1) < 1e-13);
+}
+
 TEST_CASE("hidden scores become 0, NaN stays, and a row without a score changes nothing") {
   const float none = -std::numeric_limits<float>::infinity();
   Matrix<float> x = Matrix<float>::zero(2, 32);

@@ -10,6 +10,8 @@ namespace {
 class Block final : public AttentionEvaluation {
  public:
   std::string_view name() const override { return "block"; }
+  std::string_view cost() const override { return "2 pairs d, memory 64 n a thread"; }
+  std::string_view source() const override { return "Vaswani et al. 2017, arXiv:1706.03762"; }
   void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                const WeightsVisitor<float>& visit) const override {
     attention_by_tiles(problem, context, visit, kStep);

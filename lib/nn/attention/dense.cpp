@@ -9,6 +9,8 @@ namespace {
 class Dense final : public AttentionEvaluation {
  public:
   std::string_view name() const override { return "dense"; }
+  std::string_view cost() const override { return "2 n² d, memory n²"; }
+  std::string_view source() const override { return "Vaswani et al. 2017, arXiv:1706.03762"; }
   void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                const WeightsVisitor<float>& visit) const override {
     check_problem(problem, context);

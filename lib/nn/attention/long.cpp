@@ -9,6 +9,10 @@ namespace {
 class Long final : public AttentionEvaluation {
  public:
   std::string_view name() const override { return "long"; }
+  std::string_view cost() const override { return "2 pairs d, memory n"; }
+  std::string_view source() const override {
+    return "Milakov and Gimelshein 2018, arXiv:1805.02867; Rabe and Staats 2021, arXiv:2112.05682";
+  }
   void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                const WeightsVisitor<float>& visit) const override {
     attention_by_tiles(problem, context, visit, kStep);

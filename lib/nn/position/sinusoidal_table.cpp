@@ -1,4 +1,5 @@
 #include <cmath>
+#include <complex>
 
 #include "base/error.hpp"
 #include "nn/position.hpp"
@@ -25,5 +26,6 @@ void sinusoidal_table(std::span<const double> positions, bool interleaved, Matri
 
 template void sinusoidal_table(std::span<const double>, bool, MatrixView<float>);
 template void sinusoidal_table(std::span<const double>, bool, MatrixView<double>);
+template void sinusoidal_table(std::span<const double>, bool, MatrixView<std::complex<double>>);
 
 }  // namespace masque::nn

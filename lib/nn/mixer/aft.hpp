@@ -1,0 +1,139 @@
+// Attention free transformer: with Q, K, V = x W_qᵀ, x W_kᵀ, x W_vᵀ and, for every channel,
+//     y_t = σ(Q_t) ⊙ Σ_s e^{K_s + w_ts} V_s / Σ_s e^{K_s + w_ts}       over visible s
+// Zhai et al. 2021, arXiv:2105.14103.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/activation_reference.hpp"
+#include "nn/mixer/mixer_of.hpp"
+#include "nn/mixer/parts.hpp"
+
+namespace masque::nn::mixing {
+
+/// kWithBias: w (n, n) is a parameter; else it is 0.
+template <class Derived, bool kWithBias>
+class AttentionFree : public MixerOf<Derived> {
+ public:
+  void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
+    const Index d = shape.hidden_size;
+    for (const char* name : {"query.weight", "key.weight", "value.weight"}) {
+      out.push_back(weight_parameter(name, d, d));
+    }
+    if (kWithBias) out.push_back({"position.weight", shape.tokens, shape.tokens, 0, 0.01});
+  }
+
+  template <class T>
+  void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
+    const Matrix<T> query = project(problem.x, problem.parameters[0]);
+    const Matrix<T> key = project(problem.x, problem.parameters[1]);
+    const Matrix<T> value = project(problem.x, problem.parameters[2]);
+    for_row_ranges(y.rows, y.rows * y.columns, [&](Index begin, Index end) {
+      RowMask mask(problem.blocks, y.rows);
+      Row<T> row(y.columns);
+      for (Index t = begin; t < end; ++t) {
+        mask.read(t);
+        row.read(problem, mask, t, key.view(), value.view());
+        for (Index c = 0; c < y.columns; ++c) {
+          y.at(t, c) =
+              kernel::reference::sigmoid(query.view().at(t, c)) * row.context.view().at(0, c);
+        }
+      }
+    });
+  }
+
+  template <class T>
+  void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
+                    const MixerGradients<T>& gradients) const {
+    const auto p = problem.parameters;
+    const Index tokens = d_y.rows;
+    const Index d = d_y.columns;
+    const Matrix<T> query = project(problem.x, p[0]);
+    const Matrix<T> key = project(problem.x, p[1]);
+    const Matrix<T> value = project(problem.x, p[2]);
+    Matrix<T> d_query(tokens, d);
+    Matrix<T> d_key = Matrix<T>::zero(tokens, d);
+    Matrix<T> d_value = Matrix<T>::zero(tokens, d);
+    RowMask mask(problem.blocks, tokens);
+    Row<T> row(d);
+    Matrix<T> d_context(1, d);
+    for (Index t = 0; t < tokens; ++t) {
+      mask.read(t);
+      row.read(problem, mask, t, key.view(), value.view());
+      for (Index c = 0; c < d; ++c) {
+        const T gate = kernel::reference::sigmoid(query.view().at(t, c));
+        d_context.view().at(0, c) = d_y.at(t, c) * gate;
+        d_query.view().at(t, c) = d_y.at(t, c) * row.context.view().at(0, c) * gate * (T(1) - gate);
+      }
+      for (Index s = 0; s < tokens; ++s) {
+        if (!mask.visible(s)) continue;
+        T d_bias{};
+        for (Index c = 0; c < d; ++c) {
+          const T weight = row.numerator(problem, t, s, c, key.view()) / row.sum.view().at(0, c);
+          const T g = d_context.view().at(0, c) * weight;
+          const T d_score = g * (value.view().at(s, c) - row.context.view().at(0, c));
+          d_value.view().at(s, c) += g;
+          d_key.view().at(s, c) += d_score;
+          d_bias += d_score;
+        }
+        if constexpr (kWithBias) gradients.parameters[3].at(t, s) += d_bias;
+      }
+    }
+    const std::array<const Matrix<T>*, 3> all = {&d_query, &d_key, &d_value};
+    for (std::size_t k = 0; k < 3; ++k) {
+      kernel::matmul_backward<T>(problem.x, p[k], all[k]->view(), gradients.x,
+                                 gradients.parameters[k]);
+    }
+  }
+
+ private:
+  template <class T>
+  static T bias(const MixerProblem<T>& problem, Index t, Index s) {
+    if constexpr (kWithBias) return problem.parameters[3].at(t, s);
+    return T{};
+  }
+
+  /// One token's numerators: shift, sum and context of every channel.
+  template <class T>
+  struct Row {
+    explicit Row(Index channels)
+        : shift(static_cast<std::size_t>(channels)), sum(1, channels), context(1, channels) {}
+
+    std::vector<double> shift;  ///< the largest score: a constant, its derivative cancels
+    Matrix<T> sum;
+    Matrix<T> context;
+
+    T numerator(const MixerProblem<T>& problem, Index t, Index s, Index c,
+                MatrixView<const T> key) const {
+      return std::exp(key.at(s, c) + bias(problem, t, s) -
+                      static_cast<T>(shift[static_cast<std::size_t>(c)]));
+    }
+
+    void read(const MixerProblem<T>& problem, const RowMask& mask, Index t, MatrixView<const T> key,
+              MatrixView<const T> value) {
+      std::fill(shift.begin(), shift.end(), -HUGE_VAL);
+      std::fill(sum.span().begin(), sum.span().end(), T{});
+      std::fill(context.span().begin(), context.span().end(), T{});
+      if (mask.count() == 0) return;
+      for (Index s = 0; s < key.rows; ++s) {
+        if (!mask.visible(s)) continue;
+        for (Index c = 0; c < key.columns; ++c) {
+          double& most = shift[static_cast<std::size_t>(c)];
+          most = std::max(most, kernel::reference::real_part(key.at(s, c) + bias(problem, t, s)));
+        }
+      }
+      for (Index s = 0; s < key.rows; ++s) {
+        if (!mask.visible(s)) continue;
+        for (Index c = 0; c < key.columns; ++c) {
+          const T u = numerator(problem, t, s, c, key);
+          sum.view().at(0, c) += u;
+          context.view().at(0, c) += u * value.at(s, c);
+        }
+      }
+      for (Index c = 0; c < key.columns; ++c) context.view().at(0, c) /= sum.view().at(0, c);
+    }
+  };
+};
+
+}  // namespace masque::nn::mixing

@@ -1,0 +1,147 @@
+// Convolutions over tokens, of gated inputs:
+//     v = (x W_iᵀ) ⊙ σ(x W_gᵀ);  y_ic = Σ_k w_k v_{i + (k − left) · dilation, c}
+// Taps outside the sequence read 0. left is (K − 1) / 2 for the full mask, K − 1 for the causal
+// one; a mask of one token, when there is one, counts as causal, so that a text may grow. Wu et al.
+// 2019, arXiv:1901.10430; Tay et al. 2021, arXiv:2105.03322.
+#pragma once
+
+#include <vector>
+
+#include "kernel/activation_reference.hpp"
+#include "nn/mixer/mixer_of.hpp"
+#include "nn/mixer/parts.hpp"
+
+namespace masque::nn::mixing {
+
+/// Which token a tap reads.
+struct Taps {
+  Index count;
+  Index left;
+  Index dilation;
+  Index tokens;
+
+  Taps(const MixerShape& shape, const BlockMap* blocks, Index length)
+      : count(shape.kernel_size),
+        left(is_causal(blocks) ? shape.kernel_size - 1 : (shape.kernel_size - 1) / 2),
+        dilation(shape.dilation),
+        tokens(length) {}
+
+  /// The token that tap k of token i reads; −1: none.
+  Index read(Index i, Index k) const {
+    const Index j = i + (k - left) * dilation;
+    return j >= 0 && j < tokens ? j : -1;
+  }
+};
+
+/// A class Kernel says what the taps of a token are:
+///     static void declare(const MixerShape&, std::vector<MixerParameter>&);  // one parameter
+///     static Index channels(const MixerShape&);  // that share their taps
+///     template <class T>  // taps (T or 1, rows · K): those of row r in columns r K …
+///     static Matrix<T> taps(const MixerShape&, MatrixView<const T> weight, MatrixView<const T> v);
+///     template <class T>  // adds to d_weight and d_v
+///     static void taps_backward(const MixerShape&, MatrixView<const T> weight,
+///                               MatrixView<const T> v, MatrixView<const T> taps,
+///                               MatrixView<const T> d_taps, MatrixView<T> d_weight,
+///                               MatrixView<T> d_v);
+template <class Derived, class Kernel>
+class Convolution : public MixerOf<Derived> {
+ public:
+  void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
+    out.push_back(weight_parameter("in.weight", shape.hidden_size, shape.hidden_size));
+    out.push_back(weight_parameter("in_gate.weight", shape.hidden_size, shape.hidden_size));
+    Kernel::declare(shape, out);
+  }
+
+  template <class T>
+  void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
+    const Matrix<T> v = gated(problem);
+    const Matrix<T> w = Kernel::taps(problem.shape, problem.parameters[2], v.view());
+    const Taps taps(problem.shape, problem.blocks, y.rows);
+    const Index shared = Kernel::channels(problem.shape);
+    for_row_ranges(y.rows, taps.count * y.columns, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        std::fill_n(y.row(i), y.columns, T{});
+        const T* row = w.view().row(w.rows() == 1 ? 0 : i);
+        for (Index k = 0; k < taps.count; ++k) {
+          const Index j = taps.read(i, k);
+          if (j < 0) continue;
+          for (Index c = 0; c < y.columns; ++c) {
+            y.at(i, c) += row[c / shared * taps.count + k] * v.view().at(j, c);
+          }
+        }
+      }
+    });
+  }
+
+  template <class T>
+  void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
+                    const MixerGradients<T>& gradients) const {
+    const auto p = problem.parameters;
+    const auto d = gradients.parameters;
+    const Matrix<T> v = gated(problem);
+    const Matrix<T> w = Kernel::taps(problem.shape, p[2], v.view());
+    const Taps taps(problem.shape, problem.blocks, d_y.rows);
+    const Index shared = Kernel::channels(problem.shape);
+    Matrix<T> d_v = Matrix<T>::zero(v.rows(), v.columns());
+    Matrix<T> d_w = Matrix<T>::zero(w.rows(), w.columns());
+    for (Index i = 0; i < d_y.rows; ++i) {
+      const Index r = w.rows() == 1 ? 0 : i;
+      for (Index k = 0; k < taps.count; ++k) {
+        const Index j = taps.read(i, k);
+        if (j < 0) continue;
+        for (Index c = 0; c < d_y.columns; ++c) {
+          const Index at = c / shared * taps.count + k;
+          d_v.view().at(j, c) += w.view().at(r, at) * d_y.at(i, c);
+          d_w.view().at(r, at) += v.view().at(j, c) * d_y.at(i, c);
+        }
+      }
+    }
+    Kernel::template taps_backward<T>(problem.shape, p[2], v.view(), w.view(), d_w.view(), d[2],
+                                      d_v.view());
+    const Matrix<T> in = project(problem.x, p[0]);
+    const Matrix<T> gate = project(problem.x, p[1]);
+    Matrix<T> d_in(v.rows(), v.columns());
+    Matrix<T> d_gate(v.rows(), v.columns());
+    for (std::size_t k = 0; k < d_v.span().size(); ++k) {
+      const T s = kernel::reference::sigmoid(gate.span()[k]);
+      d_in.span()[k] = d_v.span()[k] * s;
+      d_gate.span()[k] = d_v.span()[k] * in.span()[k] * s * (T(1) - s);
+    }
+    kernel::matmul_backward<T>(problem.x, p[0], std::as_const(d_in).view(), gradients.x, d[0]);
+    kernel::matmul_backward<T>(problem.x, p[1], std::as_const(d_gate).view(), gradients.x, d[1]);
+  }
+
+ private:
+  template <class T>
+  static Matrix<T> gated(const MixerProblem<T>& problem) {
+    Matrix<T> out = project(problem.x, problem.parameters[0]);
+    const Matrix<T> gate = project(problem.x, problem.parameters[1]);
+    for (std::size_t k = 0; k < out.span().size(); ++k) {
+      out.span()[k] *= kernel::reference::sigmoid(gate.span()[k]);
+    }
+    return out;
+  }
+};
+
+/// Rows of K taps, side by side, each become their softmax.
+template <class T>
+void softmax_taps(Index count, MatrixView<T> taps) {
+  for (Index first = 0; first < taps.columns; first += count) {
+    masked_softmax(nullptr, taps.middle_columns(first, count));
+  }
+}
+
+template <class T>
+Matrix<T> softmax_taps_backward(Index count, MatrixView<const T> taps, MatrixView<const T> d_taps) {
+  Matrix<T> out(taps.rows, taps.columns);
+  for (Index first = 0; first < taps.columns; first += count) {
+    const Matrix<T> part =
+        softmax_backward(taps.middle_columns(first, count), d_taps.middle_columns(first, count));
+    for (Index i = 0; i < taps.rows; ++i) {
+      std::copy_n(part.view().row(i), count, out.view().row(i) + first);
+    }
+  }
+  return out;
+}
+
+}  // namespace masque::nn::mixing

@@ -1,0 +1,194 @@
+// What several mixers are put together from: products, masked matrices, softmax over visible keys.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "kernel/activation.hpp"
+#include "kernel/linear.hpp"
+#include "kernel/normalize.hpp"
+#include "kernel/parallel.hpp"
+#include "kernel/softmax_reference.hpp"
+#include "nn/mixer.hpp"
+#include "nn/row_mask.hpp"
+
+namespace masque::nn::mixing {
+
+/// ε of the norms inside mixers.
+inline constexpr double kEpsilon = 1e-6;
+
+/// A weight (outputs, inputs) that starts so that products keep the size of their input.
+inline MixerParameter weight_parameter(std::string name, Index outputs, Index inputs) {
+  return {std::move(name), outputs, inputs, 0, 1 / std::sqrt(static_cast<double>(inputs))};
+}
+
+inline MixerParameter constant_parameter(std::string name, Index rows, Index columns,
+                                         double value) {
+  return {std::move(name), rows, columns, value, 0};
+}
+
+/// Work(begin, end) on rows that cost `row_cost` each.
+template <class Work>
+void for_row_ranges(Index rows, Index row_cost, const Work& work) {
+  kernel::parallel_ranges(rows, 16384 / std::max<Index>(row_cost, 1) + 1, work);
+}
+
+/// A vector that is kept as a matrix.
+template <class T>
+std::span<T> flat(MatrixView<T> x) {
+  MASQUE_CHECK(x.stride == x.columns || x.rows <= 1);
+  return {x.data, static_cast<std::size_t>(x.rows * x.columns)};
+}
+
+template <class T>
+Matrix<T> transposed(MatrixView<const T> x) {
+  Matrix<T> out(x.columns, x.rows);
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) out.view().at(j, i) = x.at(i, j);
+  }
+  return out;
+}
+
+/// x Wᵀ, W (outputs, inputs).
+template <class T>
+Matrix<T> project(MatrixView<const T> x, MatrixView<const T> weight) {
+  Matrix<T> out(x.rows, weight.rows);
+  kernel::matmul_forward<T>(x, weight, out.view());
+  return out;
+}
+
+/// a b.
+template <class T>
+Matrix<T> product(MatrixView<const T> a, MatrixView<const T> b) {
+  Matrix<T> out(a.rows, b.columns);
+  kernel::matmul_plain<T>(a, b, out.view());
+  return out;
+}
+
+/// to += aᵀ b.
+template <class T>
+void add_transposed_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> to) {
+  // matmul_backward reads only the shape of the weight when it makes the weight's gradient.
+  kernel::matmul_backward<T>(b, to, a, {}, to);
+}
+
+/// Every row of x += bias (as many elements as x has columns).
+template <class T>
+void add_to_rows(MatrixView<const T> bias, MatrixView<T> x) {
+  const auto b = flat(bias);
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) x.at(i, j) += b[static_cast<std::size_t>(j)];
+  }
+}
+
+/// bias += sums over the rows of x.
+template <class T>
+void add_row_sums(MatrixView<const T> x, MatrixView<T> bias) {
+  const auto b = flat(bias);
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) b[static_cast<std::size_t>(j)] += x.at(i, j);
+  }
+}
+
+/// Layer norm of the rows; weight and bias are (1, columns).
+template <class T>
+Matrix<T> layer_norm(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<const T> bias) {
+  Matrix<T> out(x.rows, x.columns);
+  kernel::norm_forward<T>(kernel::Norm::kLayer, x, flat(weight), flat(bias), kEpsilon, out.view());
+  return out;
+}
+
+template <class T>
+void layer_norm_backward(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<const T> d_y,
+                         MatrixView<T> d_x, MatrixView<T> d_weight, MatrixView<T> d_bias) {
+  kernel::norm_backward<T>(kernel::Norm::kLayer, x, flat(weight), kEpsilon, d_y, d_x,
+                           flat(d_weight), flat(d_bias));
+}
+
+/// f(x) as a new matrix.
+template <class T>
+Matrix<T> activated(kernel::Activation f, MatrixView<const T> x) {
+  Matrix<T> out = Matrix<T>::copy(x);
+  kernel::activation_forward<T>(f, out.view());
+  return out;
+}
+
+/// f′(x) ⊙ d_y.
+template <class T>
+Matrix<T> activated_backward(kernel::Activation f, MatrixView<const T> x, MatrixView<const T> d_y) {
+  Matrix<T> out = Matrix<T>::zero(x.rows, x.columns);
+  kernel::activation_backward<T>(f, x, d_y, out.view());
+  return out;
+}
+
+/// Hidden pairs of a (T, T) become 0.
+template <class T>
+void hide(const BlockMap* blocks, MatrixView<T> a) {
+  if (blocks == nullptr) return;
+  for_row_ranges(a.rows, a.columns, [&](Index begin, Index end) {
+    RowMask mask(blocks, a.columns);
+    for (Index i = begin; i < end; ++i) {
+      mask.read(i);
+      for (Index j = 0; j < a.columns; ++j) {
+        if (!mask.visible(j)) a.at(i, j) = T{};
+      }
+    }
+  });
+}
+
+/// The leading rows and columns of a static matrix (n, n), hidden pairs 0.
+template <class T>
+Matrix<T> static_matrix(const MixerProblem<T>& problem, MatrixView<const T> weight) {
+  const Index tokens = problem.x.rows;
+  Matrix<T> out = Matrix<T>::copy(weight.middle_rows(0, tokens).middle_columns(0, tokens));
+  hide(problem.blocks, out.view());
+  return out;
+}
+
+/// The gradient of static_matrix: d_weight += d_a where visible. d_a is changed.
+template <class T>
+void static_matrix_backward(const MixerProblem<T>& problem, MatrixView<T> d_a,
+                            MatrixView<T> d_weight) {
+  hide(problem.blocks, d_a);
+  kernel::add_to<T>(d_a, d_weight.middle_rows(0, d_a.rows).middle_columns(0, d_a.columns));
+}
+
+/// Rows of scores (T, T) become weights: softmax over visible keys, 0 where there is none.
+template <class T>
+void masked_softmax(const BlockMap* blocks, MatrixView<T> a) {
+  for_row_ranges(a.rows, 8 * a.columns, [&](Index begin, Index end) {
+    RowMask mask(blocks, a.columns);
+    for (Index i = begin; i < end; ++i) {
+      mask.read(i);
+      T* row = a.row(i);
+      double largest = -HUGE_VAL;  // a constant: its derivative cancels
+      for (Index j = 0; j < a.columns; ++j) {
+        if (mask.visible(j)) largest = std::max(largest, kernel::reference::real_part(row[j]));
+      }
+      T sum{};
+      for (Index j = 0; j < a.columns; ++j) {
+        row[j] = mask.visible(j) ? std::exp(row[j] - static_cast<T>(largest)) : T{};
+        sum += row[j];
+      }
+      for (Index j = 0; j < a.columns && mask.count() > 0; ++j) row[j] /= sum;
+    }
+  });
+}
+
+/// From gradients of weights to those of scores. Hidden pairs get 0, because their weight is 0.
+template <class T>
+Matrix<T> softmax_backward(MatrixView<const T> weights, MatrixView<const T> d_weights) {
+  Matrix<T> out = Matrix<T>::zero(weights.rows, weights.columns);
+  for_row_ranges(weights.rows, weights.columns, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      kernel::reference::softmax_row_backward(weights.row(i), d_weights.row(i), weights.columns,
+                                              out.view().row(i));
+    }
+  });
+  return out;
+}
+
+}  // namespace masque::nn::mixing

@@ -1,0 +1,193 @@
+// Synthesizer: attention whose scores are not made from pairs of tokens.
+//     y_h = softmax(B_h) (x W_vᵀ)_h        for every head h
+// Tay et al. 2020, arXiv:2005.00743. What B is, a class of scores says.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "nn/mixer/mixer_of.hpp"
+#include "nn/mixer/parts.hpp"
+
+namespace masque::nn::mixing {
+
+/// The columns of a head in a matrix (rows, d).
+template <class T>
+MatrixView<T> head_columns(const MixerShape& shape, MatrixView<T> x, Index head) {
+  const Index size = shape.hidden_size / shape.num_attention_heads;
+  return x.middle_columns(head * size, size);
+}
+
+/// The rows of a head in a matrix of num_attention_heads parts.
+template <class T>
+MatrixView<T> head_rows(const MixerShape& shape, MatrixView<T> x, Index head) {
+  const Index rows = x.rows / shape.num_attention_heads;
+  return x.middle_rows(head * rows, rows);
+}
+
+/// relu(x W₁ᵀ + b₁) W₂ᵀ + b₂ of each head, with its own weights: four parameters from `first` on.
+struct HeadLayers {
+  std::size_t first;  ///< in the list of parameters
+  Index inner;        ///< hidden units of a head
+  Index outputs;      ///< rows of a head's W₂
+
+  static constexpr std::size_t kParameters = 4;
+
+  static void declare(const std::string& name, const MixerShape& shape, Index inner, Index outputs,
+                      std::vector<MixerParameter>& out) {
+    const Index heads = shape.num_attention_heads;
+    out.push_back(weight_parameter(name + "1.weight", heads * inner, shape.hidden_size));
+    out.push_back(constant_parameter(name + "1.bias", heads, inner, 0));
+    out.push_back(weight_parameter(name + "2.weight", heads * outputs, inner));
+    out.push_back(constant_parameter(name + "2.bias", heads, outputs, 0));
+  }
+
+  /// x W₁ᵀ + b₁ (T, inner).
+  template <class T>
+  Matrix<T> hidden(const MixerProblem<T>& problem, Index head) const {
+    const auto p = problem.parameters.subspan(first);
+    Matrix<T> out = project(problem.x, head_rows(problem.shape, p[0], head));
+    add_to_rows(p[1].middle_rows(head, 1), out.view());
+    return out;
+  }
+
+  /// The first `columns` outputs (T, columns).
+  template <class T>
+  Matrix<T> forward(const MixerProblem<T>& problem, Index head, Index columns) const {
+    const auto p = problem.parameters.subspan(first);
+    Matrix<T> middle = hidden(problem, head);
+    kernel::activation_forward(kernel::Activation::kRelu, middle.view());
+    Matrix<T> out = project(std::as_const(middle).view(),
+                            head_rows(problem.shape, p[2], head).middle_rows(0, columns));
+    add_to_rows(p[3].middle_rows(head, 1).middle_columns(0, columns), out.view());
+    return out;
+  }
+
+  /// d_out (T, columns) of `forward`.
+  template <class T>
+  void backward(const MixerProblem<T>& problem, Index head, MatrixView<const T> d_out,
+                const MixerGradients<T>& gradients) const {
+    const auto p = problem.parameters.subspan(first);
+    const auto d = gradients.parameters.subspan(first);
+    const MixerShape& shape = problem.shape;
+    const Matrix<T> before = hidden(problem, head);
+    const Matrix<T> middle = activated<T>(kernel::Activation::kRelu, before.view());
+    Matrix<T> d_middle = Matrix<T>::zero(middle.rows(), middle.columns());
+    kernel::matmul_backward<T>(
+        middle.view(), head_rows(shape, p[2], head).middle_rows(0, d_out.columns), d_out,
+        d_middle.view(), head_rows(shape, d[2], head).middle_rows(0, d_out.columns));
+    add_row_sums(d_out, d[3].middle_rows(head, 1).middle_columns(0, d_out.columns));
+    const Matrix<T> d_before = activated_backward<T>(kernel::Activation::kRelu, before.view(),
+                                                     std::as_const(d_middle).view());
+    kernel::matmul_backward<T>(problem.x, head_rows(shape, p[0], head), d_before.view(),
+                               gradients.x, head_rows(shape, d[0], head));
+    add_row_sums(d_before.view(), d[1].middle_rows(head, 1));
+  }
+};
+
+/// Synthesizer with scores of the class Scores, whose parameters stand behind value.weight:
+///     static void declare(const MixerShape&, std::vector<MixerParameter>&);
+///     template <class T>  // (T, T) of a head; p: its first parameter
+///     static Matrix<T> scores(const MixerProblem<T>&, std::size_t p, Index head);
+///     template <class T>
+///     static void backward(const MixerProblem<T>&, std::size_t p, Index head,
+///                          MatrixView<const T> d_scores, const MixerGradients<T>&);
+template <class Derived, class Scores>
+class Synthesizer : public MixerOf<Derived> {
+ public:
+  void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
+    out.push_back(weight_parameter("value.weight", shape.hidden_size, shape.hidden_size));
+    Scores::declare(shape, out);
+  }
+
+  template <class T>
+  void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
+    const MixerShape& shape = problem.shape;
+    const Matrix<T> value = project(problem.x, problem.parameters[0]);
+    for (Index head = 0; head < shape.num_attention_heads; ++head) {
+      const Matrix<T> weights = weights_of(problem, head);
+      kernel::matmul_plain<T>(weights.view(), head_columns(shape, value.view(), head),
+                              head_columns(shape, y, head));
+    }
+  }
+
+  template <class T>
+  void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
+                    const MixerGradients<T>& gradients) const {
+    const MixerShape& shape = problem.shape;
+    const Matrix<T> value = project(problem.x, problem.parameters[0]);
+    Matrix<T> d_value = Matrix<T>::zero(value.rows(), value.columns());
+    for (Index head = 0; head < shape.num_attention_heads; ++head) {
+      const Matrix<T> weights = weights_of(problem, head);
+      const MatrixView<const T> d_out = head_columns(shape, d_y, head);
+      const Matrix<T> d_weights = project(d_out, head_columns(shape, value.view(), head));
+      add_transposed_product<T>(weights.view(), d_out, head_columns(shape, d_value.view(), head));
+      const Matrix<T> d_scores = softmax_backward<T>(weights.view(), d_weights.view());
+      Scores::template backward<T>(problem, 1, head, d_scores.view(), gradients);
+    }
+    kernel::matmul_backward<T>(problem.x, problem.parameters[0], std::as_const(d_value).view(),
+                               gradients.x, gradients.parameters[0]);
+  }
+
+ private:
+  template <class T>
+  static Matrix<T> weights_of(const MixerProblem<T>& problem, Index head) {
+    Matrix<T> weights = Scores::template scores<T>(problem, 1, head);
+    masked_softmax(problem.blocks, weights.view());
+    return weights;
+  }
+};
+
+/// B = relu(x W₁ᵀ + b₁) W₂ᵀ + b₂, W₂ (n, inner); inner: the head size.
+struct DenseScores {
+  static HeadLayers layers(const MixerShape& shape, std::size_t first) {
+    const Index inner =
+        shape.inner_size > 0 ? shape.inner_size : shape.hidden_size / shape.num_attention_heads;
+    return {first, inner, shape.tokens};
+  }
+  static constexpr std::size_t kParameters = HeadLayers::kParameters;
+
+  static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
+    HeadLayers::declare("dense", shape, layers(shape, 0).inner, shape.tokens, out);
+  }
+  template <class T>
+  static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    return layers(problem.shape, p).forward(problem, head, problem.x.rows);
+  }
+  template <class T>
+  static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
+                       MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
+    layers(problem.shape, p).backward(problem, head, d_scores, gradients);
+  }
+};
+
+/// B = R (n, n), trained or as it started.
+template <bool kTrained>
+struct RandomScores {
+  static constexpr std::size_t kParameters = 1;
+
+  static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
+    out.push_back(
+        {"random.weight", shape.num_attention_heads * shape.tokens, shape.tokens, 0, 1, kTrained});
+  }
+  template <class T>
+  static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    return Matrix<T>::copy(leading(problem, problem.parameters[p], head));
+  }
+  template <class T>
+  static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
+                       MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
+    if constexpr (kTrained) {
+      kernel::add_to<T>(d_scores, leading(problem, gradients.parameters[p], head));
+    }
+  }
+
+ private:
+  template <class T, class U>
+  static MatrixView<U> leading(const MixerProblem<T>& problem, MatrixView<U> r, Index head) {
+    const Index tokens = problem.x.rows;
+    return head_rows(problem.shape, r, head).middle_rows(0, tokens).middle_columns(0, tokens);
+  }
+};
+
+}  // namespace masque::nn::mixing

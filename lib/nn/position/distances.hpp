@@ -1,0 +1,43 @@
+// The distances that occur between places, each once: rows of a table made for one sequence.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "nn/position/offset_bias.hpp"
+
+namespace masque::nn {
+
+/// Dense from the least to the largest where places are, else those of the pairs.
+class Distances {
+ public:
+  explicit Distances(const Places& places) {
+    const OffsetBounds bounds = offset_bounds(places);
+    dense_ = worth_a_table(bounds, places);
+    if (dense_) {
+      values_.reserve(static_cast<std::size_t>(bounds.count()));
+      for (Index o = bounds.least; o <= bounds.most; ++o) values_.push_back(-o);
+      std::reverse(values_.begin(), values_.end());
+      return;
+    }
+    values_.reserve(places.queries.size() * places.keys.size());
+    for (const Index query : places.queries) {
+      for (const Index key : places.keys) values_.push_back(query - key);
+    }
+    std::sort(values_.begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+  }
+
+  /// query − key of each row, growing.
+  std::span<const Index> values() const { return values_; }
+  Index row(Index distance) const {
+    if (dense_) return distance - values_.front();
+    return std::lower_bound(values_.begin(), values_.end(), distance) - values_.begin();
+  }
+
+ private:
+  bool dense_ = false;
+  std::vector<Index> values_;
+};
+
+}  // namespace masque::nn

@@ -1,0 +1,76 @@
+// What both kernels of KERPLE share: two positive trained numbers of each head.
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <memory>
+#include <vector>
+
+#include "nn/attention_reference.hpp"
+#include "nn/position/bias_terms.hpp"
+#include "nn/position/offset_bias.hpp"
+
+namespace masque::nn {
+
+/// r1 and r2 (1, heads), each at least kLeast as in the authors' code; below it their gradient is
+/// 0.
+template <class T>
+struct KerpleNumbers {
+  static constexpr double kLeast = 0.01;
+  MatrixView<const T> r1;
+  MatrixView<const T> r2;
+
+  static T positive(const T& r) { return reference::real_part(r) > kLeast ? r : T(kLeast); }
+  T first(Index head) const { return positive(r1.at(0, head)); }
+  T second(Index head) const { return positive(r2.at(0, head)); }
+};
+
+/// A kernel is a class with static functions of a distance ≥ 0:
+///     T value(r1, r2, distance)                  the term
+///     T by_r1(r1, r2, distance), by_r2(…)        its derivatives
+template <class Kernel>
+class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
+ public:
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.scores = true;
+    facts.sides = false;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position("r1 (heads), r2 (heads)", "any", "n² heads",
+                             "Chi et al. 2022, arXiv:2205.09921");
+  }
+  std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
+    // The authors draw from (0, 2) and (0, 1); normal numbers of like size here.
+    return {{"r1", 1, shape.num_attention_heads, 1, 0.25, {}},
+            {"r2", 1, shape.num_attention_heads, 0.5, 0.125, {}}};
+  }
+
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    const KerpleNumbers<T> numbers{problem.parameters[0], problem.parameters[1]};
+    const MatrixView<T> d_r1 = gradient_of(problem, 0);
+    const MatrixView<T> d_r2 = gradient_of(problem, 1);
+    auto bias = offset_bias<T>(
+        [numbers](Index head, Index offset) {
+          return Kernel::template value<T>(numbers.first(head), numbers.second(head),
+                                           static_cast<double>(std::abs(offset)));
+        },
+        problem.places);
+    const auto slope = [=](Index head, Index offset, const T& d) {
+      const auto distance = static_cast<double>(std::abs(offset));
+      const T first = numbers.first(head);
+      const T second = numbers.second(head);
+      if (d_r1.data != nullptr && first == numbers.r1.at(0, head)) {
+        d_r1.at(0, head) += d * Kernel::template by_r1<T>(first, second, distance);
+      }
+      if (d_r2.data != nullptr && second == numbers.r2.at(0, head)) {
+        d_r2.at(0, head) += d * Kernel::template by_r2<T>(first, second, distance);
+      }
+    };
+    return std::make_unique<OffsetTerms<T>>(std::move(bias), problem.places, slope);
+  }
+};
+
+}  // namespace masque::nn

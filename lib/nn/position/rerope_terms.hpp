@@ -1,0 +1,136 @@
+// Scores of rotated queries and keys whose distance is bent beyond a window: ReRoPE and Leaky
+// ReRoPE.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "nn/position/bias_terms.hpp"
+#include "nn/position/distances.hpp"
+#include "nn/position/rotary_terms.hpp"
+
+namespace masque::nn {
+
+/// s_ij = q_i · R(ρ(i − j))ᵀ k_j / √d: the whole score. ρ is odd; up to the window it is the
+/// distance w, beyond it w + (|i − j| − w) · slope. Two products of pairs a score where the code of
+/// the authors makes two score matrices; memory: cosines and sines of the distances.
+template <class T>
+class ReropeTerms final : public PositionTerms<T>,
+                          public ScoreBias<T>,
+                          public ScoreTermsGradient<T> {
+ public:
+  ReropeTerms(const RotarySettings& settings, double window, double slope, double scale,
+              const PositionProblem<T>& problem)
+      : layout_(settings.layout), scale_(scale), places_(problem.places), rows_(problem.places) {
+    const std::vector<double> frequencies =
+        kernel::rotary_frequencies(settings.base, problem.shape.head_size);
+    const auto pairs = static_cast<Index>(frequencies.size());
+    cosine_ = Matrix<T>(std::ssize(rows_.values()), pairs);
+    sine_ = Matrix<T>(std::ssize(rows_.values()), pairs);
+    Index row = 0;
+    for (const Index distance : rows_.values()) {
+      const auto far = static_cast<double>(std::abs(distance));
+      const double bent = far <= window ? far : window + (far - window) * slope;
+      for (Index t = 0; t < pairs; ++t) {
+        const double angle = std::copysign(bent, static_cast<double>(distance)) *
+                             frequencies[static_cast<std::size_t>(t)];
+        cosine_.view().at(row, t) = static_cast<T>(scale_ * std::cos(angle));
+        sine_.view().at(row, t) = static_cast<T>(scale_ * std::sin(angle));
+      }
+      ++row;
+    }
+  }
+
+  const ScoreBias<T>* bias() const override { return this; }
+  ScoreTermsGradient<T>* bias_gradient() override { return this; }
+
+  std::unique_ptr<HeadBias<T>> head(Index /*head*/, MatrixView<const T> query,
+                                    MatrixView<const T> key) const override {
+    return std::make_unique<PairBias<T>>([this, query, key](Index i, Index j) {
+      const T* q = query.row(i);
+      const T* k = key.row(j);
+      const Index row = row_of(i, j);
+      T sum{};
+      for (Index t = 0; t < cosine_.columns(); ++t) {
+        const auto [a, b] = pair(t);
+        sum += (q[a] * k[a] + q[b] * k[b]) * cosine_.view().at(row, t) +
+               (q[a] * k[b] - q[b] * k[a]) * sine_.view().at(row, t);
+      }
+      return sum;
+    });
+  }
+
+  void backward(Index /*head*/, MatrixView<const T> query, MatrixView<const T> key,
+                MatrixView<const T> d_scores, MatrixView<T> d_query, MatrixView<T> d_key) override {
+    for (Index i = 0; i < d_scores.rows; ++i) {
+      for (Index j = 0; j < d_scores.columns; ++j) {
+        const Index row = row_of(i, j);
+        const T* q = query.row(i);
+        const T* k = key.row(j);
+        for (Index t = 0; t < cosine_.columns(); ++t) {
+          const auto [a, b] = pair(t);
+          const T c = d_scores.at(i, j) * cosine_.view().at(row, t);
+          const T s = d_scores.at(i, j) * sine_.view().at(row, t);
+          if (d_query.data != nullptr) {
+            d_query.at(i, a) += c * k[a] + s * k[b];
+            d_query.at(i, b) += c * k[b] - s * k[a];
+          }
+          if (d_key.data != nullptr) {
+            d_key.at(j, a) += c * q[a] - s * q[b];
+            d_key.at(j, b) += c * q[b] + s * q[a];
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  Index row_of(Index i, Index j) const {
+    return rows_.row(places_.queries[static_cast<std::size_t>(i)] -
+                     places_.keys[static_cast<std::size_t>(j)]);
+  }
+  std::pair<Index, Index> pair(Index t) const {
+    if (layout_ == kernel::RotaryLayout::kAdjacent) return {2 * t, 2 * t + 1};
+    return {t, t + cosine_.columns()};
+  }
+
+  kernel::RotaryLayout layout_;
+  double scale_;
+  Places places_;
+  Distances rows_;
+  Matrix<T> cosine_;
+  Matrix<T> sine_;
+};
+
+/// ReRoPE (slope 0) and Leaky ReRoPE.
+class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
+ public:
+  ReropeScheme(const RotarySettings& settings, Index window, double slope)
+      : settings_(settings), window_(static_cast<double>(window)), slope_(slope) {}
+
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.scores = true;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position("", "any", "2 n² d", "Su 2023, kexue.fm/archives/9708");
+  }
+  double scale(const PositionShape& /*shape*/) const override { return 0; }
+
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    require_even(name(), "head size", problem.shape.head_size);
+    return std::make_unique<ReropeTerms<T>>(settings_, window_, slope_,
+                                            PositionScheme::scale(problem.shape), problem);
+  }
+
+ private:
+  RotarySettings settings_;
+  double window_;
+  double slope_;
+};
+
+}  // namespace masque::nn

@@ -1,0 +1,34 @@
+// alibi: −slope_h · |i − j| on scores.
+#include <complex>
+
+#include "nn/position/bias_terms.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+class Alibi final : public PositionSchemeOf<Alibi> {
+ public:
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.scores = true;
+    facts.sides = false;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position("", "any", "n² heads", "Press et al. 2021, arXiv:2108.12409");
+  }
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    return std::make_unique<OffsetTerms<T>>(
+        alibi_bias<T>(problem.shape.num_attention_heads, problem.places), problem.places);
+  }
+};
+
+const PositionRegistration kRegistration("alibi", [](Spelled&) -> std::unique_ptr<PositionScheme> {
+  return std::make_unique<Alibi>();
+});
+
+}  // namespace
+
+}  // namespace masque::nn

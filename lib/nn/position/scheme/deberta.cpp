@@ -1,0 +1,87 @@
+// deberta: disentangled attention. Queries meet projected rows of the distance, and keys others.
+// Both read row i − j of their table, as released models do; the paper writes j − i for the keys.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "base/error.hpp"
+#include "nn/position/pair_tables.hpp"
+#include "nn/spelled.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+class Deberta final : public PositionSchemeOf<Deberta> {
+ public:
+  Deberta(Index span, Index buckets, Index max_distance)
+      : span_(span), buckets_(buckets), max_distance_(max_distance) {}
+
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.scores = true;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position(
+        "relative_embeddings (2 span, hidden_size), position_key (hidden_size, d), position_query "
+        "(hidden_size, d)",
+        "any", "2 n² d + 4 span d²", "He et al. 2020, arXiv:2006.03654");
+  }
+  std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
+    const Index width = shape.num_attention_heads * shape.head_size;
+    return {{"relative_embeddings", 2 * span_, shape.hidden_size, 0, 0.02, {}},
+            {"position_key", shape.hidden_size, width, 0, 0.02, {}},
+            {"position_query", shape.hidden_size, width, 0, 0.02, {}}};
+  }
+  double scale(const PositionShape& shape) const override {
+    return 1 / std::sqrt(3 * static_cast<double>(shape.head_size));
+  }
+
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    const auto& p = problem.parameters;
+    PairTables<T> tables;
+    tables.scale = scale(problem.shape);
+    tables.row = [this, at = problem.places](Index i, Index j) {
+      const Index distance =
+          at.queries[static_cast<std::size_t>(i)] - at.keys[static_cast<std::size_t>(j)];
+      return std::clamp<Index>(disentangled_bucket(distance, buckets_, max_distance_) + span_, 0,
+                               2 * span_ - 1);
+    };
+    tables.by_query = product_of<T>(p[0], p[1]);
+    tables.by_key = product_of<T>(p[0], p[2]);
+    tables.push = [p, d_rows = gradient_of(problem, 0), d_key = gradient_of(problem, 1),
+                   d_query = gradient_of(problem, 2), size = problem.shape.head_size](
+                      Index head, MatrixView<const T> d_by_query, MatrixView<const T> d_by_key) {
+      add_product_gradients<T>(p[0], head_columns(p[1], head, size), d_by_query, d_rows,
+                               head_columns(d_key, head, size));
+      add_product_gradients<T>(p[0], head_columns(p[2], head, size), d_by_key, d_rows,
+                               head_columns(d_query, head, size));
+    };
+    std::vector<PairTables<T>> all;
+    all.push_back(std::move(tables));
+    return std::make_unique<PairTableTerms<T>>(std::move(all));
+  }
+
+ private:
+  Index span_;
+  Index buckets_;
+  Index max_distance_;
+};
+
+const PositionRegistration kRegistration(
+    "deberta", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+      const Index span = spelled.count("span", 256, 1, 1 << 20);
+      // 0: plain distances, as in the first DeBERTa.
+      const Index buckets = spelled.count("position_buckets", 0, 0, 1 << 20);
+      if (buckets == 1)
+        throw UsageError("deberta: position_buckets is 1, 0 or at least 2 expected");
+      const Index max_distance = spelled.count(
+          "max_relative_positions", std::max<Index>(512, buckets + 2), buckets + 2, Index{1} << 24);
+      return std::make_unique<Deberta>(span, buckets, max_distance);
+    });
+
+}  // namespace
+
+}  // namespace masque::nn

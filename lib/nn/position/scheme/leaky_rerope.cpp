@@ -1,0 +1,18 @@
+// leaky_rerope: RoPE whose distance grows `factor` times slower beyond a window.
+#include "nn/position/rerope_terms.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+const PositionRegistration kRegistration(
+    "leaky_rerope", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+      const RotarySettings settings = read_rotary(spelled);
+      const Index window = spelled.count("window", 256, 0, Index{1} << 40);
+      const double factor = spelled.number("factor", 8, 1, 1e6);
+      return std::make_unique<ReropeScheme>(settings, window, 1 / factor);
+    });
+
+}  // namespace
+
+}  // namespace masque::nn

@@ -1,0 +1,30 @@
+// none: attention that does not know where its tokens stand, but for its mask.
+#include "nn/position_scheme.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+class None final : public PositionSchemeOf<None> {
+ public:
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.sides = false;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position("", "any", "none", "Kazemnejad et al. 2023, arXiv:2305.19466 (NoPE)");
+  }
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& /*problem*/) const {
+    return std::make_unique<PositionTerms<T>>();
+  }
+};
+
+const PositionRegistration kRegistration("none", [](Spelled&) -> std::unique_ptr<PositionScheme> {
+  return std::make_unique<None>();
+});
+
+}  // namespace
+
+}  // namespace masque::nn

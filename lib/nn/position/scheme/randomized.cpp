@@ -1,0 +1,134 @@
+// randomized: in training the places of a sequence are a sorted sample, without replacement, of
+// [0, length), which another scheme then sees; so a model meets all distances that it will be asked
+// for later. Without a draw places stay as they are. A sequence longer than `length` keeps 0, 1, 2
+// …
+#include <algorithm>
+#include <complex>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "nn/position_scheme.hpp"
+#include "nn/spelled.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+/// count of [0, length), sorted: number i is taken with the chance that the rest of the sample has.
+std::vector<Index> sorted_sample(Index count, Index length, std::uint64_t seed,
+                                 std::uint64_t draw) {
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(length));
+  RandomStream(seed, "position/randomized", draw).words(words.size(), words.data());
+  std::vector<Index> sample;
+  sample.reserve(static_cast<std::size_t>(count));
+  for (Index i = 0; i < length && std::ssize(sample) < count; ++i) {
+    const auto needed = static_cast<std::uint64_t>(count - std::ssize(sample));
+    const auto left = static_cast<std::uint64_t>(length - i);
+    // ⌊word · left / 2³²⌋ is uniform below `left`.
+    if (words[static_cast<std::size_t>(i)] * left >> 32 < needed) sample.push_back(i);
+  }
+  return sample;
+}
+
+/// The shape that the scheme sees: tables reach the places that are drawn.
+PositionShape longer(PositionShape shape, Index length) {
+  shape.max_position_embeddings = std::max(length, shape.max_position_embeddings);
+  return shape;
+}
+
+/// The scheme's terms with places of their own.
+template <class T>
+class RandomizedTerms final : public PositionTerms<T> {
+ public:
+  RandomizedTerms(const PositionScheme& scheme, Index length, std::uint64_t seed,
+                  PositionProblem<T> problem)
+      : queries_(problem.places.queries.begin(), problem.places.queries.end()),
+        keys_(problem.places.keys.begin(), problem.places.keys.end()) {
+    if (problem.draw) replace(length, seed, *problem.draw);
+    problem.places = {queries_, keys_};
+    problem.draw.reset();
+    problem.shape = longer(problem.shape, length);
+    inner_ = scheme.terms(problem);
+  }
+
+  void input(MatrixView<T> x) const override { inner_->input(x); }
+  void input_backward(MatrixView<const T> x, MatrixView<T> d_x) override {
+    inner_->input_backward(x, d_x);
+  }
+  void query_key(MatrixView<T> query, MatrixView<T> key) const override {
+    inner_->query_key(query, key);
+  }
+  void query_key_backward(MatrixView<T> d_query, MatrixView<T> d_key) override {
+    inner_->query_key_backward(d_query, d_key);
+  }
+  const ScoreBias<T>* bias() const override { return std::as_const(*inner_).bias(); }
+  ScoreTermsGradient<T>* bias_gradient() override { return inner_->bias_gradient(); }
+  WeightTerms<T>* weight_terms() override { return inner_->weight_terms(); }
+  ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
+
+ private:
+  /// The k-th smallest place becomes the k-th of the sample.
+  void replace(Index length, std::uint64_t seed, std::uint64_t draw) {
+    std::vector<Index> sorted = queries_;
+    sorted.insert(sorted.end(), keys_.begin(), keys_.end());
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    const std::vector<Index> sample =
+        sorted_sample(std::ssize(sorted), std::max(length, Index{std::ssize(sorted)}), seed, draw);
+    for (std::vector<Index>* places : {&queries_, &keys_}) {
+      for (Index& place : *places) {
+        const auto rank = std::lower_bound(sorted.begin(), sorted.end(), place) - sorted.begin();
+        place = sample[static_cast<std::size_t>(rank)];
+      }
+    }
+  }
+
+  std::vector<Index> queries_;
+  std::vector<Index> keys_;
+  std::unique_ptr<PositionTerms<T>> inner_;
+};
+
+class Randomized final : public PositionSchemeOf<Randomized> {
+ public:
+  Randomized(std::shared_ptr<const PositionScheme> scheme, Index length, std::uint64_t seed)
+      : scheme_(std::move(scheme)), length_(length), seed_(seed) {}
+
+  PositionFacts facts() const override { return scheme_->facts(); }
+  VariantInfo info() const override {
+    VariantInfo info = scheme_->info();
+    info.parameters = "those of the scheme";
+    info.source = "Ruoss et al. 2023, arXiv:2305.16843";
+    return info;
+  }
+  std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
+    return scheme_->parameters(longer(shape, length_));
+  }
+  double scale(const PositionShape& shape) const override { return scheme_->scale(shape); }
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    return std::make_unique<RandomizedTerms<T>>(*scheme_, length_, seed_, problem);
+  }
+
+ private:
+  std::shared_ptr<const PositionScheme> scheme_;
+  Index length_;
+  std::uint64_t seed_;
+};
+
+const PositionRegistration kRegistration(
+    "randomized", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+      const Index length = spelled.count("length", 2048, 1, 1 << 24);
+      const Index seed = spelled.count("seed", 0, 0, Index{1} << 62);
+      const std::string scheme = spelled.text("scheme", "rope");
+      if (Spelled(scheme).name() == "randomized") {
+        throw UsageError("randomized: its scheme is randomized, another was expected");
+      }
+      return std::make_unique<Randomized>(parse_position(scheme), length,
+                                          static_cast<std::uint64_t>(seed));
+    });
+
+}  // namespace
+
+}  // namespace masque::nn

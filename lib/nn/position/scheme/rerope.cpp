@@ -1,0 +1,19 @@
+// rerope: RoPE whose distance stops growing at a window, ρ = min(|i − j|, w) with its sign.
+#include "nn/position/rerope_terms.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+const PositionRegistration kRegistration("rerope",
+                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+                                           const RotarySettings settings = read_rotary(spelled);
+                                           const Index window =
+                                               spelled.count("window", 256, 0, Index{1} << 40);
+                                           return std::make_unique<ReropeScheme>(settings, window,
+                                                                                 0);
+                                         });
+
+}  // namespace
+
+}  // namespace masque::nn

@@ -1,0 +1,60 @@
+// Rows of a trained table of places, and what stands beyond its end.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/types.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::nn {
+
+/// p_k as a sum of rows of the table.
+struct TableRows {
+  struct Part {
+    Index row = 0;
+    double weight = 0;
+  };
+  std::array<Part, 3> parts;
+  std::size_t count = 1;
+};
+
+/// Within the table of N rows its row. Beyond, with k = qN + r, the hierarchical extension of
+/// Su 2020 (kexue.fm/archives/7947) α u_q + (1 − α) u_r, u = (p − α p_0) / (1 − α), that is
+/// p_r + α/(1 − α) (p_q − p_0), up to N² − 1 and from there the last; with alpha 0 the last row.
+inline TableRows table_rows(Index place, Index rows, double alpha) {
+  MASQUE_CHECK(rows > 0);
+  place = std::max<Index>(place, 0);
+  if (place < rows) return {{{{place, 1.0}}}, 1};
+  if (alpha == 0) return {{{{rows - 1, 1.0}}}, 1};
+  const Index capped = std::min(place, rows * rows - 1);
+  const double upper = alpha / (1 - alpha);
+  return {{{{capped % rows, 1.0}, {capped / rows, upper}, {0, -upper}}}, 3};
+}
+
+/// out += weight of each part · its row.
+template <class T>
+void add_rows(MatrixView<const T> table, const TableRows& rows, std::span<T> out) {
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    const auto [row, weight] = rows.parts[k];
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      out[d] += static_cast<T>(weight) * table.at(row, static_cast<Index>(d));
+    }
+  }
+}
+
+/// The gradient of add_rows by the table; nothing without data.
+template <class T>
+void add_rows_backward(std::span<const T> d_out, const TableRows& rows, MatrixView<T> d_table) {
+  if (d_table.data == nullptr) return;
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    const auto [row, weight] = rows.parts[k];
+    for (std::size_t d = 0; d < d_out.size(); ++d) {
+      d_table.at(row, static_cast<Index>(d)) += static_cast<T>(weight) * d_out[d];
+    }
+  }
+}
+
+}  // namespace masque::nn

@@ -1,0 +1,147 @@
+#include "nn/position_scheme.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/random.hpp"
+#include "nn/spelled.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+std::map<std::string, PositionRegistration::Make, std::less<>>& registry() {
+  static std::map<std::string, PositionRegistration::Make, std::less<>> all;
+  return all;
+}
+
+const VariantSource kVariants(+[] {
+  std::vector<VariantInfo> all;
+  all.reserve(registry().size());
+  for (const auto& [name, make] : registry()) all.push_back(position_info(name));
+  return all;
+});
+
+}  // namespace
+
+PositionRegistration::PositionRegistration(std::string_view name, Make make) {
+  MASQUE_CHECK(registry().emplace(name, make).second);
+}
+
+std::vector<PositionParameter> PositionScheme::parameters(const PositionShape& /*shape*/) const {
+  return {};
+}
+
+double PositionScheme::scale(const PositionShape& shape) const {
+  return 1 / std::sqrt(static_cast<double>(shape.head_size));
+}
+
+std::vector<std::string> position_names() {
+  std::vector<std::string> names;
+  names.reserve(registry().size());
+  for (const auto& [name, make] : registry()) names.push_back(name);
+  return names;
+}
+
+std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
+  Spelled spelled(text);
+  const auto at = registry().find(spelled.name());
+  if (at == registry().end()) {
+    throw UsageError(fmt::format("there is no position scheme '{}', only {}",
+                                 escape(spelled.name()), fmt::join(position_names(), ", ")));
+  }
+  std::unique_ptr<PositionScheme> scheme = at->second(spelled);
+  spelled.check_all_known();
+  scheme->name_ = spelled.name();
+  return scheme;
+}
+
+VariantInfo position_info(std::string_view name) {
+  const auto at = registry().find(name);
+  MASQUE_CHECK(at != registry().end());
+  Spelled spelled(name);
+  VariantInfo info = at->second(spelled)->info();
+  info.kind = "position";
+  info.name = name;
+  const std::string arguments = spelled.standards();
+  const std::string trained = std::exchange(info.parameters, arguments);
+  if (!trained.empty()) {
+    info.parameters += fmt::format("{}trained {}", arguments.empty() ? "" : "; ", trained);
+  }
+  return info;
+}
+
+VariantInfo describe_position(std::string_view trained, std::string_view masks,
+                              std::string_view cost, std::string_view source) {
+  VariantInfo info;
+  info.parameters = trained;
+  info.masks = masks;
+  info.cost = cost;
+  info.source = source;
+  return info;
+}
+
+template <class T>
+std::vector<Matrix<T>> start_position(const PositionScheme& scheme, const PositionShape& shape,
+                                      std::uint64_t seed) {
+  std::vector<Matrix<T>> all;
+  for (const PositionParameter& parameter : scheme.parameters(shape)) {
+    Matrix<T> matrix(parameter.rows, parameter.columns);
+    const auto count = static_cast<std::size_t>(parameter.rows * parameter.columns);
+    std::vector<double> values = parameter.values;
+    if (values.empty()) {
+      values.resize(count);
+      RandomStream(seed, "position/" + parameter.name).normal(0, count, values.data());
+      for (double& x : values) x = parameter.mean + parameter.deviation * x;
+    }
+    MASQUE_CHECK(values.size() == count);
+    std::transform(values.begin(), values.end(), matrix.data(),
+                   [](double x) { return static_cast<T>(x); });
+    all.push_back(std::move(matrix));
+  }
+  return all;
+}
+
+template std::vector<Matrix<float>> start_position(const PositionScheme&, const PositionShape&,
+                                                   std::uint64_t);
+template std::vector<Matrix<double>> start_position(const PositionScheme&, const PositionShape&,
+                                                    std::uint64_t);
+template std::vector<Matrix<std::complex<double>>> start_position(const PositionScheme&,
+                                                                  const PositionShape&,
+                                                                  std::uint64_t);
+
+template <class T>
+void check_position_problem(const PositionScheme& scheme, const PositionProblem<T>& problem) {
+  const std::vector<PositionParameter> expected = scheme.parameters(problem.shape);
+  MASQUE_CHECK(problem.parameters.size() == expected.size());
+  MASQUE_CHECK(problem.gradients.empty() || problem.gradients.size() == expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const Index rows = expected[k].rows;
+    const Index columns = expected[k].columns;
+    const MatrixView<const T>& given = problem.parameters[k];
+    MASQUE_CHECK(given.rows == rows && given.columns == columns);
+    const MatrixView<T> gradient = gradient_of(problem, k);
+    MASQUE_CHECK(gradient.data == nullptr ||
+                 (gradient.rows == rows && gradient.columns == columns));
+  }
+}
+
+template void check_position_problem(const PositionScheme&, const PositionProblem<float>&);
+template void check_position_problem(const PositionScheme&, const PositionProblem<double>&);
+template void check_position_problem(const PositionScheme&,
+                                     const PositionProblem<std::complex<double>>&);
+
+void require_even(std::string_view scheme, std::string_view what, Index size) {
+  if (size % 2 != 0) {
+    throw UsageError(fmt::format("{}: {} is {}, an even number was expected", scheme, what, size));
+  }
+}
+
+}  // namespace masque::nn

@@ -1,0 +1,186 @@
+// Position schemes: how a layer of attention learns where its tokens stand. One file per scheme
+// under nn/position/scheme/, which registers itself.
+//
+// A scheme acts at one or more of these places, in this order:
+//     x ← input(x)                      before the projections
+//     q, k ← query_key(q, k)            before their product
+//     s_ij = scale · q_i·k_j + terms    scale is the scheme's; 0: the terms are the whole score
+//     a_ij ← c_ij a_ij                  behind the normalizer
+//     o_i = Σ_j a_ij (v_j + r_ij)       beside the values
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/general_attention.hpp"
+#include "nn/position.hpp"
+#include "nn/variant.hpp"
+
+namespace masque::nn {
+
+class Spelled;
+
+/// The layer that a scheme serves.
+struct PositionShape {
+  Index hidden_size = 0;  ///< columns of the input
+  Index num_attention_heads = 1;
+  Index head_size = 0;  ///< of queries and keys
+  Index value_size = 0;
+  Index max_position_embeddings = 0;  ///< rows of trained tables of places: the trained length
+};
+
+/// A trained parameter.
+struct PositionParameter {
+  std::string name;
+  Index rows = 0;
+  Index columns = 0;
+  /// It starts with normal numbers of this mean and deviation, or with `values` (row by row).
+  double mean = 0;
+  double deviation = 0;
+  std::vector<double> values;
+};
+
+/// One sequence for a scheme. Spans, views and places are borrowed by what is made from it.
+template <class T>
+struct PositionProblem {
+  PositionShape shape;
+  /// Of the queries and keys of the layer; inputs are the tokens of `places.keys`.
+  Places places;
+  /// In the order of PositionScheme::parameters.
+  std::span<const MatrixView<const T>> parameters;
+  /// Where their gradients are added; empty: none are wanted. A view without data is left out.
+  std::span<const MatrixView<T>> gradients;
+  /// xlnet: segments of queries and keys; empty: all one segment.
+  std::span<const Index> query_segments;
+  std::span<const Index> key_segments;
+  /// randomized: the number of the random draw, while training; nullopt: places as they are.
+  std::optional<std::uint64_t> draw;
+};
+
+/// A scheme at work on one sequence. What it does not do is left as it is: functions that do
+/// nothing, terms that are null. Forward is thread-safe; backward adds to the gradients of the
+/// problem and is not.
+template <class T>
+class PositionTerms {
+ public:
+  virtual ~PositionTerms() = default;
+  /// x (S, hidden_size) becomes x'.
+  virtual void input(MatrixView<T> /*x*/) const {}
+  /// x  what `input` was given. d_x: gradient by x' becomes the one by x.
+  virtual void input_backward(MatrixView<const T> /*x*/, MatrixView<T> /*d_x*/) {}
+  /// query (T, heads · head size) and key (S, key heads · head size), in place.
+  virtual void query_key(MatrixView<T> /*query*/, MatrixView<T> /*key*/) const {}
+  virtual void query_key_backward(MatrixView<T> /*d_query*/, MatrixView<T> /*d_key*/) {}
+  /// Terms of scores; they see queries and keys behind `query_key`.
+  virtual const ScoreBias<T>* bias() const { return nullptr; }
+  virtual ScoreTermsGradient<T>* bias_gradient() { return nullptr; }
+  virtual WeightTerms<T>* weight_terms() { return nullptr; }
+  virtual ValueTerms<T>* value_terms() { return nullptr; }
+};
+
+/// What a scheme does and can.
+struct PositionFacts {
+  bool input = false;      ///< changes the input
+  bool query_key = false;  ///< changes queries and keys
+  bool scores = false;     ///< adds terms to scores
+  bool weights = false;    ///< multiplies weights behind the normalizer
+  bool values = false;     ///< adds to values
+  /// A shift of all places changes nothing.
+  bool relative = true;
+  /// Tells a key on the left from the same key as far on the right.
+  bool sides = true;
+};
+
+/// A scheme with its arguments. Immutable, thread-safe.
+class PositionScheme {
+ public:
+  virtual ~PositionScheme() = default;
+  virtual PositionFacts facts() const = 0;
+  /// Kind and name are filled in by `position_info`; `parameters`: the trained ones alone.
+  virtual VariantInfo info() const = 0;
+  virtual std::vector<PositionParameter> parameters(const PositionShape& shape) const;
+  /// What multiplies q·k: 1/√(head size) unless the scheme says otherwise; 0: its terms are the
+  /// whole score.
+  virtual double scale(const PositionShape& shape) const;
+  /// The scheme at work; what is made borrows it. Throws UsageError if it cannot serve the shape
+  /// (odd sizes).
+  virtual std::unique_ptr<PositionTerms<float>> terms(const PositionProblem<float>&) const = 0;
+  virtual std::unique_ptr<PositionTerms<double>> terms(const PositionProblem<double>&) const = 0;
+  /// Forward alone, for complex steps.
+  virtual std::unique_ptr<PositionTerms<std::complex<double>>> terms(
+      const PositionProblem<std::complex<double>>&) const = 0;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  friend std::shared_ptr<const PositionScheme> parse_position(std::string_view text);
+  std::string name_;
+};
+
+/// Whether parameters, gradients and places fit (MASQUE_CHECK).
+template <class T>
+void check_position_problem(const PositionScheme& scheme, const PositionProblem<T>& problem);
+
+/// A scheme whose template `make<T>(const PositionProblem<T>&)` gives the terms.
+template <class Scheme>
+class PositionSchemeOf : public PositionScheme {
+ public:
+  std::unique_ptr<PositionTerms<float>> terms(const PositionProblem<float>& p) const final {
+    check_position_problem(self(), p);
+    return self().make(p);
+  }
+  std::unique_ptr<PositionTerms<double>> terms(const PositionProblem<double>& p) const final {
+    check_position_problem(self(), p);
+    return self().make(p);
+  }
+  std::unique_ptr<PositionTerms<std::complex<double>>> terms(
+      const PositionProblem<std::complex<double>>& p) const final {
+    check_position_problem(self(), p);
+    return self().make(p);
+  }
+
+ private:
+  const Scheme& self() const { return static_cast<const Scheme&>(*this); }
+};
+
+/// "rope_yarn(factor=8, length=512)"; a bare name has its standard arguments. Throws UsageError
+/// that names what is possible.
+std::shared_ptr<const PositionScheme> parse_position(std::string_view text);
+
+/// The names of all registered schemes, sorted.
+std::vector<std::string> position_names();
+
+/// A row of `variants` for a scheme with standard arguments.
+VariantInfo position_info(std::string_view name);
+
+/// A row of `variants` as `PositionScheme::info` gives it.
+VariantInfo describe_position(std::string_view trained, std::string_view masks,
+                              std::string_view cost, std::string_view source);
+
+/// How the parameters of a scheme start: Philox streams of the seed, one per name.
+template <class T>
+std::vector<Matrix<T>> start_position(const PositionScheme& scheme, const PositionShape& shape,
+                                      std::uint64_t seed);
+
+/// Adds a scheme at program start. `make` asks `Spelled` for the arguments it knows.
+struct PositionRegistration {
+  using Make = std::unique_ptr<PositionScheme> (*)(Spelled&);
+  PositionRegistration(std::string_view name, Make make);
+};
+
+/// The gradient of parameter k; without data if it is not wanted.
+template <class T>
+MatrixView<T> gradient_of(const PositionProblem<T>& problem, std::size_t k) {
+  return problem.gradients.empty() ? MatrixView<T>() : problem.gradients[k];
+}
+
+/// UsageError "NAME: what of SIZE is odd" unless the size is even.
+void require_even(std::string_view scheme, std::string_view what, Index size);
+
+}  // namespace masque::nn

@@ -1,0 +1,74 @@
+// Names with arguments, and what is wrong with others.
+#include "nn/spelled.hpp"
+
+#include <array>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+
+namespace masque::test {
+namespace {
+
+TEST_CASE("arguments of a spelled variant, and what was not given") {
+  nn::Spelled spelled(
+      " some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
+  CHECK(spelled.name() == "some_name");
+  CHECK(spelled.count("count", 3, 1, 10) == 7);
+  CHECK(spelled.number("ratio", 2, 0, 1) == 0.5);
+  CHECK(spelled.flag("wide", false));
+  CHECK(spelled.text("inner", "none") == "other(a=1, b=2)");
+  constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
+  CHECK(spelled.choice("kind", "a", kKinds) == "b");
+  CHECK(spelled.count("more", 5, 1, 10) == 5);
+  CHECK_FALSE(spelled.flag("tall", false));
+  spelled.check_all_known();
+  CHECK(spelled.standards() ==
+        "count=3, ratio=2, wide=false, inner=none, kind=a, more=5, tall=false");
+  CHECK(nn::Spelled("bare").name() == "bare");
+  CHECK(nn::Spelled("bare()").standards().empty());
+}
+
+std::string parse_error(std::string_view text) {
+  try {
+    const nn::Spelled spelled(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_CASE("text that is no spelled variant") {
+  CHECK(parse_error("") == "'': a name was expected, with or without (key=value, …)");
+  CHECK(parse_error("a b").ends_with("a name was expected, with or without (key=value, …)"));
+  CHECK(parse_error("a(b=1") == "'a(b=1': a closing parenthesis was expected at the end");
+  CHECK(parse_error("a(1)") == "'a(1)': key=value was expected between commas");
+  CHECK(parse_error("a(b=1,)") == "'a(b=1,)': key=value was expected after the last comma");
+  CHECK(parse_error("a(b=1,b=2)") == "'a(b=1,b=2)': b is given twice");
+  CHECK(parse_error("a(b=c(d)") == "'a(b=c(d)': the parentheses do not fit");
+}
+
+TEST_CASE("values that are none, and arguments that nobody knows") {
+  nn::Spelled spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
+  const auto error = [](auto&& ask) -> std::string {
+    try {
+      ask();
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  CHECK(error([&] { spelled.count("n", 1, 1, 9); }) ==
+        "a: n is '0', expected a whole number from 1 to 9");
+  CHECK(error([&] { spelled.number("x", 1, 0, 9); }) ==
+        "a: x is 'nan', expected a number from 0 to 9");
+  CHECK(error([&] { spelled.flag("f", true); }) == "a: f is 'yes', expected true or false");
+  constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
+  CHECK(error([&] { spelled.choice("k", "a", kKinds); }) == "a: k is 'c', expected one of a, b");
+  CHECK(error([&] { spelled.check_all_known(); }) == "a has no parameter 'other', only n, x, f, k");
+  CHECK(error([] { nn::Spelled("b(c=1)").check_all_known(); }) ==
+        "b has no parameter 'c', nor any other");
+}
+
+}  // namespace
+}  // namespace masque::test
