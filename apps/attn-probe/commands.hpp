@@ -7,6 +7,10 @@ namespace masque::attn_probe {
 
 void declare_stats(cli::Command& tool);
 void declare_map(cli::Command& tool);
+void declare_check(cli::Command& tool);
+void declare_consistency(cli::Command& tool);
+void declare_probe(cli::Command& tool);
+void declare_ablate(cli::Command& tool);
 void declare_variants(cli::Command& tool);
 void declare_merge(cli::Command& tool);
 

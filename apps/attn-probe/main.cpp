@@ -10,8 +10,14 @@ int main(int argc, char** argv) {
                      "entropy, distance, masses and more of every head");
         tool.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
                      "a page to explore all heads");
+        tool.example("attn-probe check leak gpt2/ < text",
+                     "exit 1 and a place if an output depends on later tokens");
         masque::attn_probe::declare_stats(tool);
         masque::attn_probe::declare_map(tool);
+        masque::attn_probe::declare_check(tool);
+        masque::attn_probe::declare_consistency(tool);
+        masque::attn_probe::declare_probe(tool);
+        masque::attn_probe::declare_ablate(tool);
         masque::attn_probe::declare_variants(tool);
         masque::attn_probe::declare_merge(tool);
       });

@@ -10,7 +10,7 @@
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/files.hpp"
-#include "scoring.hpp"
+#include "engine/scoring.hpp"
 
 namespace masque::lm_score {
 
@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   engine::EngineOptions engine;
-  ScoringOptions scoring;
+  engine::ScoringOptions scoring;
   std::vector<std::string> files;
   std::optional<std::string> shard;
 };
@@ -26,7 +26,7 @@ struct Options {
 /// Pairs wait here for their two scores.
 class PairScorer {
  public:
-  PairScorer(const engine::Engine& engine, const Scoring& scoring)
+  PairScorer(const engine::Engine& engine, const engine::Scoring& scoring)
       : engine_(engine),
         scoring_(scoring),
         scorer_(*engine.model, scoring.options,
@@ -63,7 +63,7 @@ class PairScorer {
   }
 
   const engine::Engine& engine_;
-  const Scoring& scoring_;
+  const engine::Scoring& scoring_;
   std::deque<probe::MinimalPair> waiting_;
   std::optional<double> good_;
   probe::PairTally tally_;
@@ -75,13 +75,13 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(common);
   common.json = common.json || o.shard;
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
   PairScorer scorer(engine, scoring);
   const auto add = [&](const engine::FileLine& line) { scorer.add(line.text); };
   engine::each_line_of(o.files, o.shard, add, session);
   scorer.flush();
   session.clear_progress();
-  print_pairs(scorer.tally(), provenance_json(scoring, engine), common, session);
+  print_pairs(scorer.tally(), engine::provenance_json(scoring, engine), common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -99,7 +99,7 @@ void declare_pairs(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
               "bad, uid; - is standard input");
-  add_scoring(c, o->scoring);
+  engine::add_scoring(c, o->scoring);
   c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
   add_table(c, o->engine.common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -5,8 +5,8 @@
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/number_format.hpp"
+#include "engine/scoring.hpp"
 #include "engine/text_stream.hpp"
-#include "scoring.hpp"
 
 namespace masque::lm_score {
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   engine::EngineOptions engine;
-  ScoringOptions scoring;
+  engine::ScoringOptions scoring;
   engine::StreamOptions stream;
 };
 
@@ -24,7 +24,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   common.json = common.json || o.stream.shard;
   cli::need_stream(command);
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
   probe::Perplexity sum;
   probe::TextScorer scorer(*engine.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });
@@ -37,7 +37,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
-  print_ppl(sum, provenance_json(scoring, engine),
+  print_ppl(sum, engine::provenance_json(scoring, engine),
             engine::NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
   return code;
 }
@@ -50,7 +50,7 @@ void declare_ppl(cli::Command& tool) {
   c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
   engine::add_engine(c, o->engine);
-  add_scoring(c, o->scoring);
+  engine::add_scoring(c, o->scoring);
   engine::add_digits(c, o->engine.digits);
   engine::add_stream(c, o->stream);
   c.flag("--json", o->engine.common.json,

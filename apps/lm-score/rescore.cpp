@@ -12,8 +12,8 @@
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/files.hpp"
+#include "engine/scoring.hpp"
 #include "probe/nbest.hpp"
-#include "scoring.hpp"
 
 namespace masque::lm_score {
 
@@ -25,7 +25,7 @@ using probe::WordErrors;
 
 struct Options {
   engine::EngineOptions engine;
-  ScoringOptions scoring;
+  engine::ScoringOptions scoring;
   std::string file;
   std::optional<std::string> dev;
   std::optional<double> weight;
@@ -54,7 +54,8 @@ std::vector<double> parse_weights(const std::optional<std::string>& list) {
 }
 
 void score_lists(std::vector<Utterance>& utterances, const std::string& path,
-                 const engine::Engine& engine, const Scoring& scoring, cli::Session& session) {
+                 const engine::Engine& engine, const engine::Scoring& scoring,
+                 cli::Session& session) {
   std::vector<probe::Hypothesis*> hypotheses;
   for (Utterance& u : utterances) {
     for (probe::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
@@ -162,7 +163,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   std::vector<Utterance> dev;
   if (o.dev) dev = probe::read_nbest(engine::read_file(*o.dev), engine::name_of(*o.dev));
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
   ErrorTable table(o, length, session);
   double weight = o.weight.value_or(weights.front());
   if (o.dev) {
@@ -197,7 +198,7 @@ void declare_rescore(cli::Command& tool) {
   c.argument("FILE", o->file,
              "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
              "mlm-scoring; - is standard input");
-  add_scoring(c, o->scoring);
+  engine::add_scoring(c, o->scoring);
   c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
   c.option("--weight", "X", o->weight, cli::Range{0, 1e6}, "of the language model's score");
   c.option("--weights", "LIST", o->weights, "weights tried on --dev [0,0.05,…,1]");

@@ -9,8 +9,8 @@
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/number_format.hpp"
+#include "engine/scoring.hpp"
 #include "engine/text_stream.hpp"
-#include "scoring.hpp"
 
 namespace masque::lm_score {
 
@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   engine::EngineOptions engine;
-  ScoringOptions scoring;
+  engine::ScoringOptions scoring;
   engine::StreamOptions stream;
   bool per_token = false;
 };
@@ -26,11 +26,11 @@ struct Options {
 /// Prints sentences as they are finished.
 class Printer {
  public:
-  Printer(const Options& options, const engine::Engine& engine, const Scoring& scoring,
+  Printer(const Options& options, const engine::Engine& engine, const engine::Scoring& scoring,
           cli::Session& session)
       : options_(options),
         number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
-        provenance_(provenance_json(scoring, engine)),
+        provenance_(engine::provenance_json(scoring, engine)),
         session_(session) {}
 
   void header() {
@@ -95,7 +95,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.engine.common);
   cli::need_stream(command);
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const Scoring scoring = make_scoring(o.scoring, o.engine, engine, session);
+  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
   Printer printer(o, engine, scoring, session);
   probe::TextScorer scorer(*engine.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
@@ -126,7 +126,7 @@ void declare_score(cli::Command& tool) {
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   engine::add_engine(c, o->engine);
-  add_scoring(c, o->scoring);
+  engine::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
   engine::add_digits(c, o->engine.digits);

@@ -165,7 +165,8 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
   if (!subcommands_.empty()) {
     if (arguments.empty()) {
       text = help();
-      throw UsageError(fmt::format("no command, expected one of those in '{} --help'", name_));
+      throw UsageError(
+          fmt::format("no command, expected one of those in '{} --help'", full_name()));
     }
     if (Command* child = find_subcommand(arguments[0])) {
       return child->parse({arguments.begin() + 1, arguments.end()}, text);

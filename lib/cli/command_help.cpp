@@ -76,7 +76,7 @@ std::string Command::help() const {
   };
   section("Arguments", true);
   section("Options", false);
-  if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", name_);
+  if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", full_name());
   out +=
       "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "
       "system call; 4 a bug.\n";

@@ -188,6 +188,13 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   problem.bias = bias.get();
   problem.blocks = blocks;
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
+  if (override_of(layer) == AttentionOverride::kMean) {
+    // Queries of zeros score every key alike.
+    moved = Matrix<T>::zero(own.rows, own.columns);
+    problem.query = moved.view();
+    problem.bias = nullptr;
+    problem.normalizer = nn::find_normalizer("softmax");
+  }
   nn::WeightsVisitor<T> visit;
   Matrix<T> log_divisors;
   Matrix<T> scores;

@@ -39,6 +39,11 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   const MatrixView<T> x = stream.x.view();
   if (x.rows == 0) return;
+  if (override_of(layer) == AttentionOverride::kZero) {
+    scratch_.attended = Matrix<T>::zero(x.rows, design_.hidden_size);
+    weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
+    return;
+  }
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
   scratch_.wide.resize(x.rows, weights.gated_input.outputs());

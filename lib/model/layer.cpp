@@ -76,6 +76,10 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
 
 template <class T>
 void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
+  if (override_of(layer) == AttentionOverride::kZero) {
+    scratch_.attended = Matrix<T>::zero(x.rows, design_.hidden_size);
+    return;
+  }
   const PreparedLayer<T>& weights = model_.layer(layer);
   scratch_.query.resize(x.rows, weights.query.outputs());
   project(weights.query, layer, stream, x, scratch_.query.view());

@@ -37,6 +37,13 @@ struct Batch {
   void add(std::span<const TokenId> sequence);
 };
 
+/// What a layer's attention adds to its residual, for experiments.
+enum class AttentionOverride {
+  kIntact,
+  kZero,  ///< nothing, biases included; of gated layers: the whole layer adds nothing
+  kMean,  ///< what it would if every query read all its visible keys alike
+};
+
 /// Which results are wanted.
 struct Request {
   bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
@@ -51,6 +58,7 @@ struct Request {
   bool all_rows = false;
   /// One a row: log-probabilities of these ids are returned. Empty: none.
   std::vector<TokenId> targets;
+  std::vector<AttentionOverride> attention;  ///< one a layer, of all streams; empty: kIntact
 };
 
 /// What the weights of a head came from; a_ij = u_ij / d_i, u_ij = f(s_ij − shift_i) as

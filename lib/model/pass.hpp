@@ -115,6 +115,10 @@ class Pass {
   void run_fixed_start(MatrixView<T> last);
   void run_two_streams(MatrixView<T> last);
   void finish(const Stream<T>& stream, MatrixView<T> last) const;
+  AttentionOverride override_of(Index layer) const {
+    return request_.attention.empty() ? AttentionOverride::kIntact
+                                      : request_.attention[static_cast<std::size_t>(layer)];
+  }
   bool shows() const { return request_.hidden_states || request_.attentions; }
 
   const PreparedModel<T>& model_;

@@ -163,6 +163,8 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   MASQUE_CHECK(std::is_sorted(rows.begin(), rows.end()));
   MASQUE_CHECK(rows.empty() || (rows.front() >= 0 && rows.back() < std::ssize(batch.ids)));
   MASQUE_CHECK(request.targets.empty() || request.targets.size() == rows.size());
+  MASQUE_CHECK(request.attention.empty() ||
+               std::ssize(request.attention) == model_.design.num_hidden_layers);
   const bool needs_head = request.logits || !request.targets.empty();
   if (needs_head) model_.head();
 

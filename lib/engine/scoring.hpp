@@ -9,7 +9,7 @@
 #include "engine/engine.hpp"
 #include "probe/text_scorer.hpp"
 
-namespace masque::lm_score {
+namespace masque::engine {
 
 /// How lines are scored.
 struct ScoringOptions {
@@ -26,15 +26,15 @@ void add_scoring(cli::Command& command, ScoringOptions& options);
 struct Scoring {
   probe::ScoreOptions options;
   probe::SentenceOptions sentence;
-  std::vector<engine::Given> given;  ///< of max_length, no_bos and no_special_in_text
+  std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
 };
 
 /// Checks that the model can do what is asked, and says on stderr what runs.
-Scoring make_scoring(const ScoringOptions& options, const engine::EngineOptions& engine_options,
-                     const engine::Engine& engine, cli::Session& session);
+Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
+                     const Engine& engine, cli::Session& session);
 
 /// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
 /// what was given.
-std::string provenance_json(const Scoring& scoring, const engine::Engine& engine);
+std::string provenance_json(const Scoring& scoring, const Engine& engine);
 
-}  // namespace masque::lm_score
+}  // namespace masque::engine

@@ -1,4 +1,4 @@
-#include "scoring.hpp"
+#include "engine/scoring.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "base/parallel.hpp"
 #include "probe/leak_check.hpp"
 
-namespace masque::lm_score {
+namespace masque::engine {
 
 void add_scoring(cli::Command& command, ScoringOptions& options) {
   using probe::ScoreKind;
@@ -33,8 +33,8 @@ void add_scoring(cli::Command& command, ScoringOptions& options) {
                "special tokens that stand in the text are text");
 }
 
-Scoring make_scoring(const ScoringOptions& options, const engine::EngineOptions& engine_options,
-                     const engine::Engine& engine, cli::Session& session) {
+Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
+                     const Engine& engine, cli::Session& session) {
   const model::Design& design = engine.model->design();
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
@@ -69,12 +69,12 @@ Scoring make_scoring(const ScoringOptions& options, const engine::EngineOptions&
   return scoring;
 }
 
-std::string provenance_json(const Scoring& scoring, const engine::Engine& engine) {
+std::string provenance_json(const Scoring& scoring, const Engine& engine) {
   return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}"{}{})",
                      quote_json(engine.path), probe::kind_name(scoring.options.kind),
                      kernel::precision_name(engine.model->precision()),
-                     probe::policy_text(scoring.options.policy), engine::given_json(engine.given),
-                     engine::given_json(scoring.given));
+                     probe::policy_text(scoring.options.policy), given_json(engine.given),
+                     given_json(scoring.given));
 }
 
-}  // namespace masque::lm_score
+}  // namespace masque::engine

@@ -1,0 +1,269 @@
+// attn-probe check: does a model do what it must not, asked as a black box.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "check_output.hpp"
+#include "commands.hpp"
+#include "engine/sequences.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::SequenceOptions sequences;
+  std::optional<Objective> objective;
+  std::int64_t tokens = 64;
+  std::int64_t replacements = 3;
+  std::int64_t count = 8;
+  std::int64_t group = 8;
+  std::optional<double> tolerance;
+};
+
+/// The texts as a check runs them. Two streams: the query stream reads what a record's mask says,
+/// the content stream also itself.
+probe::CheckInput input_of(const probe::Sequence& sequence, const model::Design& design) {
+  probe::CheckInput input;
+  input.ids = sequence.ids;
+  input.positions = sequence.positions;
+  input.segments = sequence.segments;
+  input.mask = sequence.mask;
+  if (sequence.mask && design.streams == model::Streams::kTwo) {
+    input.query_mask = sequence.mask;
+    input.mask = *sequence.mask | parse_mask("diagonal").bind(sequence.mask->lengths());
+  }
+  return input;
+}
+
+struct Opened {
+  engine::Engine engine;
+  std::vector<probe::NumberedInput> texts;
+};
+
+Opened open(const Options& o, const cli::Command& command, cli::ExitCode& code,
+            cli::Session& session) {
+  session.configure(o.engine.common);
+  engine::check_sequences(o.sequences, command);
+  Opened opened;
+  opened.engine = engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", opened.engine.path, opened.engine.description()));
+  for (const probe::Sequence& sequence :
+       engine::read_sequences(o.sequences, opened.engine, command, code, session)) {
+    opened.texts.push_back({sequence.number, input_of(sequence, opened.engine.model->design())});
+  }
+  return opened;
+}
+
+/// A line that could not be read weighs more than what was found.
+cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
+  return input == cli::ExitCode::kDone ? found : input;
+}
+
+cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Session& session) {
+  cli::ExitCode code = cli::ExitCode::kDone;
+  Opened opened = open(o, command, code, session);
+  const model::Design& design = opened.engine.model->design();
+  const bool causal = design.head.kind == model::HeadKind::kCausal;
+  probe::LeakRequest request;
+  request.objective = o.objective.value_or(causal ? Objective::kNext : Objective::kSelf);
+  request.tokens = o.tokens;
+  request.replacements = o.replacements;
+  request.tolerance = o.tolerance.value_or(0);
+  request.seed = o.engine.common.seed;
+  request.batch_tokens = o.engine.batch_tokens;
+  if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
+  const bool self = request.objective == Objective::kSelf;
+  probe::LeakReport report;
+  const auto progress = session.progress("checking");
+  for (std::size_t t = 0; t < opened.texts.size(); ++t) {
+    probe::CheckInput& input = opened.texts[t].input;
+    if (design.streams == model::Streams::kTwo && !input.query_mask) {
+      // The query stream predicts; the masks are those of its objective.
+      const Lengths lengths{input.size(), input.size()};
+      input.query_mask = parse_mask(self ? "tta" : "strict_causal").bind(lengths);
+      input.mask = parse_mask(self ? "full" : "causal").bind(lengths);
+    }
+    probe::check_leak(*opened.engine.model, opened.texts[t].text, input, request, report);
+    if (progress) progress(t + 1, opened.texts.size());
+  }
+  session.clear_progress();
+  return worse(code, print_leaks(report, request, o.engine, session));
+}
+
+TokenId padding_token(const engine::Engine& engine) {
+  if (const auto& pad = engine.model->design().pad_token_id) return static_cast<TokenId>(*pad);
+  if (!engine.tokenizer) return 0;  // hidden as it is, any id will do
+  const text::Roles roles = engine.tokenizer->roles();
+  return roles.pad ? *roles.pad : 0;
+}
+
+enum class Invariance { kPadding, kBatch, kOrder };
+
+cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Command& command,
+                             cli::Session& session) {
+  cli::ExitCode code = cli::ExitCode::kDone;
+  const Opened opened = open(o, command, code, session);
+  const model::Model& model = *opened.engine.model;
+  probe::InvarianceReport report;
+  const bool padding = kind == Invariance::kPadding;
+  report.tolerance =
+      o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
+  probe::PaddingRequest request;
+  request.count = o.count;
+  request.token = padding_token(opened.engine);
+  const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
+  const auto progress = session.progress("checking");
+  const std::span<const probe::NumberedInput> texts(opened.texts);
+  for (std::size_t begin = 0; begin < texts.size(); begin += group) {
+    const auto part = texts.subspan(begin, std::min(group, texts.size() - begin));
+    switch (kind) {
+      case Invariance::kPadding:
+        probe::check_padding(model, opened.engine.options, part.front(), request,
+                             o.engine.batch_tokens, report);
+        break;
+      case Invariance::kBatch: probe::check_batch(model, part, report); break;
+      case Invariance::kOrder: probe::check_order(model, part, o.engine.common.seed, report); break;
+    }
+    if (progress) progress(begin + part.size(), texts.size());
+  }
+  session.clear_progress();
+  return worse(code, print_invariance(report, o.engine, model.design().num_hidden_layers, session));
+}
+
+std::vector<std::pair<std::string, TokenId>> special_tokens(const engine::Engine& engine) {
+  std::vector<std::pair<std::string, TokenId>> special;
+  const auto& pad = engine.model->design().pad_token_id;
+  const text::Roles roles = engine.tokenizer ? engine.tokenizer->roles() : text::Roles{};
+  for (const auto& [name, role] : text::kRoleFields) {
+    std::optional<TokenId> id = roles.*role;
+    if (!id && name == "pad" && pad) id = static_cast<TokenId>(*pad);
+    if (!id && name == "mask") id = engine.options.mask_token_id;
+    if (id) special.emplace_back(name, *id);
+  }
+  return special;
+}
+
+cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Session& session) {
+  const double tolerance = o.tolerance.value_or(1e-3);
+  session.configure(o.engine.common);
+  engine::check_sequences(o.sequences, command);
+  const Checkpoint checkpoint = open_checkpoint(o.engine.model);
+  const probe::SaneRow finite = probe::check_finite(
+      checkpoint, o.engine.common.threads > 0 ? o.engine.common.threads : default_threads());
+  // No model is made of numbers that are not finite.
+  if (finite.found > 0) return print_sane({finite}, tolerance, o.engine, session);
+  cli::ExitCode code = cli::ExitCode::kDone;
+  const Opened opened = open(o, command, code, session);
+  const model::Model& model = *opened.engine.model;
+  probe::SaneHeads heads(model, tolerance);
+  const auto progress = session.progress("checking");
+  for (std::size_t t = 0; t < opened.texts.size(); ++t) {
+    heads.add(opened.texts[t].input);
+    if (progress) progress(t + 1, opened.texts.size());
+  }
+  session.clear_progress();
+  std::vector<probe::SaneRow> rows = heads.rows();
+  rows.push_back(finite);
+  const auto weights =
+      probe::check_weights(model::load_model<float>(o.engine.model, {.family = o.engine.family}),
+                           special_tokens(opened.engine));
+  rows.insert(rows.end(), weights.begin(), weights.end());
+  probe::SaneRow unused;
+  unused.check = "unused_tensor";
+  unused.checked = checkpoint.tensors().size();
+  unused.places = model.unused();
+  unused.found = unused.places.size();
+  unused.value = static_cast<double>(unused.found);
+  rows.push_back(unused);
+  return worse(code, print_sane(rows, tolerance, o.engine, session));
+}
+
+void add_common(cli::Command& command, Options& options, const std::string& tolerance) {
+  engine::add_engine(command, options.engine);
+  engine::add_sequences(command, options.sequences);
+  command.option("--tolerance", "X", options.tolerance, cli::Range{0, 1e9}, tolerance);
+  cli::add_table(command, options.engine.common);
+}
+
+constexpr const char* kDifference =
+    "differences up to it count as none [0: every bit]; of a row: largest difference of a feature, "
+    "divided by its largest feature where that is above 1";
+
+void declare_leak(cli::Command& check) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = check.subcommand(
+      "leak", "does an output depend on the token that it predicts; replaces tokens and compares");
+  c.example("attn-probe check leak gpt2/ < text", "outputs of a causal model and later tokens");
+  c.example("attn-probe check leak tta/ --predict self < text", "a T-TA is clean bit for bit");
+  c.choice("--predict", o->objective,
+           {{"self", std::optional(Objective::kSelf)}, {"next", std::optional(Objective::kNext)}},
+           "output i must not depend on token i, or on any token behind i [next of a causal head, "
+           "else self]");
+  c.option("--tokens", "N", o->tokens, cli::Range{0, 1e9},
+           "tokens of each text that are replaced, evenly spread; 0: all");
+  c.option("--replacements", "N", o->replacements, cli::Range{1, 1e6},
+           "random tokens that are put in for each");
+  add_common(c, *o, kDifference);
+  cli::add_seed(c, o->engine.common);
+  c.action([o, &c](cli::Session& session) { return run_leak(*o, c, session); });
+}
+
+void declare_invariance(cli::Command& check) {
+  auto pad = std::make_shared<Options>();
+  cli::Command& p = check.subcommand("pad", "does padding change the real tokens");
+  p.example("attn-probe check pad bert-base-uncased/ < text", "8 tokens of padding on either side");
+  p.option("--count", "N", pad->count, cli::Range{1, 1e6}, "tokens of padding");
+  add_common(p, *pad,
+             "as in check leak [1e-5; f64 1e-12, bf16 0.05: sums over other numbers of keys]");
+  p.action([pad, &p](cli::Session& session) {
+    return run_invariance(Invariance::kPadding, *pad, p, session);
+  });
+
+  auto batch = std::make_shared<Options>();
+  cli::Command& b = check.subcommand("batch", "does a text's result depend on its batch");
+  b.example("attn-probe check batch bert-base-uncased/ < text", "each alone, then 8 together");
+  b.option("--group", "N", batch->group, cli::Range{1, 1e6}, "texts that are run together");
+  add_common(b, *batch, kDifference);
+  b.action([batch, &b](cli::Session& session) {
+    return run_invariance(Invariance::kBatch, *batch, b, session);
+  });
+
+  auto order = std::make_shared<Options>();
+  cli::Command& r =
+      check.subcommand("order", "does a text's result depend on what was run before it");
+  r.example("attn-probe check order bert-base-uncased/ < text",
+            "each alone, then 8 in another order, a long one before and after a short one");
+  r.option("--group", "N", order->group, cli::Range{1, 1e6}, "texts whose order is changed");
+  add_common(r, *order, kDifference);
+  cli::add_seed(r, order->engine.common);
+  r.action([order, &r](cli::Session& session) {
+    return run_invariance(Invariance::kOrder, *order, r, session);
+  });
+}
+
+void declare_sane(cli::Command& check) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = check.subcommand(
+      "sane", "what a broken conversion looks like: heads, numbers, norms, rows of special tokens");
+  c.example("attn-probe check sane bert-base-uncased/ < text", "exit 1 if something is odd");
+  add_common(c, *o,
+             "of heads: uniform if all n·weight are within it of 1, stuck if all rows give 1 minus "
+             "it to one key [0.001]");
+  c.action([o, &c](cli::Session& session) { return run_sane(*o, c, session); });
+}
+
+}  // namespace
+
+void declare_check(cli::Command& tool) {
+  cli::Command& check =
+      tool.subcommand("check", "tests of a model as a black box; exit 1 if one finds something");
+  declare_leak(check);
+  declare_invariance(check);
+  declare_sane(check);
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,27 @@
+// What the checks print: a table on stdout, a verdict on stderr.
+#pragma once
+
+#include <vector>
+
+#include "cli/run_tool.hpp"
+#include "engine/engine.hpp"
+#include "probe/check_invariance.hpp"
+#include "probe/check_leak.hpp"
+#include "probe/check_sane.hpp"
+
+namespace masque::attn_probe {
+
+/// A row a layer and one of the output. Returns kFound if something leaks.
+cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
+                          const engine::EngineOptions& options, cli::Session& session);
+
+/// A row a way to run. Returns kFound if a row differs.
+cli::ExitCode print_invariance(const probe::InvarianceReport& report,
+                               const engine::EngineOptions& options, Index layers,
+                               cli::Session& session);
+
+/// A row a check. Returns kFound if one found something; unused tensors alone are none.
+cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
+                         const engine::EngineOptions& options, cli::Session& session);
+
+}  // namespace masque::attn_probe

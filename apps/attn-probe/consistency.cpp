@@ -1,0 +1,187 @@
+// attn-probe consistency: the gap between pre-training and use.
+#include "probe/consistency.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "commands.hpp"
+#include "engine/number_format.hpp"
+#include "engine/number_list.hpp"
+#include "engine/sequences.hpp"
+#include "probe/model_average.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::SequenceOptions sequences;
+  std::string rates = "0.15,0.3,0.4,0.6,0.8";
+  std::optional<std::string> corruptions;
+  std::optional<std::string> average;
+  std::optional<std::string> corrected;
+};
+
+std::vector<probe::Corruption> parse_corruptions(const std::string& list) {
+  std::vector<probe::Corruption> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    out.push_back(probe::parse_corruption(std::string_view(list).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::vector<double> rates_of(const Options& o) {
+  return engine::parse_numbers("--rates", o.rates, 1e-6, 1);
+}
+
+std::vector<Index> samples_of(const std::string& list) {
+  std::vector<Index> samples;
+  for (const double k : engine::parse_numbers("--average", list, 1, 1e6)) {
+    if (k != std::floor(k)) throw UsageError("--average: found a fraction, expected whole numbers");
+    samples.push_back(static_cast<Index>(k));
+  }
+  std::sort(samples.begin(), samples.end());
+  samples.erase(std::unique(samples.begin(), samples.end()), samples.end());
+  return samples;
+}
+
+/// The mean, its standard error, and over how many lines and tokens.
+void add_mean(const probe::RatioMean& mean, const engine::NumberFormat& format,
+              std::vector<cli::Cell>& cells) {
+  cells.push_back(format.cell(mean.mean()));
+  cells.push_back(format.cell(mean.standard_error()));
+}
+
+std::uint64_t tokens_of(const probe::RatioMean& mean) {
+  return static_cast<std::uint64_t>(std::llround(mean.counts));
+}
+
+template <class Work>
+void each(const std::vector<probe::Sequence>& sequences, Work& work, cli::Session& session) {
+  const auto progress = session.progress("running");
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    work.add(sequences[s]);
+    if (progress) progress(s + 1, sequences.size());
+  }
+  session.clear_progress();
+}
+
+void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
+                       const engine::NumberFormat& format, const Options& o,
+                       cli::Session& session) {
+  cli::Table table(session, o.engine.common,
+                   {"corruption", "rate", "lines", "tokens", "distance", "distance_se", "cosine",
+                    "cosine_se", "kl", "kl_se", "total_variation", "total_variation_se"});
+  for (const probe::ConsistencyRow& row : rows) {
+    std::vector<cli::Cell> cells = {probe::corruption_name(row.corruption), row.rate,
+                                    row.distance.lines, tokens_of(row.distance)};
+    for (const auto* mean : {&row.distance, &row.cosine, &row.divergence, &row.total_variation})
+      add_mean(*mean, format, cells);
+    table.row(cells);
+  }
+  table.finish();
+}
+
+void print_average(const std::vector<probe::AverageRow>& rows, const engine::NumberFormat& format,
+                   const Options& o, cli::Session& session) {
+  cli::Table table(session, o.engine.common,
+                   {"rate", "samples", "lines", "tokens", "nll_raw", "nll_corrected", "nll_average",
+                    "accuracy_raw", "accuracy_corrected", "accuracy_average", "kl_average_raw",
+                    "kl_average_raw_se", "kl_average_corrected", "kl_average_corrected_se"});
+  for (const probe::AverageRow& row : rows) {
+    std::vector<cli::Cell> cells = {row.rate, row.samples, row.raw_loss.lines,
+                                    tokens_of(row.raw_loss)};
+    for (const auto* mean : {&row.raw_loss, &row.corrected_loss, &row.average_loss, &row.raw_hits,
+                             &row.corrected_hits, &row.average_hits})
+      cells.push_back(format.cell(mean->mean()));
+    add_mean(row.from_raw, format, cells);
+    add_mean(row.from_corrected, format, cells);
+    table.row(cells);
+  }
+  table.finish();
+}
+
+void run_average(const Options& o, const engine::Engine& engine,
+                 const std::vector<probe::Sequence>& sequences, const engine::NumberFormat& format,
+                 cli::Session& session) {
+  probe::AverageRequest request;
+  request.rates = rates_of(o);
+  request.samples = samples_of(*o.average);
+  request.seed = o.engine.common.seed;
+  if (!engine.options.mask_token_id) {
+    throw InputError(engine.path, "no mask token, expected one to mask with (--tokenizer)");
+  }
+  request.mask = *engine.options.mask_token_id;
+  std::unique_ptr<model::Model> corrected;
+  if (o.corrected) corrected = model::open_model(*o.corrected, engine.options);
+  probe::ModelAverage average(*engine.model, corrected.get(), request);
+  each(sequences, average, session);
+  print_average(average.rows(), format, o, session);
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  engine::check_sequences(o.sequences, command);
+  if (o.average && o.corruptions) {
+    throw UsageError("--average masks as BERT does, expected no --corruptions with it");
+  }
+  if (o.corrected && !o.average) {
+    throw UsageError("--corrected is compared with an average, expected --average with it");
+  }
+  probe::ConsistencyRequest request;
+  request.corruptions = parse_corruptions(o.corruptions.value_or("mask,drop,random"));
+  request.rates = rates_of(o);
+  const engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  cli::ExitCode code = cli::ExitCode::kDone;
+  const std::vector<probe::Sequence> sequences =
+      engine::read_sequences(o.sequences, engine, command, code, session);
+  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+  if (o.average) {
+    run_average(o, engine, sequences, format, session);
+    return code;
+  }
+  request.mask = engine.options.mask_token_id;
+  request.seed = o.engine.common.seed;
+  request.batch_tokens = o.engine.batch_tokens;
+  probe::Consistency consistency(*engine.model, request);
+  each(sequences, consistency, session);
+  print_consistency(consistency.rows(), format, o, session);
+  return code;
+}
+
+}  // namespace
+
+void declare_consistency(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "consistency", "how far states and predictions move when other tokens are masked or dropped");
+  c.example("attn-probe consistency bert-base-uncased/ < text",
+            "by rate, for masked, dropped and random tokens");
+  c.example("attn-probe consistency bert/ --average 1,4,16 --corrected bert-corrected/ < text",
+            "the average over masks, the model, and the model with embed-fix's embeddings");
+  engine::add_engine(c, o->engine);
+  engine::add_sequences(c, o->sequences);
+  c.option("--rates", "LIST", o->rates, "shares of the tokens that are corrupted");
+  c.option("--corruptions", "LIST", o->corruptions,
+           "mask, drop, random and none [mask,drop,random]");
+  c.option("--average", "LIST", o->average,
+           "instead: average the predictions over so many random masks (80 % [MASK], 10 % random, "
+           "10 % kept), at tokens that are never masked");
+  c.option("--corrected", "MODEL", o->corrected,
+           "with --average: the model after embed-fix mlm-correct");
+  engine::add_digits(c, o->engine.digits);
+  cli::add_seed(c, o->engine.common);
+  cli::add_table(c, o->engine.common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,121 @@
+// attn-probe probe: what a linear map reads from the states of each layer.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "commands.hpp"
+#include "engine/number_format.hpp"
+#include "engine/sequences.hpp"
+#include "probe/state_probe.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::SequenceOptions sequences;
+  probe::ProbeRequest request;
+  std::int64_t token = 0;
+  std::int64_t length = 64;
+};
+
+cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  engine::check_sequences(o.sequences, command);
+  const engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  cli::ExitCode code = cli::ExitCode::kDone;
+  const std::vector<probe::Sequence> sequences =
+      engine::read_sequences(o.sequences, engine, command, code, session);
+  probe::ProbeRequest request = o.request;
+  request.mask = engine.options.mask_token_id;
+  request.seed = o.engine.common.seed;
+  probe::StateProbe states(*engine.model, request);
+  const auto progress = session.progress("running");
+  for (std::size_t s = 0; s < sequences.size() && !states.full(); ++s) {
+    states.add(sequences[s]);
+    if (progress) progress(s + 1, sequences.size());
+  }
+  session.clear_progress();
+  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+  cli::Table table(session, o.engine.common,
+                   {"layer", "rows", "r_squared", "accuracy", "baseline"});
+  for (const probe::ProbeRow& row : states.fit()) {
+    table.row({row.layer, row.rows, format.cell(row.r_squared), format.cell(row.accuracy),
+               format.cell(row.baseline)});
+  }
+  table.finish();
+  return code;
+}
+
+cli::ExitCode run_zero(const Options& o, cli::Session& session) {
+  session.configure(o.engine.common);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, false, session);
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+  cli::Table table(session, o.engine.common, {"layer", "spread", "scale"});
+  for (const probe::ZeroRow& row :
+       probe::zero_probe(*engine.model, static_cast<TokenId>(o.token), o.length)) {
+    table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget target,
+                    const char* summary, const char* what) {
+  auto o = std::make_shared<Options>();
+  o->request.target = target;
+  cli::Command& c = parent.subcommand(name, summary);
+  c.example(fmt::format("attn-probe probe {} bert-base-uncased/ < text", name), what);
+  engine::add_engine(c, o->engine);
+  engine::add_sequences(c, o->sequences);
+  c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
+           "states of all tokens of the text, or only of tokens that were replaced by the mask "
+           "token");
+  c.option("--rate", "R", o->request.rate, cli::Range{1e-6, 1},
+           "with --at mask: share of the tokens of a text, at least one");
+  c.option("--rows", "N", o->request.rows, cli::Range{2, 1e9},
+           "states of a layer that are used, from the first texts on");
+  if (target == probe::ProbeTarget::kToken) {
+    c.option("--classes", "N", o->request.classes, cli::Range{2, 1e6},
+             "the most frequent tokens, which are told apart");
+  }
+  c.option("--folds", "N", o->request.folds, cli::Range{2, 1e6},
+           "parts of the texts, each predicted from the others");
+  c.option("--ridge", "X", o->request.ridge, cli::Range{1e-12, 1e12},
+           "penalty, in mean variances of a feature");
+  engine::add_digits(c, o->engine.digits);
+  cli::add_seed(c, o->engine.common);
+  cli::add_table(c, o->engine.common);
+  c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
+}
+
+}  // namespace
+
+void declare_probe(cli::Command& tool) {
+  cli::Command& parent = tool.subcommand(
+      "probe", "what ridge regression reads from the states of each layer, on texts not fitted");
+  declare_states(parent, "position", probe::ProbeTarget::kPosition, "where a state stands",
+                 "R² and the share of positions that are right to the nearest");
+  declare_states(parent, "token", probe::ProbeTarget::kToken, "which token stands there",
+                 "among the 50 most frequent");
+  declare_states(parent, "segment", probe::ProbeTarget::kSegment, "which segment a state is of",
+                 "of records with seg, or a template with two");
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      parent.subcommand("zero", "can positions be told apart where all tokens are the same");
+  c.example("attn-probe probe zero roformer/ --precision f64",
+            "spread 0: schemes that act on scores alone fail");
+  engine::add_engine(c, o->engine);
+  c.option("--token", "ID", o->token, cli::Range{0, 2147483647}, "the token");
+  c.option("--length", "N", o->length, cli::Range{2, 1e6}, "how often it stands there");
+  engine::add_digits(c, o->engine.digits);
+  cli::add_table(c, o->engine.common);
+  c.action([o](cli::Session& session) { return run_zero(*o, session); });
+}
+
+}  // namespace masque::attn_probe

@@ -1,0 +1,58 @@
+// Distributions over a vocabulary, from logits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace masque::probe {
+
+/// Whether the head predicts tokens.
+inline bool has_vocabulary(const model::Design& design) {
+  return design.head.kind == model::HeadKind::kMasked ||
+         design.head.kind == model::HeadKind::kCausal;
+}
+
+/// Probabilities and their logarithms (nats).
+struct Prediction {
+  std::vector<double> probability, logarithm;
+};
+
+template <class T>
+Prediction predict(std::span<const T> logits) {
+  Prediction p;
+  p.logarithm.assign(logits.begin(), logits.end());
+  p.probability.resize(logits.size());
+  const double largest = *std::max_element(p.logarithm.begin(), p.logarithm.end());
+  double sum = 0;
+  for (const double x : p.logarithm) sum += std::exp(x - largest);
+  const double whole = largest + std::log(sum);
+  for (std::size_t v = 0; v < p.logarithm.size(); ++v) {
+    p.logarithm[v] -= whole;
+    p.probability[v] = std::exp(p.logarithm[v]);
+  }
+  return p;
+}
+
+/// KL(p ‖ q) in nats, at least 0.
+inline double divergence(const Prediction& p, const Prediction& q) {
+  double sum = 0;
+  for (std::size_t v = 0; v < p.probability.size(); ++v) {
+    if (p.probability[v] > 0) sum += p.probability[v] * (p.logarithm[v] - q.logarithm[v]);
+  }
+  return std::max(sum, 0.0);
+}
+
+/// ½ Σ |p − q|.
+inline double total_variation(const Prediction& p, const Prediction& q) {
+  double sum = 0;
+  for (std::size_t v = 0; v < p.probability.size(); ++v) {
+    sum += std::abs(p.probability[v] - q.probability[v]);
+  }
+  return sum / 2;
+}
+
+}  // namespace masque::probe
