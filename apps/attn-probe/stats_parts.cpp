@@ -16,7 +16,6 @@ using probe::AttentionTotals;
 using probe::HeadTotals;
 using probe::LinePoints;
 using probe::Moments;
-using probe::StateTotals;
 
 /// Far more than any model has; what is read is not trusted.
 constexpr std::uint64_t kMostLayers = 10000;
