@@ -48,8 +48,8 @@ Column find_column(const std::vector<Column>& columns, std::string_view option,
 }
 
 std::vector<Column> chosen(const std::string& list) {
-  std::vector<Column> all = all_columns();
-  if (list == "all") return all;
+  if (list == "all") return all_columns();
+  const std::vector<Column> all = all_columns();
   std::vector<Column> columns;
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
