@@ -1,6 +1,7 @@
 // The mask of one query as words of bits.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "mask/block_map.hpp"
@@ -19,6 +20,8 @@ class RowMask {
   bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
+  /// The whole row; bits behind the last key are 0.
+  std::span<const std::uint64_t> words() const { return words_; }
   /// n_i: the number of visible keys.
   Index count() const { return count_; }
 

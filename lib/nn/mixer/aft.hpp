@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/activation_reference.hpp"
+#include "kernel/elementary.hpp"
 #include "nn/mixer/mixer_of.hpp"
 #include "nn/mixer/parts.hpp"
 
@@ -31,7 +32,7 @@ class AttentionFree : public MixerOf<Derived> {
     const Matrix<T> value = project(problem.x, problem.parameters[2]);
     for_row_ranges(y.rows, y.rows * y.columns, [&](Index begin, Index end) {
       RowMask mask(problem.blocks, y.rows);
-      Row<T> row(y.columns);
+      Row<T> row(y.rows, y.columns);
       for (Index t = begin; t < end; ++t) {
         mask.read(t);
         row.read(problem, mask, t, key.view(), value.view());
@@ -56,7 +57,7 @@ class AttentionFree : public MixerOf<Derived> {
     Matrix<T> d_key = Matrix<T>::zero(tokens, d);
     Matrix<T> d_value = Matrix<T>::zero(tokens, d);
     RowMask mask(problem.blocks, tokens);
-    Row<T> row(d);
+    Row<T> row(tokens, d);
     Matrix<T> d_context(1, d);
     for (Index t = 0; t < tokens; ++t) {
       mask.read(t);
@@ -70,7 +71,7 @@ class AttentionFree : public MixerOf<Derived> {
         if (!mask.visible(s)) continue;
         T d_bias{};
         for (Index c = 0; c < d; ++c) {
-          const T weight = row.numerator(problem, t, s, c, key.view()) / row.sum.view().at(0, c);
+          const T weight = row.numerators.view().at(s, c) / row.sum.view().at(0, c);
           const T g = d_context.view().at(0, c) * weight;
           const T d_score = g * (value.view().at(s, c) - row.context.view().at(0, c));
           d_value.view().at(s, c) += g;
@@ -94,44 +95,54 @@ class AttentionFree : public MixerOf<Derived> {
     return T{};
   }
 
-  /// One token's numerators: shift, sum and context of every channel.
+  /// e^x for x ≤ 0.
+  static float exp_of(float x) { return kernel::fast_exp_negative(x); }
+  template <class T>
+  static T exp_of(const T& x) {
+    return std::exp(x);
+  }
+
+  /// What one token reads, channel by channel.
   template <class T>
   struct Row {
-    explicit Row(Index channels)
-        : shift(static_cast<std::size_t>(channels)), sum(1, channels), context(1, channels) {}
+    Row(Index tokens, Index channels)
+        : numerators(tokens, channels),
+          shift(1, channels),
+          sum(1, channels),
+          context(1, channels) {}
 
-    std::vector<double> shift;  ///< the largest score: a constant, its derivative cancels
+    Matrix<T> numerators;  ///< rows of hidden tokens are not set
+    Matrix<T> shift;       ///< the largest score: a constant, its derivative cancels
     Matrix<T> sum;
     Matrix<T> context;
 
-    T numerator(const MixerProblem<T>& problem, Index t, Index s, Index c,
-                MatrixView<const T> key) const {
-      return std::exp(key.at(s, c) + bias(problem, t, s) -
-                      static_cast<T>(shift[static_cast<std::size_t>(c)]));
-    }
-
     void read(const MixerProblem<T>& problem, const RowMask& mask, Index t, MatrixView<const T> key,
               MatrixView<const T> value) {
-      std::fill(shift.begin(), shift.end(), -HUGE_VAL);
+      using kernel::reference::real_part;
+      std::fill(shift.span().begin(), shift.span().end(), static_cast<T>(-HUGE_VAL));
       std::fill(sum.span().begin(), sum.span().end(), T{});
       std::fill(context.span().begin(), context.span().end(), T{});
       if (mask.count() == 0) return;
       for (Index s = 0; s < key.rows; ++s) {
         if (!mask.visible(s)) continue;
+        const T b = bias(problem, t, s);
+        T* most = shift.data();
         for (Index c = 0; c < key.columns; ++c) {
-          double& most = shift[static_cast<std::size_t>(c)];
-          most = std::max(most, kernel::reference::real_part(key.at(s, c) + bias(problem, t, s)));
+          const double score = real_part(key.at(s, c) + b);
+          if (score > real_part(most[c])) most[c] = static_cast<T>(score);
         }
       }
       for (Index s = 0; s < key.rows; ++s) {
         if (!mask.visible(s)) continue;
+        const T b = bias(problem, t, s);
+        T* u = numerators.view().row(s);
+        for (Index c = 0; c < key.columns; ++c) u[c] = exp_of(key.at(s, c) + b - shift.data()[c]);
         for (Index c = 0; c < key.columns; ++c) {
-          const T u = numerator(problem, t, s, c, key);
-          sum.view().at(0, c) += u;
-          context.view().at(0, c) += u * value.at(s, c);
+          sum.data()[c] += u[c];
+          context.data()[c] += u[c] * value.at(s, c);
         }
       }
-      for (Index c = 0; c < key.columns; ++c) context.view().at(0, c) /= sum.view().at(0, c);
+      for (Index c = 0; c < key.columns; ++c) context.data()[c] /= sum.data()[c];
     }
   };
 };

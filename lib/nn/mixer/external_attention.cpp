@@ -3,6 +3,8 @@
 // token learns of the others.
 #include "nn/mixer/external_attention.hpp"
 
+#include "kernel/scalar.hpp"
+
 namespace masque::nn {
 namespace {
 

@@ -5,13 +5,14 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/normalize.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/softmax_reference.hpp"
+#include "kernel/softmax.hpp"
 #include "nn/mixer.hpp"
 #include "nn/row_mask.hpp"
 
@@ -159,35 +160,23 @@ void static_matrix_backward(const MixerProblem<T>& problem, MatrixView<T> d_a,
 /// Rows of scores (T, T) become weights: softmax over visible keys, 0 where there is none.
 template <class T>
 void masked_softmax(const BlockMap* blocks, MatrixView<T> a) {
-  for_row_ranges(a.rows, 8 * a.columns, [&](Index begin, Index end) {
+  std::vector<std::uint64_t> bits;
+  if (blocks != nullptr) {
     RowMask mask(blocks, a.columns);
-    for (Index i = begin; i < end; ++i) {
+    bits.reserve(static_cast<std::size_t>(a.rows) * mask.words().size());
+    for (Index i = 0; i < a.rows; ++i) {
       mask.read(i);
-      T* row = a.row(i);
-      double largest = -HUGE_VAL;  // a constant: its derivative cancels
-      for (Index j = 0; j < a.columns; ++j) {
-        if (mask.visible(j)) largest = std::max(largest, kernel::reference::real_part(row[j]));
-      }
-      T sum{};
-      for (Index j = 0; j < a.columns; ++j) {
-        row[j] = mask.visible(j) ? std::exp(row[j] - static_cast<T>(largest)) : T{};
-        sum += row[j];
-      }
-      for (Index j = 0; j < a.columns && mask.count() > 0; ++j) row[j] /= sum;
+      bits.insert(bits.end(), mask.words().begin(), mask.words().end());
     }
-  });
+  }
+  kernel::softmax_forward<T>(a, bits);
 }
 
 /// From gradients of weights to those of scores. Hidden pairs get 0, because their weight is 0.
 template <class T>
 Matrix<T> softmax_backward(MatrixView<const T> weights, MatrixView<const T> d_weights) {
   Matrix<T> out = Matrix<T>::zero(weights.rows, weights.columns);
-  for_row_ranges(weights.rows, weights.columns, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      kernel::reference::softmax_row_backward(weights.row(i), d_weights.row(i), weights.columns,
-                                              out.view().row(i));
-    }
-  });
+  kernel::softmax_backward<T>(weights, d_weights, out.view());
   return out;
 }
 
