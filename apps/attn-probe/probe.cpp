@@ -8,6 +8,7 @@
 #include "engine/number_format.hpp"
 #include "engine/sequences.hpp"
 #include "probe/state_probe.hpp"
+#include "probe/zero_scheme.hpp"
 
 namespace masque::attn_probe {
 
@@ -19,6 +20,7 @@ struct Options {
   probe::ProbeRequest request;
   std::int64_t token = 0;
   std::int64_t length = 64;
+  probe::ZeroSchemeRequest scheme;
 };
 
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -51,17 +53,29 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   return code;
 }
 
+void print_zero(const std::vector<probe::ZeroRow>& rows, const engine::NumberFormat& format,
+                const Options& o, cli::Session& session) {
+  cli::Table table(session, o.engine.common, {"layer", "spread", "scale"});
+  for (const probe::ZeroRow& row : rows)
+    table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
+  table.finish();
+}
+
+cli::ExitCode run_scheme(const Options& o, cli::Session& session) {
+  session.configure(o.engine.common);
+  probe::ZeroSchemeRequest request = o.scheme;
+  request.seed = o.engine.common.seed;
+  print_zero(probe::zero_probe(request),
+             engine::NumberFormat::of(kernel::Precision::kF64, o.engine.digits), o, session);
+  return cli::ExitCode::kDone;
+}
+
 cli::ExitCode run_zero(const Options& o, cli::Session& session) {
   session.configure(o.engine.common);
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, false, session);
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
-  cli::Table table(session, o.engine.common, {"layer", "spread", "scale"});
-  for (const probe::ZeroRow& row :
-       probe::zero_probe(*engine.model, static_cast<TokenId>(o.token), o.length)) {
-    table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
-  }
-  table.finish();
+  print_zero(probe::zero_probe(*engine.model, static_cast<TokenId>(o.token), o.length),
+             engine::NumberFormat::of(engine.model->precision(), o.engine.digits), o, session);
   return cli::ExitCode::kDone;
 }
 
@@ -94,6 +108,25 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
 }
 
+void declare_scheme(cli::Command& parent) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = parent.subcommand(
+      "scheme", "the same for a position scheme and a normalizer on layers of random weights");
+  c.example("attn-probe probe scheme --position rope", "spread 0: positions cannot be told apart");
+  c.example("attn-probe probe scheme --position rope --normalizer l2", "they can");
+  c.option("--position", "SCHEME", o->scheme.position, "as attn-probe variants lists them");
+  c.option("--normalizer", "NAME", o->scheme.normalizer, "as attn-probe variants lists them");
+  c.flag("--ends", o->scheme.ends, "another token first and last, as [CLS] and [SEP]");
+  c.option("--length", "N", o->scheme.length, cli::Range{2, 4096}, "tokens");
+  c.option("--layers", "N", o->scheme.layers, cli::Range{1, 1000}, "layers of attention");
+  c.option("--hidden-size", "N", o->scheme.hidden_size, cli::Range{1, 4096}, "width of a layer");
+  c.option("--heads", "N", o->scheme.heads, cli::Range{1, 4096}, "a divisor of the width");
+  engine::add_digits(c, o->engine.digits);
+  cli::add_seed(c, o->engine.common);
+  cli::add_table(c, o->engine.common);
+  c.action([o](cli::Session& session) { return run_scheme(*o, session); });
+}
+
 }  // namespace
 
 void declare_probe(cli::Command& tool) {
@@ -116,6 +149,7 @@ void declare_probe(cli::Command& tool) {
   engine::add_digits(c, o->engine.digits);
   cli::add_table(c, o->engine.common);
   c.action([o](cli::Session& session) { return run_zero(*o, session); });
+  declare_scheme(parent);
 }
 
 }  // namespace masque::attn_probe

@@ -44,6 +44,7 @@ Mask own_mask(const model::Design& design, const model::ModelOptions& options,
 
 /// `mask` for a text with padding around it, which nobody reads but which reads every real token.
 Mask around(const Mask& mask, Index before, Index after) {
+  MASQUE_CHECK(before >= 0 && after >= 0);
   const Index n = mask.lengths().keys;
   BitMatrix bits(before + n + after, before + n + after);
   for (Index i = 0; i < bits.rows(); ++i) {

@@ -8,7 +8,10 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "fake_model.hpp"
+#include "nn/normalizer.hpp"
+#include "nn/position_scheme.hpp"
 #include "probe/ridge.hpp"
+#include "probe/zero_scheme.hpp"
 #include "support/model_cases.hpp"
 
 namespace masque::probe {
@@ -172,6 +175,53 @@ TEST_CASE("zero probe: schemes that act on scores leave no position, others do")
       }
     }
   }
+}
+
+TEST_CASE("zero probe of every scheme and normalizer, at random weights") {
+  for (const std::string& name : nn::position_names()) {
+    CAPTURE(name);
+    ZeroSchemeRequest request;
+    request.position = name;
+    request.length = 12;
+    const nn::PositionFacts facts = nn::parse_position(name)->facts();
+    const bool says = facts.input || facts.weights || facts.values;
+    const auto rows = zero_probe(request);
+    REQUIRE(rows.size() == 4);
+    for (std::size_t l = 1; l < rows.size(); ++l) {
+      if (says) {
+        CHECK(rows[l].spread > 1e-3);
+      } else {
+        CHECK(rows[l].spread <= 1e-12);
+      }
+    }
+    // Other tokens at the ends: what acts on scores is enough.
+    request.ends = true;
+    const bool none = !says && !facts.scores && !facts.query_key;
+    if (none) {
+      CHECK(zero_probe(request).back().spread <= 1e-12);
+    } else {
+      CHECK(zero_probe(request).back().spread > 1e-6);
+    }
+  }
+  int unequal = 0;
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(std::string(normalizer->name()));
+    ZeroSchemeRequest request;
+    request.position = "t5";
+    request.normalizer = normalizer->name();
+    request.length = 12;
+    const double spread = zero_probe(request).back().spread;
+    if (normalizer->divisor() == nn::Divisor::kSum) {
+      CHECK(spread <= 1e-12);
+    } else {
+      CHECK(spread > 1e-3);
+      ++unequal;
+    }
+  }
+  CHECK(unequal >= 3);  // l2, sigmoid, squared ReLU over n, …
+  CHECK_THROWS_AS(zero_probe({.position = "nowhere"}), UsageError);
+  CHECK_THROWS_AS(zero_probe({.length = 1}), UsageError);
+  CHECK_THROWS_AS(zero_probe({.heads = 5}), UsageError);
 }
 
 }  // namespace masque::probe
