@@ -17,9 +17,9 @@ using probe::HeadTotals;
 using probe::LinePoints;
 using probe::Moments;
 
-/// Far more than any model has; what is read is not trusted.
-constexpr std::uint64_t kMostLayers = 10000;
-constexpr std::uint64_t kMostHeads = 1000;
+/// More than any model has; what is read is not trusted, and every pair of heads takes memory.
+constexpr std::uint64_t kMostLayers = 1000;
+constexpr std::uint64_t kMostHeads = 256;
 
 std::string json_of(const Moments& m) {
   return fmt::format(R"({{"n":{},"mean":{},"sum_squares":{}}})", m.n, m.mean, m.sum_squares);

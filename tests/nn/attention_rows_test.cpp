@@ -7,6 +7,7 @@
 
 #include "nn/example.hpp"
 #include "nn/row_mask.hpp"
+#include "nn/unit_length.hpp"
 
 namespace masque::test {
 namespace {
@@ -24,9 +25,10 @@ void check_rows(const nn::AttentionEvaluation& evaluation, nn::AttentionProblem<
   evaluation.forward(problem, context.view(), [&](Index, MatrixView<const double>) { ++calls; });
   CHECK(calls == problem.num_heads);
   Matrix<double> expected(queries, keys);
+  const nn::OperandProblem<double> operands(problem);
   nn::RowMask mask(problem.blocks, keys);
   for (Index head = 0; head < problem.num_heads; ++head) {
-    nn::reference::scores(problem, head, expected.view());
+    nn::reference::scores(operands.get(), head, expected.view());
     for (Index i = 0; i < queries; ++i) {
       mask.read(i);
       const double temperature = problem.normalizer->temperature(mask.count());
