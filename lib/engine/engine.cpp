@@ -38,6 +38,7 @@ std::vector<Given> given_options(const EngineOptions& o) {
   if (o.mask) given.push_back({"mask", *o.mask});
   if (o.keys) given.push_back({"kv", *o.keys == KeySource::kInput ? "input" : "layer"});
   if (o.query) given.push_back({"query", *o.query == QueryStart::kPosition ? "position" : "token"});
+  if (o.normalizer) given.push_back({"normalizer", *o.normalizer});
   return given;
 }
 
@@ -91,6 +92,9 @@ void add_engine(cli::Command& command, EngineOptions& options) {
                  {{"token", std::optional(QueryStart::kToken)},
                   {"position", std::optional(QueryStart::kPosition)}},
                  "what queries start with: their token, or their position only");
+  command.option("--normalizer", "NAME", options.normalizer,
+                 "replaces the model's softmax, as attn-probe variants lists them: "
+                 "'log_n(base=512)'");
   command.option("--batch-tokens", "N", options.batch_tokens, cli::Range{1, 1e9},
                  "tokens that run together; bounds the memory, changes no result");
   add_threads(command, options.common);
@@ -115,6 +119,7 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
   if (options.mask) engine.options.masks = parse_mask_layers(*options.mask);
   engine.options.keys = options.keys;
   engine.options.query = options.query;
+  engine.options.normalizer = options.normalizer.value_or("");
   if (with_tokenizer) {
     open_tokenizer(options, folder, engine, session);
   } else {

@@ -20,12 +20,14 @@ struct EngineOptions {
   std::optional<std::string> mask;
   std::optional<KeySource> keys;
   std::optional<QueryStart> query;
+  std::optional<std::string> normalizer;
   std::int64_t batch_tokens = 8192;
   std::optional<std::int64_t> digits;
   cli::CommonOptions common;
 };
 
-/// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --batch-tokens, -j, -q, -v.
+/// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, --batch-tokens,
+/// -j, -q, -v.
 void add_engine(cli::Command& command, EngineOptions& options);
 
 /// An option that changes numbers, as it was given: "max_length", "12".
@@ -43,7 +45,7 @@ struct Engine {
   model::ModelOptions options;
   std::unique_ptr<model::Model> model;
   std::optional<text::Tokenizer> tokenizer;
-  std::vector<Given> given;  ///< of tokenizer, family, mask, kv and query
+  std::vector<Given> given;  ///< of tokenizer, family, mask, kv, query and normalizer
 
   /// "bert, 12 layers, f32".
   std::string description() const;

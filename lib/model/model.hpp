@@ -107,6 +107,7 @@ struct ModelOptions {
   std::vector<MaskLayer> masks;     ///< --mask: one for all layers, or a list; empty: the model's
   std::optional<KeySource> keys;    ///< --kv; none: the model's
   std::optional<QueryStart> query;  ///< --query; none: the model's
+  std::string normalizer;           ///< --normalizer: "log_n(base=512)"; empty: the model's
   std::optional<TokenId> mask_token_id;  ///< of QueryStart::kPosition; none: the design's
 };
 

@@ -33,7 +33,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       request_(request),
       observer_(observer),
       chunk_(chunk),
-      normalizer_(nn::find_normalizer(design_.normalizer)),
+      normalizer_(settings.normalizer.get()),
       scratch_(Scratch<T>::own()) {}
 
 template <class T>

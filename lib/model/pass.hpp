@@ -21,6 +21,7 @@ struct PassSettings {
   KeySource keys = KeySource::kLayer;
   QueryStart query = QueryStart::kToken;
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
+  std::shared_ptr<const nn::Normalizer> normalizer;
 };
 
 enum class StreamKind {

@@ -21,6 +21,8 @@ constexpr Index kLogitRows = 64;
 PassSettings settings_of(const Design& design, const ModelOptions& options) {
   const bool fixed = design.streams == Streams::kFixedKeys;
   PassSettings settings;
+  settings.normalizer =
+      nn::parse_normalizer(options.normalizer.empty() ? design.normalizer : options.normalizer);
   settings.keys = options.keys.value_or(fixed ? KeySource::kInput : KeySource::kLayer);
   settings.query = options.query.value_or(fixed ? QueryStart::kPosition : QueryStart::kToken);
   if (settings.query == QueryStart::kPosition) {

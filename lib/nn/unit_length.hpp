@@ -90,7 +90,8 @@ template <class T>
 class OperandProblem {
  public:
   explicit OperandProblem(const AttentionProblem<T>& problem) : problem_(problem) {
-    if (!problem.normalizer->scaled()) problem_.scale = 1;
+    // With a scale of 0 the position terms are the whole score.
+    if (!problem.normalizer->scaled() && problem.scale != 0) problem_.scale = 1;
     if (unit_queries(*problem.normalizer)) {
       query_ = unit_rows(problem.query, problem.num_heads);
       problem_.query = query_.view();

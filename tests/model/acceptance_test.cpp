@@ -341,6 +341,30 @@ TEST_CASE("a sequence without positions beside one with them numbers its own") {
   CHECK_THROWS_AS(model->run(wrong, request, &first), InputError);
 }
 
+TEST_CASE("another normalizer replaces the model's") {
+  const auto last = [](const char* name, const char* normalizer) {
+    ModelOptions options;
+    options.normalizer = normalizer;
+    const auto model = open(name, options);
+    return Matrix<double>::copy(
+        states_of(*model, batch_of(some_ids(9, model->design().vocab_size))).last().view());
+  };
+  for (const char* name : {"bert", "gpt2", "gau_alpha_softmax"}) {
+    CAPTURE(name);
+    const Matrix<double> own = last(name, "softmax");
+    const Matrix<double> plus = last(name, "softmax_plus");
+    const Matrix<double> log_n = last(name, "log_n(base=512, clip=16)");
+    CHECK(std::ranges::equal(own.span(), last(name, "").span()));
+    double apart = 0;
+    for (Index i = 0; i < 9; ++i) {
+      CHECK(row_distance(plus, i, log_n, i) <= 1e-12);
+      apart = std::max(apart, row_distance(own, i, plus, i));
+    }
+    CHECK(apart > 1e-3);
+  }
+  CHECK_THROWS_AS(last("bert", "soft"), UsageError);
+}
+
 TEST_CASE("rows that begin alike are projected once, with the same bits") {
   for (const char* name : {"bert", "roberta", "roformer", "t5_encoder", "deberta_v2_conv"}) {
     CAPTURE(name);
