@@ -135,6 +135,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   if (o.corrected && !o.average) {
     throw UsageError("--corrected is compared with an average, expected --average with it");
   }
+  if (o.corrected && rates_of(o).size() != 1) {
+    throw UsageError(
+        "--corrected holds the average embeddings of one rate: expected that one as --rates");
+  }
   probe::ConsistencyRequest request;
   request.corruptions = parse_corruptions(o.corruptions.value_or("mask,drop,random"));
   request.rates = rates_of(o);
@@ -166,7 +170,7 @@ void declare_consistency(cli::Command& tool) {
       "consistency", "how far states and predictions move when other tokens are masked or dropped");
   c.example("attn-probe consistency bert-base-uncased/ < text",
             "by rate, for masked, dropped and random tokens");
-  c.example("attn-probe consistency bert/ --average 1,4,16 --corrected bert-corrected/ < text",
+  c.example("attn-probe consistency bert/ --average 1,4,16 --rates 0.15 --corrected fixed/ < text",
             "the average over masks, the model, and the model with embed-fix's embeddings");
   engine::add_engine(c, o->engine);
   engine::add_sequences(c, o->sequences);

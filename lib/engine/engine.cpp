@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "kernel/parallel.hpp"
+#include "nn/normalizer.hpp"
 
 namespace masque::engine {
 
@@ -119,7 +120,10 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
   if (options.mask) engine.options.masks = parse_mask_layers(*options.mask);
   engine.options.keys = options.keys;
   engine.options.query = options.query;
-  engine.options.normalizer = options.normalizer.value_or("");
+  if (options.normalizer) {
+    nn::parse_normalizer(*options.normalizer);  // also an empty name is refused
+    engine.options.normalizer = *options.normalizer;
+  }
   if (with_tokenizer) {
     open_tokenizer(options, folder, engine, session);
   } else {

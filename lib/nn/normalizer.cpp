@@ -56,7 +56,8 @@ std::string_view trim(std::string_view text) {
 
 /// Takes "name=value" into the values of the parameters.
 void read_value(const Normalizer& normalizer, std::string_view text,
-                std::vector<NormalizerParameter>& parameters) {
+                std::vector<NormalizerParameter>& parameters,
+                std::vector<std::string_view>& given) {
   const std::size_t equals = text.find('=');
   const std::string_view name = trim(text.substr(0, equals));
   const auto found = std::find_if(parameters.begin(), parameters.end(),
@@ -65,6 +66,10 @@ void read_value(const Normalizer& normalizer, std::string_view text,
     throw UsageError(fmt::format("'{}': expected one of {}({})", escape(text), normalizer.name(),
                                  parameter_text(normalizer)));
   }
+  if (std::find(given.begin(), given.end(), name) != given.end()) {
+    throw UsageError(fmt::format("{} of {} is given twice", name, normalizer.name()));
+  }
+  given.push_back(name);
   const std::string_view digits = trim(text.substr(equals + 1));
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -134,9 +139,11 @@ std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text) {
     throw UsageError(fmt::format("'{}': {} has no parameters", escape(text), plain.name()));
   }
   std::string_view rest = text.substr(open + 1, text.size() - open - 2);
-  while (!trim(rest).empty()) {
+  std::vector<std::string_view> given;
+  for (bool more = !trim(rest).empty(); more;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    read_value(plain, trim(rest.substr(0, comma)), parameters);
+    read_value(plain, trim(rest.substr(0, comma)), parameters, given);
+    more = comma < rest.size();
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   std::vector<double> values;

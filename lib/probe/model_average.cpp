@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -87,6 +88,12 @@ ModelAverage::ModelAverage(const model::Model& model, const model::Model* correc
     if (one->design().vocab_size != model.design().vocab_size) {
       throw InputError(fmt::format("the corrected model has {} tokens, expected {}",
                                    one->design().vocab_size, model.design().vocab_size));
+    }
+    const auto shape = [](const model::Design& d) {
+      return std::make_tuple(d.family, d.num_hidden_layers, d.hidden_size, d.num_attention_heads);
+    };
+    if (shape(one->design()) != shape(model.design())) {
+      throw InputError("the corrected model is another one: expected the same family and sizes");
     }
   }
   for (const double rate : request.rates) {

@@ -119,8 +119,8 @@ void StateProbe::add(const Sequence& sequence) {
     }
     texts_.push_back(added_);
   }
-  ++added_;
   if (rows.empty()) return;
+  ++added_;
   run_states(model_, changed, [&](Index state, auto x) {
     std::vector<float>& kept = states_[static_cast<std::size_t>(state)];
     for (const Index row : rows) {

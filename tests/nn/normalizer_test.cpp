@@ -104,8 +104,9 @@ TEST_CASE("parameters take the place of the defaults, and wrong ones are refused
         doctest::Approx(std::log(16.0) / std::log(512.0)));
   CHECK(nn::parse_normalizer("ssmax(s=2, bias=1)")->temperature(10) ==
         doctest::Approx(2 * std::log(10.0) + 1));
-  CHECK(nn::parse_normalizer("cosa(factor=3)")->temperature(10) ==
+  CHECK(nn::parse_normalizer("cosa(factor=3, length=0)")->temperature(10) ==
         doctest::Approx(3 * std::log(10.0)));
+  CHECK(nn::parse_normalizer("cosa")->temperature(10) == doctest::Approx(4 * std::log(512.0)));
   CHECK(nn::parse_normalizer("squared_relu_fixed(n=64)")->constant(7) == 64);
   CHECK(nn::parse_normalizer("gauss(entropy=1,sigma=3)")->temperature(100) ==
         doctest::Approx(std::sqrt(2 * (std::log(100.0) - 1)) / 3));
