@@ -44,7 +44,7 @@ struct Opened {
   std::vector<probe::NumberedInput> texts;
 };
 
-Opened open(const Options& o, const cli::Command& command, cli::ExitCode& code,
+Opened open(const Options& o, const cli::Command& command, std::size_t fewest, cli::ExitCode& code,
             cli::Session& session) {
   session.configure(o.engine.common);
   engine::check_sequences(o.sequences, command);
@@ -54,6 +54,11 @@ Opened open(const Options& o, const cli::Command& command, cli::ExitCode& code,
   for (const probe::Sequence& sequence :
        engine::read_sequences(o.sequences, opened.engine, command, code, session)) {
     opened.texts.push_back({sequence.number, input_of(sequence, opened.engine.model->design())});
+  }
+  // A test that compared nothing must not pass.
+  if (opened.texts.size() < fewest) {
+    throw InputError(fmt::format("nothing to compare: {} texts, expected at least {}",
+                                 opened.texts.size(), fewest));
   }
   return opened;
 }
@@ -65,7 +70,7 @@ cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
 
 cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Session& session) {
   cli::ExitCode code = cli::ExitCode::kDone;
-  Opened opened = open(o, command, code, session);
+  Opened opened = open(o, command, 1, code, session);
   const model::Design& design = opened.engine.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
@@ -91,6 +96,9 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
     if (progress) progress(t + 1, opened.texts.size());
   }
   session.clear_progress();
+  if (report.pairs == 0) {
+    throw InputError("nothing to compare: no output and token that must not know each other");
+  }
   return worse(code, print_leaks(report, request, o.engine, session));
 }
 
@@ -106,10 +114,10 @@ enum class Invariance { kPadding, kBatch, kOrder };
 cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Command& command,
                              cli::Session& session) {
   cli::ExitCode code = cli::ExitCode::kDone;
-  const Opened opened = open(o, command, code, session);
+  const bool padding = kind == Invariance::kPadding;
+  const Opened opened = open(o, command, padding ? 1 : 2, code, session);
   const model::Model& model = *opened.engine.model;
   probe::InvarianceReport report;
-  const bool padding = kind == Invariance::kPadding;
   report.tolerance =
       o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
   probe::PaddingRequest request;
@@ -157,7 +165,7 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   // No model is made of numbers that are not finite.
   if (finite.found > 0) return print_sane({finite}, tolerance, o.engine, session);
   cli::ExitCode code = cli::ExitCode::kDone;
-  const Opened opened = open(o, command, code, session);
+  const Opened opened = open(o, command, 1, code, session);
   const model::Model& model = *opened.engine.model;
   probe::SaneHeads heads(model, tolerance);
   const auto progress = session.progress("checking");
@@ -185,6 +193,8 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
 void add_common(cli::Command& command, Options& options, const std::string& tolerance) {
   engine::add_engine(command, options.engine);
   engine::add_sequences(command, options.sequences);
+  engine::add_skip_long(command, options.sequences);
+  options.sequences.skip_empty = true;
   command.option("--tolerance", "X", options.tolerance, cli::Range{0, 1e9}, tolerance);
   cli::add_table(command, options.engine.common);
 }

@@ -19,9 +19,7 @@ Cell short_cell(double value) {
   return Cell::raw(text, value - value == 0 ? text : "null");
 }
 
-std::string layer_name(Index layer, Index layers) {
-  return layer > layers ? "output" : fmt::format("{}", layer);
-}
+Cell layer_cell(Index layer, Index layers) { return layer > layers ? Cell("output") : Cell(layer); }
 
 std::string layer_place(Index layer, Index layers) {
   return layer > layers ? "the output"
@@ -39,7 +37,7 @@ cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequ
       {"layer", "pairs", "leaking", "difference", "text", "token", "position", "replacement"});
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
     const probe::LayerLeaks& layer = report.layers[l];
-    std::vector<Cell> cells = {layer_name(static_cast<Index>(l) + 1, layers), report.pairs,
+    std::vector<Cell> cells = {layer_cell(static_cast<Index>(l) + 1, layers), report.pairs,
                                layer.pairs, short_cell(layer.largest)};
     if (layer.first) {
       const probe::LeakPlace& at = *layer.first;
@@ -76,7 +74,7 @@ cli::ExitCode print_invariance(const probe::InvarianceReport& report,
     std::vector<Cell> cells = {row.name, row.texts, row.rows, row.differing,
                                short_cell(row.largest)};
     if (row.first) {
-      cells.insert(cells.end(), {Cell(row.first->text), Cell(layer_name(row.first->layer, layers)),
+      cells.insert(cells.end(), {Cell(row.first->text), layer_cell(row.first->layer, layers),
                                  Cell(row.first->position)});
       if (bad == nullptr) bad = &row;
     } else {

@@ -22,9 +22,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   StatsMerger merger;
   for (const std::string& path : o.files)
     merger.add(engine::read_file(path), engine::name_of(path));
+  const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;
+  const auto precision = f64 ? kernel::Precision::kF64 : kernel::Precision::kF32;
   print_stats(merger.totals(), merger.provenance(), o.output,
-              engine::NumberFormat::of(kernel::Precision::kF32, o.output.digits), o.common,
-              session);
+              engine::NumberFormat::of(precision, o.output.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
 

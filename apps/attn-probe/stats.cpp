@@ -42,6 +42,7 @@ Provenance provenance_of(const Options& o, const engine::Engine& engine) {
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
+  o.input.skip_empty = true;
   check_output(o.output);
   check_shard(o);
   engine::check_sequences(o.input, command);
@@ -61,8 +62,9 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const cli::ExitCode code = engine::each_sequence(
       o.input, engine, command, use, [&] { stats.flush(); }, session);
   const Provenance provenance = provenance_of(o, engine);
+  if (stats.totals().sentences == 0) session.note("no text to measure");
   if (o.input.stream.shard) {
-    session.print(part_json(stats.totals(), provenance));
+    session.print(part_json(stats.totals(), *o.input.stream.shard, provenance));
   } else {
     print_stats(stats.totals(), provenance, o.output,
                 engine::NumberFormat::of(engine.model->precision(), o.output.digits),

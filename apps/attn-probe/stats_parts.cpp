@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 
@@ -83,7 +84,8 @@ Provenance provenance_of(const JsonValue& root) {
   return out;
 }
 
-void read_head(const JsonValue& root, AttentionTotals& part) {
+/// Which head it is, counted over the layers.
+std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
   const auto layer = count_below(root, "layer", static_cast<std::uint64_t>(part.layers));
   const auto head = count_below(root, "head", static_cast<std::uint64_t>(part.heads));
   const auto heads = static_cast<std::size_t>(part.heads);
@@ -101,15 +103,17 @@ void read_head(const JsonValue& root, AttentionTotals& part) {
     throw InputError(fmt::format("js_to: {} heads, expected {}", pairs.items.size(), heads));
   for (std::size_t other = 0; other < heads; ++other)
     part.divergence[(layer * heads + head) * heads + other] = moments_of(pairs.items[other]);
+  return layer * heads + head;
 }
 
 }  // namespace
 
-std::string part_json(const AttentionTotals& totals, const Provenance& provenance) {
-  std::string out =
-      fmt::format(R"({{"command":"stats","layers":{},"heads":{},"sentences":{},"tokens":{},{}}})"
-                  "\n",
-                  totals.layers, totals.heads, totals.sentences, totals.tokens, provenance);
+std::string part_json(const AttentionTotals& totals, const std::string& shard,
+                      const Provenance& provenance) {
+  std::string out = fmt::format(
+      R"({{"command":"stats","shard":"{}","layers":{},"heads":{},"sentences":{},"tokens":{},{}}})"
+      "\n",
+      shard, totals.layers, totals.heads, totals.sentences, totals.tokens, provenance);
   for (std::size_t state = 0; state < totals.state.size(); ++state) {
     out += fmt::format("{{\"state\":{},\"residual\":{},\"cosine\":{}}}\n", state,
                        json_of(totals.state[state].residual), json_of(totals.state[state].cosine));
@@ -157,6 +161,9 @@ void StatsMerger::add_line(std::string_view line) {
   if (lines_missing_ == 0) {
     if (member(root, "command", JsonKind::kString).text != "stats")
       throw InputError("command: expected stats");
+    const std::string& shard = member(root, "shard", JsonKind::kString).text;
+    if (!shards_.insert(shard).second)
+      throw InputError(fmt::format("shard {} again, expected each once", escape(shard)));
     const auto layers = count_below(root, "layers", kMostLayers);
     const auto heads = count_below(root, "heads", kMostHeads);
     const Provenance provenance = provenance_of(root);
@@ -167,6 +174,8 @@ void StatsMerger::add_line(std::string_view line) {
           fmt::format("stats of {}, expected those of {} as before", provenance, provenance_));
     }
     part_ = sizes;
+    states_seen_.assign(part_.state.size(), false);
+    heads_seen_.assign(part_.head.size(), false);
     part_.sentences = count_of(root, "sentences");
     part_.tokens = count_of(root, "tokens");
     provenance_ = provenance;
@@ -175,10 +184,14 @@ void StatsMerger::add_line(std::string_view line) {
   }
   if (root.find("state") != nullptr) {
     const auto state = count_below(root, "state", part_.state.size());
+    if (states_seen_[state]) throw InputError(fmt::format("state {} again", state));
+    states_seen_[state] = true;
     part_.state[state] = {moments_of(member(root, "residual", JsonKind::kObject)),
                           moments_of(member(root, "cosine", JsonKind::kObject))};
   } else {
-    read_head(root, part_);
+    const std::size_t head = read_head(root, part_);
+    if (heads_seen_[head]) throw InputError("a head again, expected each once");
+    heads_seen_[head] = true;
   }
   if (--lines_missing_ > 0) return;
   if (!any_) totals_ = AttentionTotals(part_.layers, part_.heads);

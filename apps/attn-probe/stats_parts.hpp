@@ -1,8 +1,10 @@
 // Sums of a part of a corpus as JSON lines, and back.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probe/attention_totals.hpp"
 #include "stats_output.hpp"
@@ -11,9 +13,11 @@ namespace masque::attn_probe {
 
 /// A line of sizes and provenance, one of each state, one of each head with its sums and those of
 /// its pairs.
-std::string part_json(const probe::AttentionTotals& totals, const Provenance& provenance);
+std::string part_json(const probe::AttentionTotals& totals, const std::string& shard,
+                      const Provenance& provenance);
 
-/// Adds what part_json wrote. Throws InputError for other lines, and parts of another provenance.
+/// Adds what part_json wrote. Throws InputError for other lines, parts of another provenance, and a
+/// shard, state or head that comes twice.
 class StatsMerger {
  public:
   /// `path` is what messages call the text.
@@ -29,6 +33,9 @@ class StatsMerger {
   probe::AttentionTotals totals_;
   probe::AttentionTotals part_;
   std::size_t lines_missing_ = 0;  ///< of part_
+  std::vector<bool> states_seen_;  ///< of part_
+  std::vector<bool> heads_seen_;
+  std::set<std::string> shards_;
   bool any_ = false;
   Provenance provenance_;
 };

@@ -111,6 +111,7 @@ cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cl
       refuse_line(o.stream, id,
                   fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
     }
+    if (sentence.size() == 0 && o.skip_empty) return;
     if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
     use({.number = id,
          .ids = std::move(sentence.ids),

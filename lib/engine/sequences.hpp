@@ -17,7 +17,9 @@ struct SequenceOptions {
   StreamOptions stream;
   std::optional<std::string> records;
   bool no_special = false;
-  bool skip_long = false;  ///< of commands that declare it: add_skip_long
+  bool skip_long = false;
+  bool skip_empty = false;  ///< text without a token is left out; else it is refused  ///< of
+                            ///< commands that declare it: add_skip_long
 };
 
 /// --records, --no-special and the options of the stream.

@@ -48,6 +48,7 @@ void SaneHeads::add_state(Index state, MatrixView<const T> x) {
 template <class T>
 void SaneHeads::add_map(Index layer, Index head, MatrixView<const T> weights) {
   Head& seen = heads_[static_cast<std::size_t>(layer * model_.design().num_attention_heads + head)];
+  seen.mapped = seen.mapped || weights.rows > 1;
   std::vector<double> least(static_cast<std::size_t>(weights.columns), 1);  // share of each key
   Index used = 0;
   for (Index i = 0; i < weights.rows; ++i) {
@@ -58,6 +59,7 @@ void SaneHeads::add_map(Index layer, Index head, MatrixView<const T> weights) {
       visible += w > 0 ? 1 : 0;
     }
     if (!(sum > 0)) continue;  // a row that sees nothing
+    seen.mass = true;
     ++used;
     for (Index j = 0; j < weights.columns; ++j) {
       const double share = weights.at(i, j) / sum;
@@ -92,12 +94,17 @@ void SaneHeads::attention(Index, Index layer, Index head, MatrixView<const doubl
 std::vector<SaneRow> SaneHeads::rows() const {
   SaneRow uniform{.check = "uniform_head", .value = std::numeric_limits<double>::infinity()};
   SaneRow stuck{.check = "stuck_head"};
+  SaneRow dead{.check = "dead_head"};
   SaneRow states{.check = "not_finite_state", .checked = not_finite_.size()};
   const auto heads = static_cast<std::size_t>(model_.design().num_attention_heads);
   for (std::size_t h = 0; h < heads_.size(); ++h) {
     const Head& head = heads_[h];
-    if (!head.any) continue;
     const std::string place = fmt::format("layer {} head {}", h / heads + 1, h % heads);
+    if (head.mapped) {
+      ++dead.checked;
+      if (!head.mass) dead.places.push_back(place);
+    }
+    if (!head.any) continue;
     ++stuck.checked;
     stuck.value = std::max(stuck.value, head.share);
     if (head.share >= 1 - tolerance_) {
@@ -113,8 +120,9 @@ std::vector<SaneRow> SaneHeads::rows() const {
     if (not_finite_[l]) states.places.push_back(fmt::format("layer {}", l));
   }
   states.value = static_cast<double>(states.places.size());
-  for (SaneRow* row : {&uniform, &stuck, &states}) row->found = row->places.size();
-  return {uniform, stuck, states};
+  dead.value = static_cast<double>(dead.places.size());
+  for (SaneRow* row : {&uniform, &stuck, &dead, &states}) row->found = row->places.size();
+  return {uniform, stuck, dead, states};
 }
 
 SaneRow check_finite(const Checkpoint& checkpoint, int threads) {

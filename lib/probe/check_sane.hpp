@@ -45,6 +45,8 @@ class SaneHeads final : public model::Observer {
 
  private:
   struct Head {
+    bool mapped = false;   ///< a text of two tokens or more was seen
+    bool mass = false;     ///< a weight above 0 was seen
     bool any = false;      ///< a text of two rows or more was seen
     bool spread = false;   ///< a row with two weights above 0 was seen
     double deviation = 0;  ///< largest |n · weight − 1|

@@ -229,7 +229,8 @@ TEST_CASE("operands of length 1: what does not matter, and what a cosine is") {
     CHECK((distance(plain, context_with(chosen, 1, 1, 3)) == 0) == !chosen.scaled());
   }
   const Example<double> example({3, 5, 1, 1, 6, 4});
-  const nn::AttentionProblem<double> problem = example.problem(normalizer("cosa"));
+  const auto cosa = nn::parse_normalizer("cosa(length=0)");
+  const nn::AttentionProblem<double> problem = example.problem(*cosa);
   Matrix<double> context = context_of(problem);
   nn::attention_reference<double>(problem, context.view(), [&](Index, MatrixView<const double> a) {
     const auto dot = [&](const double* x, const double* y) {

@@ -41,7 +41,7 @@ TEST_CASE("random models of all families are sane") {
   for (const test::ModelCase& one : test::model_cases()) {
     CAPTURE(one.name);
     const std::vector<SaneRow> heads = heads_of(one.folder);
-    REQUIRE(heads.size() == 3);
+    REQUIRE(heads.size() == 4);
     for (const SaneRow& row : heads) {
       CAPTURE(row.check);
       CHECK(row.checked > 0);
@@ -54,6 +54,17 @@ TEST_CASE("random models of all families are sane") {
     for (const SaneRow& row : weights) CHECK(row.found == 0);
     CHECK(row_of(weights, "special_row").checked == 1);
   }
+}
+
+TEST_CASE("heads whose weights are all 0 are dead") {
+  const test::ChangedModel zero("bert", [](const std::string& name, std::span<float> x) {
+    if (name.find("attention.self.query") != std::string::npos) std::fill(x.begin(), x.end(), 0.0F);
+  });
+  model::ModelOptions options;
+  options.normalizer = "squared_relu";
+  const std::vector<SaneRow> heads = heads_of(zero.path(), options);
+  CHECK(row_of(heads, "dead_head").found == row_of(heads, "dead_head").checked);
+  CHECK(row_of(heads, "dead_head").found > 0);
 }
 
 TEST_CASE("a head without queries is uniform, and named") {
