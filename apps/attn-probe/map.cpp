@@ -66,8 +66,11 @@ void check(const Options& o, const cli::Command& command) {
     throw UsageError("without -o one head is drawn: --layer and --head say which");
   if ((tensors || ends(o, ".html")) && (o.layer || o.head))
     throw UsageError("--layer and --head choose for .svg, .png and .npy: other files hold all");
-  if (o.text && (o.sequences.records || o.line != 0))
-    throw UsageError("--text is the sequence, expected neither --records nor --line");
+  const engine::StreamOptions& stream = o.sequences.stream;
+  if (o.text && (o.sequences.records || o.line != 0 || stream.shard || stream.first_record != 0 ||
+                 stream.input.crlf || stream.input.invalid != cli::Invalid::kReplace)) {
+    throw UsageError("--text is the sequence, expected no option of records or lines with it");
+  }
   if (!o.text) engine::check_sequences(o.sequences, command);
 }
 

@@ -1,5 +1,6 @@
 // attn-probe probe: what a linear map reads from the states of each layer.
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ struct Options {
   engine::EngineOptions engine;
   engine::SequenceOptions sequences;
   probe::ProbeRequest request;
+  std::optional<double> rate;
   std::int64_t token = 0;
   std::int64_t length = 64;
   probe::ZeroSchemeRequest scheme;
@@ -26,6 +28,8 @@ struct Options {
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   engine::check_sequences(o.sequences, command);
+  if (o.rate && !o.request.at_mask)
+    throw UsageError("--rate is of replaced tokens, expected --at mask with it");
   const engine::Engine engine =
       engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
@@ -33,6 +37,7 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   const std::vector<probe::Sequence> sequences =
       engine::read_sequences(o.sequences, engine, command, code, session);
   probe::ProbeRequest request = o.request;
+  request.rate = o.rate.value_or(request.rate);
   request.mask = engine.options.mask_token_id;
   request.seed = o.engine.common.seed;
   probe::StateProbe states(*engine.model, request);
@@ -90,8 +95,9 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
            "states of all tokens of the text, or only of tokens that were replaced by the mask "
            "token");
-  c.option("--rate", "R", o->request.rate, cli::Range{1e-6, 1},
-           "with --at mask: share of the tokens of a text, at least one");
+  c.option("--rate", "R", o->rate, cli::Range{1e-6, 1},
+           fmt::format("with --at mask: share of the tokens of a text, at least one [{}]",
+                       o->request.rate));
   c.option("--rows", "N", o->request.rows, cli::Range{2, 1e9},
            "states of a layer that are used, from the first texts on");
   if (target == probe::ProbeTarget::kToken) {
