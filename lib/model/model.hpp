@@ -16,6 +16,14 @@
 
 namespace masque::model {
 
+/// What may stand beside the ids of a sequence; empty or none: as in Batch. Spans are borrowed.
+struct SequenceParts {
+  std::span<const Index> positions;
+  std::span<const Index> segments;
+  std::optional<Mask> mask;
+  std::optional<Mask> query_mask;
+};
+
 /// Sequences one after the other, without padding.
 struct Batch {
   std::vector<TokenId> ids;
@@ -35,6 +43,9 @@ struct Batch {
   }
   /// Appends a sequence of ids alone.
   void add(std::span<const TokenId> sequence);
+  /// Appends a sequence and what stands beside it, which earlier and later ones may lack. Returns
+  /// the row at which it begins.
+  Index add(std::span<const TokenId> sequence, const SequenceParts& parts);
 };
 
 /// What a layer's attention adds to its residual, for experiments.

@@ -35,14 +35,7 @@ void JobRunner::add(Job job) {
     run();
     return add(std::move(job));
   }
-  batch_.add(job.ids);
-  any_segments_ = any_segments_ || !job.segments.empty();
-  any_masks_ = any_masks_ || job.mask.has_value();
-  any_query_masks_ = any_query_masks_ || job.query_mask.has_value();
-  job.segments.resize(job.ids.size(), 0);
-  batch_.segments.insert(batch_.segments.end(), job.segments.begin(), job.segments.end());
-  batch_.masks.push_back(std::move(job.mask));
-  batch_.query_masks.push_back(std::move(job.query_mask));
+  batch_.add(job.ids, {{}, job.segments, std::move(job.mask), std::move(job.query_mask)});
   for (const Index row : job.rows) request_.rows.push_back(before + row);
   request_.targets.insert(request_.targets.end(), job.targets.begin(), job.targets.end());
   out_.insert(out_.end(), job.out.begin(), job.out.end());
@@ -50,9 +43,6 @@ void JobRunner::add(Job job) {
 
 void JobRunner::run() {
   if (batch_.sequences() == 0) return;
-  if (!any_segments_) batch_.segments.clear();
-  if (!any_masks_) batch_.masks.clear();
-  if (!any_query_masks_) batch_.query_masks.clear();
   if (request_.targets.empty()) {
     request_.logits = true;
     LogitColumn column(out_);
@@ -66,7 +56,6 @@ void JobRunner::run() {
   batch_ = {};
   request_ = {};
   out_.clear();
-  any_segments_ = any_masks_ = any_query_masks_ = false;
 }
 
 }  // namespace masque::probe

@@ -41,9 +41,6 @@ class JobRunner {
   model::Batch batch_;
   model::Request request_;
   std::vector<double*> out_;
-  bool any_segments_ = false;
-  bool any_masks_ = false;
-  bool any_query_masks_ = false;
   std::uint64_t done_ = 0;
 };
 

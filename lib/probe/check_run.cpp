@@ -15,26 +15,7 @@ using model::Batch;
 /// Sequences side by side.
 Batch batch_of(std::span<const CheckVariant> variants) {
   Batch batch;
-  bool positions = false, segments = false, masks = false, query_masks = false;
-  for (const CheckVariant& v : variants) {
-    positions = positions || !v.input.positions.empty();
-    segments = segments || !v.input.segments.empty();
-    masks = masks || v.input.mask;
-    query_masks = query_masks || v.input.query_mask;
-  }
-  for (const CheckVariant& v : variants) {
-    const CheckInput& input = v.input;
-    batch.add(input.ids);
-    for (std::size_t i = 0; i < input.ids.size(); ++i) {
-      if (positions) {
-        batch.positions.push_back(input.positions.empty() ? Batch::kNoPosition
-                                                          : input.positions[i]);
-      }
-      if (segments) batch.segments.push_back(input.segments.empty() ? 0 : input.segments[i]);
-    }
-    if (masks) batch.masks.push_back(input.mask);
-    if (query_masks) batch.query_masks.push_back(input.query_mask);
-  }
+  for (const CheckVariant& v : variants) batch.add(v.input.ids, parts_of(v.input));
   return batch;
 }
 

@@ -20,6 +20,11 @@ struct CheckInput {
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
+/// What stands beside its ids in a batch; borrows from it.
+inline model::SequenceParts parts_of(const CheckInput& input) {
+  return {input.positions, input.segments, input.mask, input.query_mask};
+}
+
 /// What a model computes for a sequence: of the query stream where there is one.
 struct CheckStates {
   std::vector<Matrix<double>> states;  ///< embeddings and every layer: (length, hidden size)

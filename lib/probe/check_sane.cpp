@@ -22,11 +22,7 @@ SaneHeads::SaneHeads(const model::Model& model, double tolerance)
 void SaneHeads::add(const CheckInput& input) {
   if (input.ids.empty()) return;
   model::Batch batch;
-  batch.add(input.ids);
-  batch.positions = input.positions;
-  batch.segments = input.segments;
-  if (input.mask) batch.masks.push_back(input.mask);
-  if (input.query_mask) batch.query_masks.push_back(input.query_mask);
+  batch.add(input.ids, parts_of(input));
   model::Request request;
   request.hidden_states = true;
   request.attentions = true;

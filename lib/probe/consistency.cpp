@@ -110,7 +110,8 @@ void run_copies(const model::Model& model, std::span<Copy> copies, model::Reques
            (end == begin ||
             std::ssize(batch.ids) + copies[end].corrupted.sequence.size() <= batch_tokens)) {
       first_rows.push_back(std::ssize(request.rows));
-      const Index first = append(copies[end].corrupted.sequence, batch);
+      const Sequence& copy = copies[end].corrupted.sequence;
+      const Index first = batch.add(copy.ids, {copy.positions, copy.segments, {}, {}});
       for (const Index row : copies[end].corrupted.rows) request.rows.push_back(first + row);
       ++end;
     }
@@ -156,7 +157,7 @@ void Consistency::add(const Sequence& sequence) {
   request.last_states = true;
   Comparer comparer(sequence.size());
   model::Batch plain;
-  append(sequence, plain);
+  plain.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
   request.all_rows = true;
   model_.run(plain, request, &comparer);
   request.all_rows = false;

@@ -78,15 +78,4 @@ Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, dou
   return out;
 }
 
-Index append(const Sequence& sequence, model::Batch& batch) {
-  const auto begin = std::ssize(batch.ids);
-  batch.add(sequence.ids);
-  for (std::size_t i = 0; i < sequence.ids.size(); ++i) {
-    batch.positions.push_back(sequence.positions.empty() ? model::Batch::kNoPosition
-                                                         : sequence.positions[i]);
-    batch.segments.push_back(sequence.segments.empty() ? 0 : sequence.segments[i]);
-  }
-  return begin;
-}
-
 }  // namespace masque::probe

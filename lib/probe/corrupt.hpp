@@ -45,8 +45,4 @@ Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, dou
                   Corruption corruption, std::optional<TokenId> mask, const RandomStream& random,
                   Index vocab_size);
 
-/// Appends a sequence without a mask to a batch all of whose positions and segments are given.
-/// Returns the row at which it begins.
-Index append(const Sequence& sequence, model::Batch& batch);
-
 }  // namespace masque::probe

@@ -171,33 +171,14 @@ void run_items(const model::Model& model, std::span<const Sequence> items,
 
 model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
   model::Batch batch;
-  bool positions = false;
-  bool segments = false;
-  bool masks = false;
   for (const Sequence& item : items) {
-    positions = positions || !item.positions.empty();
-    segments = segments || !item.segments.empty();
-    masks = masks || item.mask;
-  }
-  for (const Sequence& item : items) {
-    const auto length = static_cast<Index>(item.ids.size());
-    batch.add(item.ids);
-    for (Index i = 0; i < length; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (positions)
-        batch.positions.push_back(item.positions.empty() ? model::Batch::kNoPosition
-                                                         : item.positions[at]);
-      if (segments) batch.segments.push_back(item.segments.empty() ? 0 : item.segments[at]);
-    }
+    model::SequenceParts parts{item.positions, item.segments, item.mask, {}};
     if (two_streams) {
-      const Mask query = item.mask ? *item.mask : all_but_itself(length);
-      batch.query_masks.emplace_back(query);
-      std::optional<Mask> content;
-      if (item.mask) content = query | parse_mask("diagonal").bind({length, length});
-      batch.masks.push_back(std::move(content));
-    } else if (masks) {
-      batch.masks.push_back(item.mask);
+      const Lengths lengths{item.size(), item.size()};
+      parts.query_mask = item.mask ? *item.mask : all_but_itself(item.size());
+      if (item.mask) parts.mask = *item.mask | parse_mask("diagonal").bind(lengths);
     }
+    batch.add(item.ids, parts);
   }
   return batch;
 }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "mask/expression.hpp"
+#include "probe/dump.hpp"
 
 namespace masque::probe {
 namespace {
@@ -62,27 +62,17 @@ void check_number(std::string_view name, const std::optional<Index>& found, Inde
   }
 }
 
+/// Its query stream runs only where a mask is given for it.
+model::Batch batch_of_one(const model::Model& model, const Sequence& sequence) {
+  const bool two_streams = model.design().streams == model::Streams::kTwo;
+  return batch_of({&sequence, 1}, two_streams && sequence.mask.has_value());
+}
+
 }  // namespace
 
 void check_choice(const HeadChoice& choice, const model::Design& design) {
   check_number("--layer", choice.layer, design.num_hidden_layers);
   check_number("--head", choice.head, design.num_attention_heads);
-}
-
-model::Batch batch_of(const model::Design& design, const Sequence& sequence) {
-  model::Batch batch;
-  batch.add(sequence.ids);
-  batch.positions = sequence.positions;
-  batch.segments = sequence.segments;
-  const bool two_streams = design.streams == model::Streams::kTwo;
-  if (sequence.mask && two_streams) {
-    const Lengths lengths = sequence.mask->lengths();
-    batch.masks.emplace_back(*sequence.mask | parse_mask("diagonal").bind(lengths));
-    batch.query_masks.push_back(sequence.mask);
-  } else if (sequence.mask) {
-    batch.masks.push_back(sequence.mask);
-  }
-  return batch;
 }
 
 void each_head(const model::Model& model, const Sequence& sequence, const HeadChoice& choice,
@@ -91,7 +81,7 @@ void each_head(const model::Model& model, const Sequence& sequence, const HeadCh
   HeadObserver observer(choice, take);
   model::Request request;
   request.attentions = true;
-  model.run(batch_of(model.design(), sequence), request, &observer);
+  model.run(batch_of_one(model, sequence), request, &observer);
 }
 
 void each_state(const model::Model& model, const Sequence& sequence,
@@ -99,7 +89,7 @@ void each_state(const model::Model& model, const Sequence& sequence,
   StateObserver observer(take);
   model::Request request;
   request.hidden_states = true;
-  model.run(batch_of(model.design(), sequence), request, &observer);
+  model.run(batch_of_one(model, sequence), request, &observer);
 }
 
 }  // namespace masque::probe

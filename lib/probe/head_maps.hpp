@@ -33,7 +33,4 @@ void each_head(
 void each_state(const model::Model& model, const Sequence& sequence,
                 const std::function<void(Index state, MatrixView<const double> rows)>& take);
 
-/// The batch of one sequence.
-model::Batch batch_of(const model::Design& design, const Sequence& sequence);
-
 }  // namespace masque::probe

@@ -41,7 +41,7 @@ std::vector<std::vector<Prediction>> run(const model::Model& model,
   model::Request request;
   request.logits = true;
   for (const Sequence& sequence : sequences) {
-    const Index begin = append(sequence, batch);
+    const Index begin = batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
     for (const Index row : rows) request.rows.push_back(begin + row);
   }
   Predictions predictions(sequences.size(), rows.size());

@@ -29,7 +29,7 @@ class EachState final : public model::Observer {
 template <class Use>
 void run_states(const model::Model& model, const Sequence& sequence, Use use) {
   model::Batch batch;
-  append(sequence, batch);
+  batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
   model::Request request;
   request.hidden_states = true;
   EachState<Use> observer(std::move(use));
