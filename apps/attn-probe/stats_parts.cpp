@@ -1,13 +1,10 @@
 #include "stats_parts.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "engine/result_lines.hpp"
 
 namespace masque::attn_probe {
 
@@ -33,40 +30,19 @@ std::string json_of(const LinePoints& p) {
 
 bool is_slope(const probe::HeadFieldInfo& field) { return field.sample == probe::Sample::kSlope; }
 
-const JsonValue& member(const JsonValue& root, std::string_view name, JsonKind kind) {
-  const JsonValue* value = root.find(name);
-  if (value == nullptr || !value->is(kind))
-    throw InputError(fmt::format("no {}, expected a line that stats --shard printed", name));
-  return *value;
-}
-
-double number_of(const JsonValue& root, std::string_view name) {
-  const auto number = member(root, name, JsonKind::kNumber).number();
-  if (!number || !std::isfinite(*number))
-    throw InputError(fmt::format("{}: expected a finite number", name));
-  return *number;
-}
-
-std::uint64_t count_of(const JsonValue& root, std::string_view name) {
-  const auto count = member(root, name, JsonKind::kNumber).integer();
-  if (!count) throw InputError(fmt::format("{}: expected a whole number", name));
-  return *count;
-}
+constexpr engine::ResultReader kReader("a line that stats --shard printed");
 
 std::uint64_t count_below(const JsonValue& root, std::string_view name, std::uint64_t limit) {
-  const std::uint64_t count = count_of(root, name);
+  const std::uint64_t count = kReader.count(root, name);
   if (count >= limit)
     throw InputError(fmt::format("{}: {}, expected at most {}", name, count, limit - 1));
   return count;
 }
 
-Moments moments_of(const JsonValue& root) {
-  return {count_of(root, "n"), number_of(root, "mean"), number_of(root, "sum_squares")};
-}
-
 LinePoints points_of(const JsonValue& root) {
-  return {count_of(root, "n"),   number_of(root, "mean_x"), number_of(root, "mean_y"),
-          number_of(root, "xx"), number_of(root, "xy"),     number_of(root, "yy")};
+  return {kReader.count(root, "n"),       kReader.number(root, "mean_x"),
+          kReader.number(root, "mean_y"), kReader.number(root, "xx"),
+          kReader.number(root, "xy"),     kReader.number(root, "yy")};
 }
 
 /// The members behind `tokens`.
@@ -91,18 +67,18 @@ std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
   const auto heads = static_cast<std::size_t>(part.heads);
   HeadTotals& own = part.head[layer * heads + head];
   for (const auto& field : probe::kHeadFieldTable) {
-    const JsonValue& value = member(root, field.name, JsonKind::kObject);
+    const JsonValue& value = kReader.member(root, field.name, JsonKind::kObject);
     if (is_slope(field)) {
       own.partition = points_of(value);
     } else {
-      own[field.field] = moments_of(value);
+      own[field.field] = kReader.moments(value);
     }
   }
-  const JsonValue& pairs = member(root, "js_to", JsonKind::kArray);
+  const JsonValue& pairs = kReader.member(root, "js_to", JsonKind::kArray);
   if (pairs.items.size() != heads)
     throw InputError(fmt::format("js_to: {} heads, expected {}", pairs.items.size(), heads));
   for (std::size_t other = 0; other < heads; ++other)
-    part.divergence[(layer * heads + head) * heads + other] = moments_of(pairs.items[other]);
+    part.divergence[(layer * heads + head) * heads + other] = kReader.moments(pairs.items[other]);
   return layer * heads + head;
 }
 
@@ -135,16 +111,7 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
 }
 
 void StatsMerger::add(std::string_view text, const std::string& path) {
-  std::uint64_t number = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    ++number;
-    if (line.empty()) continue;
-    if (const auto problem = problem_of([&] { add_line(line); }))
-      throw InputError(path, fmt::format("line {}: {}", number, *problem));
-  }
+  engine::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
   finish_part(path);
 }
 
@@ -153,15 +120,10 @@ void StatsMerger::finish_part(const std::string& path) {
     throw InputError(path, fmt::format("{} lines are missing at the end", lines_missing_));
 }
 
-void StatsMerger::add_line(std::string_view line) {
-  const auto parsed = read_json(line);
-  if (const auto* error = std::get_if<JsonError>(&parsed))
-    throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
-  const auto& root = std::get<JsonValue>(parsed);
+void StatsMerger::add_line(const JsonValue& root) {
   if (lines_missing_ == 0) {
-    if (member(root, "command", JsonKind::kString).text != "stats")
-      throw InputError("command: expected stats");
-    const std::string& shard = member(root, "shard", JsonKind::kString).text;
+    if (kReader.text(root, "command") != "stats") throw InputError("command: expected stats");
+    const std::string& shard = kReader.text(root, "shard");
     if (!shards_.insert(shard).second)
       throw InputError(fmt::format("shard {} again, expected each once", escape(shard)));
     const auto layers = count_below(root, "layers", kMostLayers);
@@ -176,8 +138,8 @@ void StatsMerger::add_line(std::string_view line) {
     part_ = sizes;
     states_seen_.assign(part_.state.size(), false);
     heads_seen_.assign(part_.head.size(), false);
-    part_.sentences = count_of(root, "sentences");
-    part_.tokens = count_of(root, "tokens");
+    part_.sentences = kReader.count(root, "sentences");
+    part_.tokens = kReader.count(root, "tokens");
     provenance_ = provenance;
     lines_missing_ = part_.state.size() + part_.head.size();
     return;
@@ -186,8 +148,8 @@ void StatsMerger::add_line(std::string_view line) {
     const auto state = count_below(root, "state", part_.state.size());
     if (states_seen_[state]) throw InputError(fmt::format("state {} again", state));
     states_seen_[state] = true;
-    part_.state[state] = {moments_of(member(root, "residual", JsonKind::kObject)),
-                          moments_of(member(root, "cosine", JsonKind::kObject))};
+    part_.state[state] = {kReader.moments(kReader.member(root, "residual", JsonKind::kObject)),
+                          kReader.moments(kReader.member(root, "cosine", JsonKind::kObject))};
   } else {
     const std::size_t head = read_head(root, part_);
     if (heads_seen_[head]) throw InputError("a head again, expected each once");

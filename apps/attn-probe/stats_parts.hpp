@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "probe/attention_totals.hpp"
 #include "stats_output.hpp"
 
@@ -27,7 +28,7 @@ class StatsMerger {
   const Provenance& provenance() const { return provenance_; }
 
  private:
-  void add_line(std::string_view line);
+  void add_line(const JsonValue& root);
   void finish_part(const std::string& path);
 
   probe::AttentionTotals totals_;

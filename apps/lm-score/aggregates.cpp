@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "base/parallel.hpp"
 #include "engine/number_format.hpp"
+#include "engine/result_lines.hpp"
 #include "probe/correlation.hpp"
 
 namespace masque::lm_score {
@@ -61,33 +61,10 @@ Similarities all_of(const std::vector<Similarities>& files) {
   return all;
 }
 
-const JsonValue& member(const JsonValue& root, std::string_view name, JsonKind kind) {
-  const JsonValue* value = root.find(name);
-  if (value == nullptr || !value->is(kind))
-    throw InputError(fmt::format("no {}, expected a line that --json printed", name));
-  return *value;
-}
-
-std::string text_of(const JsonValue& root, std::string_view name) {
-  return member(root, name, JsonKind::kString).text;
-}
-
-double number_of(const JsonValue& root, std::string_view name) {
-  return member(root, name, JsonKind::kNumber).number().value_or(0);
-}
-
-std::uint64_t count_of(const JsonValue& root, std::string_view name) {
-  const auto count = member(root, name, JsonKind::kNumber).integer();
-  if (!count) throw InputError(fmt::format("{}: expected a whole number", name));
-  return *count;
-}
-
-probe::Moments moments_of(const JsonValue& root) {
-  return {count_of(root, "n"), number_of(root, "mean"), number_of(root, "sum_squares")};
-}
+constexpr engine::ResultReader kReader("a line that --json printed");
 
 std::vector<double> list_of(const JsonValue& root, std::string_view name) {
-  const JsonValue& list = member(root, name, JsonKind::kArray);
+  const JsonValue& list = kReader.member(root, name, JsonKind::kArray);
   std::vector<double> out;
   out.reserve(list.items.size());
   for (const JsonValue& item : list.items) out.push_back(item.number().value_or(0));
@@ -117,10 +94,10 @@ probe::PairTally::Level level_of(const std::string& name) {
 }
 
 probe::PairTally::Row row_of(const JsonValue& root) {
-  const std::uint64_t n = count_of(root, "n");
-  const std::uint64_t right = count_of(root, "correct");
+  const std::uint64_t n = kReader.count(root, "n");
+  const std::uint64_t right = kReader.count(root, "correct");
   if (right > n) throw InputError(fmt::format("correct: {} of {}, expected at most all", right, n));
-  return {level_of(text_of(root, "level")), text_of(root, "name"), n, right};
+  return {level_of(kReader.text(root, "level")), kReader.text(root, "name"), n, right};
 }
 
 }  // namespace
@@ -184,24 +161,11 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
 }
 
 void Merger::add(std::string_view text, const std::string& path) {
-  std::uint64_t number = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    ++number;
-    if (line.empty()) continue;
-    if (const auto problem = problem_of([&] { add_line(line); }))
-      throw InputError(path, fmt::format("line {}: {}", number, *problem));
-  }
+  engine::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
 }
 
-void Merger::add_line(std::string_view line) {
-  const auto parsed = read_json(line);
-  if (const auto* error = std::get_if<JsonError>(&parsed))
-    throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
-  const auto& root = std::get<JsonValue>(parsed);
-  const std::string command = text_of(root, "command");
+void Merger::add_line(const JsonValue& root) {
+  const std::string command = kReader.text(root, "command");
   const Provenance provenance = provenance_of(root);
   if (!command_.empty() && (command != command_ || provenance != provenance_)) {
     throw InputError(fmt::format("{} of {}, expected {} of {} as before", command, provenance,
@@ -212,11 +176,12 @@ void Merger::add_line(std::string_view line) {
   if (command == "pairs") {
     pairs_.add(row_of(root));
   } else if (command == "ppl") {
-    perplexity_.add({count_of(root, "lines"), count_of(root, "bytes"), moments_of(root)});
+    perplexity_.add(
+        {kReader.count(root, "lines"), kReader.count(root, "bytes"), kReader.moments(root)});
   } else if (command == "sim") {
     if (root.find("gold") == nullptr)
       throw InputError("sim without its pairs, expected what sim --shard printed (1/1 for all)");
-    const std::string file = text_of(root, "file");
+    const std::string& file = kReader.text(root, "file");
     auto found = std::find_if(files_.begin(), files_.end(),
                               [&](const Similarities& s) { return s.file == file; });
     if (found == files_.end()) found = files_.insert(files_.end(), {file, {}, {}});

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "engine/number_format.hpp"
 #include "probe/minimal_pairs.hpp"
 #include "probe/perplexity.hpp"
@@ -48,7 +49,7 @@ class Merger {
              cli::Session& session) const;
 
  private:
-  void add_line(std::string_view line);
+  void add_line(const JsonValue& root);
 
   std::string command_;
   Provenance provenance_;
