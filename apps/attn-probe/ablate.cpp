@@ -65,6 +65,7 @@ void declare_ablate(cli::Command& tool) {
   c.example("attn-probe ablate bert-base-uncased/ < text",
             "pseudo-log-likelihood; a small gap is a layer that predicts from its residual");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   engine::add_scoring(c, o->scoring);
   engine::add_digits(c, o->engine.digits);
   engine::add_stream(c, o->stream);

@@ -39,28 +39,38 @@ probe::CheckInput input_of(const probe::Sequence& sequence, const model::Design&
   return input;
 }
 
-struct Opened {
-  engine::Engine engine;
-  std::vector<probe::NumberedInput> texts;
-};
-
-Opened open(const Options& o, const cli::Command& command, std::size_t fewest, cli::ExitCode& code,
-            cli::Session& session) {
+engine::Engine open(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   engine::check_sequences(o.sequences, command);
-  Opened opened;
-  opened.engine = engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  session.note(fmt::format("{}: {}", opened.engine.path, opened.engine.description()));
-  for (const probe::Sequence& sequence :
-       engine::read_sequences(o.sequences, opened.engine, command, code, session)) {
-    opened.texts.push_back({sequence.number, input_of(sequence, opened.engine.model->design())});
-  }
+  engine::Engine engine =
+      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  return engine;
+}
+
+/// Calls use(texts) for groups of so many texts, and for what is left, as they come.
+template <class Use>
+cli::ExitCode each_group(const Options& o, const engine::Engine& engine,
+                         const cli::Command& command, std::size_t group, std::size_t fewest,
+                         cli::Session& session, const Use& use) {
+  std::vector<probe::NumberedInput> waiting;
+  std::uint64_t texts = 0;
+  engine::SequenceWork work;
+  work.use = [&](probe::Sequence&& sequence, std::string_view) {
+    ++texts;
+    waiting.push_back({sequence.number, input_of(sequence, engine.model->design())});
+    if (waiting.size() < group) return;
+    use(std::span<probe::NumberedInput>(waiting));
+    waiting.clear();
+  };
+  const cli::ExitCode code = engine::each_sequence(o.sequences, engine, command, work, session);
   // A test that compared nothing must not pass.
-  if (opened.texts.size() < fewest) {
-    throw InputError(fmt::format("nothing to compare: {} texts, expected at least {}",
-                                 opened.texts.size(), fewest));
+  if (texts < fewest) {
+    throw InputError(
+        fmt::format("nothing to compare: {} texts, expected at least {}", texts, fewest));
   }
-  return opened;
+  if (!waiting.empty()) use(std::span<probe::NumberedInput>(waiting));
+  return code;
 }
 
 /// A line that could not be read weighs more than what was found.
@@ -69,9 +79,8 @@ cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
 }
 
 cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Session& session) {
-  cli::ExitCode code = cli::ExitCode::kDone;
-  Opened opened = open(o, command, 1, code, session);
-  const model::Design& design = opened.engine.model->design();
+  const engine::Engine engine = open(o, command, session);
+  const model::Design& design = engine.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
   request.objective = o.objective.value_or(causal ? Objective::kNext : Objective::kSelf);
@@ -83,19 +92,17 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
   const bool self = request.objective == Objective::kSelf;
   probe::LeakReport report;
-  const auto progress = session.progress("checking");
-  for (std::size_t t = 0; t < opened.texts.size(); ++t) {
-    probe::CheckInput& input = opened.texts[t].input;
+  const auto check = [&](std::span<probe::NumberedInput> texts) {
+    probe::CheckInput& input = texts.front().input;
     if (design.streams == model::Streams::kTwo && !input.query_mask) {
       // The query stream predicts; the masks are those of its objective.
       const Lengths lengths{input.size(), input.size()};
       input.query_mask = parse_mask(self ? "tta" : "strict_causal").bind(lengths);
       input.mask = parse_mask(self ? "full" : "causal").bind(lengths);
     }
-    probe::check_leak(*opened.engine.model, opened.texts[t].text, input, request, report);
-    if (progress) progress(t + 1, opened.texts.size());
-  }
-  session.clear_progress();
+    probe::check_leak(*engine.model, texts.front().text, input, request, report);
+  };
+  const cli::ExitCode code = each_group(o, engine, command, 1, 1, session, check);
   if (report.pairs == 0) {
     throw InputError("nothing to compare: no output and token that must not know each other");
   }
@@ -113,32 +120,31 @@ enum class Invariance { kPadding, kBatch, kOrder };
 
 cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Command& command,
                              cli::Session& session) {
-  cli::ExitCode code = cli::ExitCode::kDone;
   const bool padding = kind == Invariance::kPadding;
-  const Opened opened = open(o, command, padding ? 1 : 2, code, session);
-  const model::Model& model = *opened.engine.model;
+  const engine::Engine engine = open(o, command, session);
+  const model::Model& model = *engine.model;
   probe::InvarianceReport report;
   report.tolerance =
       o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
   probe::PaddingRequest request;
   request.count = o.count;
-  request.token = padding_token(opened.engine);
-  const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
-  const auto progress = session.progress("checking");
-  const std::span<const probe::NumberedInput> texts(opened.texts);
-  for (std::size_t begin = 0; begin < texts.size(); begin += group) {
-    const auto part = texts.subspan(begin, std::min(group, texts.size() - begin));
+  request.token = padding_token(engine);
+  const auto check = [&](std::span<const probe::NumberedInput> texts) {
     switch (kind) {
       case Invariance::kPadding:
-        probe::check_padding(model, opened.engine.options, part.front(), request,
-                             o.engine.batch_tokens, report);
+        probe::check_padding(model, engine.options, texts.front(), request, o.engine.batch_tokens,
+                             report);
         break;
-      case Invariance::kBatch: probe::check_batch(model, part, report); break;
-      case Invariance::kOrder: probe::check_order(model, part, o.engine.common.seed, report); break;
+      case Invariance::kBatch:
+        probe::check_batch(model, texts, o.engine.batch_tokens, report);
+        break;
+      case Invariance::kOrder:
+        probe::check_order(model, texts, o.engine.common.seed, report);
+        break;
     }
-    if (progress) progress(begin + part.size(), texts.size());
-  }
-  session.clear_progress();
+  };
+  const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
+  const cli::ExitCode code = each_group(o, engine, command, group, padding ? 1 : 2, session, check);
   return worse(code, print_invariance(report, o.engine, model.design().num_hidden_layers, session));
 }
 
@@ -164,21 +170,18 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
       checkpoint, o.engine.common.threads > 0 ? o.engine.common.threads : default_threads());
   // No model is made of numbers that are not finite.
   if (finite.found > 0) return print_sane({finite}, tolerance, o.engine, session);
-  cli::ExitCode code = cli::ExitCode::kDone;
-  const Opened opened = open(o, command, 1, code, session);
-  const model::Model& model = *opened.engine.model;
+  const engine::Engine engine = open(o, command, session);
+  const model::Model& model = *engine.model;
   probe::SaneHeads heads(model, tolerance);
-  const auto progress = session.progress("checking");
-  for (std::size_t t = 0; t < opened.texts.size(); ++t) {
-    heads.add(opened.texts[t].input);
-    if (progress) progress(t + 1, opened.texts.size());
-  }
-  session.clear_progress();
+  const auto add = [&](std::span<const probe::NumberedInput> texts) {
+    heads.add(texts.front().input);
+  };
+  const cli::ExitCode code = each_group(o, engine, command, 1, 1, session, add);
   std::vector<probe::SaneRow> rows = heads.rows();
   rows.push_back(finite);
   const auto weights =
       probe::check_weights(model::load_model<float>(o.engine.model, {.family = o.engine.family}),
-                           special_tokens(opened.engine));
+                           special_tokens(engine));
   rows.insert(rows.end(), weights.begin(), weights.end());
   probe::SaneRow unused;
   unused.check = "unused_tensor";
@@ -218,6 +221,7 @@ void declare_leak(cli::Command& check) {
   c.option("--replacements", "N", o->replacements, cli::Range{1, 1e6},
            "random tokens that are put in for each");
   add_common(c, *o, kDifference);
+  engine::add_batch_tokens(c, o->engine);
   cli::add_seed(c, o->engine.common);
   c.action([o, &c](cli::Session& session) { return run_leak(*o, c, session); });
 }
@@ -229,6 +233,7 @@ void declare_invariance(cli::Command& check) {
   p.option("--count", "N", pad->count, cli::Range{1, 1e6}, "tokens of padding");
   add_common(p, *pad,
              "as in check leak [1e-5; f64 1e-12, bf16 0.05: sums over other numbers of keys]");
+  engine::add_batch_tokens(p, pad->engine);
   p.action([pad, &p](cli::Session& session) {
     return run_invariance(Invariance::kPadding, *pad, p, session);
   });
@@ -236,8 +241,9 @@ void declare_invariance(cli::Command& check) {
   auto batch = std::make_shared<Options>();
   cli::Command& b = check.subcommand("batch", "does a text's result depend on its batch");
   b.example("attn-probe check batch bert-base-uncased/ < text", "each alone, then 8 together");
-  b.option("--group", "N", batch->group, cli::Range{1, 1e6}, "texts that are run together");
+  b.option("--group", "N", batch->group, cli::Range{2, 1e6}, "texts that are run together");
   add_common(b, *batch, kDifference);
+  engine::add_batch_tokens(b, batch->engine);
   b.action([batch, &b](cli::Session& session) {
     return run_invariance(Invariance::kBatch, *batch, b, session);
   });

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "commands.hpp"
 #include "engine/number_format.hpp"
 #include "engine/number_list.hpp"
@@ -31,14 +32,25 @@ std::vector<probe::Corruption> parse_corruptions(const std::string& list) {
   std::vector<probe::Corruption> out;
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    out.push_back(probe::parse_corruption(std::string_view(list).substr(begin, end - begin)));
+    const auto corruption =
+        probe::parse_corruption(std::string_view(list).substr(begin, end - begin));
+    if (std::ranges::find(out, corruption) != out.end()) {
+      throw UsageError(fmt::format("--corruptions: {} twice, expected each once",
+                                   probe::corruption_name(corruption)));
+    }
+    out.push_back(corruption);
     begin = end + 1;
   }
   return out;
 }
 
 std::vector<double> rates_of(const Options& o) {
-  return engine::parse_numbers("--rates", o.rates, 1e-6, 1);
+  std::vector<double> rates = engine::parse_numbers("--rates", o.rates, 1e-6, 1);
+  for (auto rate = rates.begin(); rate != rates.end(); ++rate) {
+    if (std::find(rates.begin(), rate, *rate) != rate)
+      throw UsageError(fmt::format("--rates: {} twice, expected each once", *rate));
+  }
+  return rates;
 }
 
 std::vector<Index> samples_of(const std::string& list) {
@@ -59,18 +71,23 @@ void add_mean(const probe::RatioMean& mean, const engine::NumberFormat& format,
   cells.push_back(format.cell(mean.standard_error()));
 }
 
+engine::NumberFormat format_of(const Options& o, const engine::Engine& engine) {
+  return engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+}
+
 std::uint64_t tokens_of(const probe::RatioMean& mean) {
   return static_cast<std::uint64_t>(std::llround(mean.counts));
 }
 
 template <class Work>
-void each(const std::vector<probe::Sequence>& sequences, Work& work, cli::Session& session) {
-  const auto progress = session.progress("running");
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    work.add(sequences[s]);
-    if (progress) progress(s + 1, sequences.size());
-  }
-  session.clear_progress();
+cli::ExitCode each(const Options& o, const engine::Engine& engine, const cli::Command& command,
+                   Work& work, cli::Session& session) {
+  engine::SequenceWork add;
+  add.use = [&](probe::Sequence&& sequence, std::string_view) {
+    if (const auto problem = problem_of([&] { work.add(sequence); }))
+      throw InputError(fmt::format("sequence {}: {}", sequence.number, *problem));
+  };
+  return engine::each_sequence(o.sequences, engine, command, add, session);
 }
 
 void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
@@ -108,12 +125,9 @@ void print_average(const std::vector<probe::AverageRow>& rows, const engine::Num
   table.finish();
 }
 
-void run_average(const Options& o, const engine::Engine& engine,
-                 const std::vector<probe::Sequence>& sequences, const engine::NumberFormat& format,
-                 cli::Session& session) {
-  probe::AverageRequest request;
-  request.rates = rates_of(o);
-  request.samples = samples_of(*o.average);
+cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
+                          const engine::Engine& engine, const cli::Command& command,
+                          cli::Session& session) {
   request.seed = o.engine.common.seed;
   if (!engine.options.mask_token_id) {
     throw InputError(engine.path, "no mask token, expected one to mask with (--tokenizer)");
@@ -122,8 +136,9 @@ void run_average(const Options& o, const engine::Engine& engine,
   std::unique_ptr<model::Model> corrected;
   if (o.corrected) corrected = model::open_model(*o.corrected, engine.options);
   probe::ModelAverage average(*engine.model, corrected.get(), request);
-  each(sequences, average, session);
-  print_average(average.rows(), format, o, session);
+  const cli::ExitCode code = each(o, engine, command, average, session);
+  print_average(average.rows(), format_of(o, engine), o, session);
+  return code;
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -142,23 +157,20 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   probe::ConsistencyRequest request;
   request.corruptions = parse_corruptions(o.corruptions.value_or("mask,drop,random"));
   request.rates = rates_of(o);
+  probe::AverageRequest average;
+  average.rates = request.rates;
+  average.batch_tokens = o.engine.batch_tokens;
+  if (o.average) average.samples = samples_of(*o.average);
   const engine::Engine engine =
       engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::Sequence> sequences =
-      engine::read_sequences(o.sequences, engine, command, code, session);
-  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
-  if (o.average) {
-    run_average(o, engine, sequences, format, session);
-    return code;
-  }
+  if (o.average) return run_average(o, average, engine, command, session);
   request.mask = engine.options.mask_token_id;
   request.seed = o.engine.common.seed;
   request.batch_tokens = o.engine.batch_tokens;
   probe::Consistency consistency(*engine.model, request);
-  each(sequences, consistency, session);
-  print_consistency(consistency.rows(), format, o, session);
+  const cli::ExitCode code = each(o, engine, command, consistency, session);
+  print_consistency(consistency.rows(), format_of(o, engine), o, session);
   return code;
 }
 
@@ -173,6 +185,7 @@ void declare_consistency(cli::Command& tool) {
   c.example("attn-probe consistency bert/ --average 1,4,16 --rates 0.15 --corrected fixed/ < text",
             "the average over masks, the model, and the model with embed-fix's embeddings");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   engine::add_sequences(c, o->sequences);
   c.option("--rates", "LIST", o->rates, "shares of the tokens that are corrupted");
   c.option("--corruptions", "LIST", o->corruptions,

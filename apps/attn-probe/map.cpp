@@ -77,14 +77,19 @@ void check(const Options& o, const cli::Command& command) {
 probe::Sequence sequence_of(const Options& o, const engine::Engine& engine,
                             const cli::Command& command, cli::Session& session) {
   if (!o.text) {
-    cli::ExitCode code = cli::ExitCode::kDone;
-    std::vector<probe::Sequence> all =
-        engine::read_sequences(o.sequences, engine, command, code, session);
     const auto wanted = static_cast<std::uint64_t>(o.line);
-    for (probe::Sequence& sequence : all) {
-      if (sequence.number == wanted) return std::move(sequence);
-    }
-    throw InputError(fmt::format("--line {}: there are {} sequences", o.line, all.size()));
+    std::uint64_t found = 0;
+    std::optional<probe::Sequence> sequence;
+    engine::SequenceWork work;
+    work.use = [&](probe::Sequence&& each, std::string_view) {
+      ++found;
+      if (each.number == wanted) sequence = std::move(each);
+    };
+    work.enough = [&] { return sequence.has_value(); };
+    engine::each_sequence(o.sequences, engine, command, work, session);
+    if (!sequence)
+      throw InputError(fmt::format("--line {}: there are {} sequences", o.line, found));
+    return std::move(*sequence);
   }
   probe::Sentence sentence =
       probe::encode_sentence(*engine.tokenizer, *o.text, {.special = !o.sequences.no_special});
@@ -196,7 +201,6 @@ void write_tensors(const Options& o, const engine::Engine& engine,
   probe::DumpRequest request;
   request.attentions = o.what == What::kAttentions;
   request.hidden_states = o.what == What::kHiddenStates;
-  request.batch_tokens = o.engine.batch_tokens;
   request.metadata = {
       {"model", o.engine.model},
       {"precision", std::string(kernel::precision_name(engine.model->precision()))}};

@@ -1,6 +1,8 @@
 // attn-probe merge: adds what shards wrote.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "commands.hpp"
 #include "engine/files.hpp"
 #include "stats_output.hpp"
@@ -18,10 +20,12 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  check_output(o.output);
+  check_output(o.output, o.common.json);
   StatsMerger merger;
   for (const std::string& path : o.files)
     merger.add(engine::read_file(path), engine::name_of(path));
+  if (const auto missing = merger.missing_shard())
+    session.note(fmt::format("shard {} is missing", *missing));
   const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;
   const auto precision = f64 ? kernel::Precision::kF64 : kernel::Precision::kF32;
   print_stats(merger.totals(), merger.provenance(), o.output,

@@ -20,6 +20,7 @@ struct Options {
   engine::SequenceOptions sequences;
   probe::ProbeRequest request;
   std::optional<double> rate;
+  std::optional<std::int64_t> seed;
   std::int64_t token = 0;
   std::int64_t length = 64;
   probe::ZeroSchemeRequest scheme;
@@ -28,25 +29,20 @@ struct Options {
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   engine::check_sequences(o.sequences, command);
-  if (o.rate && !o.request.at_mask)
-    throw UsageError("--rate is of replaced tokens, expected --at mask with it");
+  if ((o.rate || o.seed) && !o.request.at_mask)
+    throw UsageError("--rate and --seed are of replaced tokens, expected --at mask with them");
   const engine::Engine engine =
       engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::Sequence> sequences =
-      engine::read_sequences(o.sequences, engine, command, code, session);
   probe::ProbeRequest request = o.request;
   request.rate = o.rate.value_or(request.rate);
   request.mask = engine.options.mask_token_id;
-  request.seed = o.engine.common.seed;
+  request.seed = static_cast<std::uint64_t>(o.seed.value_or(0));
   probe::StateProbe states(*engine.model, request);
-  const auto progress = session.progress("running");
-  for (std::size_t s = 0; s < sequences.size() && !states.full(); ++s) {
-    states.add(sequences[s]);
-    if (progress) progress(s + 1, sequences.size());
-  }
-  session.clear_progress();
+  engine::SequenceWork work;
+  work.use = [&](probe::Sequence&& sequence, std::string_view) { states.add(sequence); };
+  work.enough = [&] { return states.full(); };
+  const cli::ExitCode code = engine::each_sequence(o.sequences, engine, command, work, session);
   const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
   cli::Table table(session, o.engine.common,
                    {"layer", "rows", "r_squared", "accuracy", "baseline"});
@@ -109,7 +105,8 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   c.option("--ridge", "X", o->request.ridge, cli::Range{1e-12, 1e12},
            "penalty, in mean variances of a feature");
   engine::add_digits(c, o->engine.digits);
-  cli::add_seed(c, o->engine.common);
+  c.option("--seed", "N", o->seed, cli::Range{0, 1e18},
+           "with --at mask: seed of the choice of tokens [0]");
   cli::add_table(c, o->engine.common);
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
 }

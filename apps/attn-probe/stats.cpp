@@ -43,7 +43,9 @@ Provenance provenance_of(const Options& o, const engine::Engine& engine) {
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.engine.common);
   o.input.skip_empty = true;
-  check_output(o.output);
+  check_output(o.output, o.engine.common.json);
+  if (o.rank == 0 && needs_ranks(o.output))
+    throw UsageError("ranks are of the first sentences, expected --rank to say of how many");
   check_shard(o);
   engine::check_sequences(o.input, command);
   const engine::Engine engine =
@@ -53,14 +55,15 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
                               {.batch_tokens = o.engine.batch_tokens,
                                .sink_threshold = o.sink_threshold,
                                .rank_sentences = static_cast<std::uint64_t>(o.rank)});
-  const auto use = [&](probe::Sequence&& sequence, std::string_view text) {
+  engine::SequenceWork work;
+  work.flush = [&] { stats.flush(); };
+  work.use = [&](probe::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
     probe::TokenMarks marks;
     if (engine.tokenizer) marks = probe::mark_tokens(sequence, text, *engine.tokenizer);
     stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
   };
-  const cli::ExitCode code = engine::each_sequence(
-      o.input, engine, command, use, [&] { stats.flush(); }, session);
+  const cli::ExitCode code = engine::each_sequence(o.input, engine, command, work, session);
   const Provenance provenance = provenance_of(o, engine);
   if (stats.totals().sentences == 0) session.note("no text to measure");
   if (o.input.stream.shard) {
@@ -84,6 +87,7 @@ void declare_stats(cli::Command& tool) {
   c.example("attn-probe stats bert-base-uncased/ --draw js -o heads.svg < text > heads.tsv",
             "the whole table, and a picture of one field");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   c.option("--sink", "EPSILON", o->sink_threshold, cli::Range{0, 1},
            "mass that a row gives to a sink");
   c.option("--rank", "N", o->rank, cli::Range{0, 1e9},

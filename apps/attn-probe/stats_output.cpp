@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "draw/figure_file.hpp"
 
 namespace masque::attn_probe {
@@ -76,6 +77,14 @@ void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns
            std::ranges::all_of(totals.head,
                                [&](const auto& head) { return head[HeadField::kMapRank].n == 0; });
   });
+}
+
+/// Rows of maps that no field counts.
+std::uint64_t rows_left_out(const AttentionTotals& totals) {
+  std::uint64_t rows = 0;
+  for (const probe::HeadTotals& head : totals.head)
+    rows += totals.tokens - std::min(totals.tokens, head.count(HeadField::kEntropy));
+  return rows;
 }
 
 struct Number {
@@ -210,15 +219,29 @@ void add_output(cli::Command& command, OutputOptions& options) {
   engine::add_digits(command, options.digits);
 }
 
-void check_output(const OutputOptions& options) {
+void check_output(const OutputOptions& options, bool json) {
   chosen(options.fields);
   if (options.draw && !options.picture)
     throw UsageError("--draw says what -o draws, expected -o with it");
-  find_column(all_columns(), "--draw", drawn(options));
+  const Column column = find_column(all_columns(), "--draw", drawn(options));
+  if (options.draw && !column.head)
+    throw UsageError(fmt::format("--draw: {} is no field of heads, expected one", column.name));
+  if (options.pairs && !json && options.fields != "all")
+    throw UsageError("--pairs prints a table of pairs, expected --json for --fields with it");
   if (options.picture && !draw::is_picture_name(*options.picture)) {
     throw UsageError(fmt::format("-o: found '{}', expected a name that ends in .svg or .png",
                                  escape(*options.picture)));
   }
+  if (options.picture) open_folder(folder_of(*options.picture));
+}
+
+bool needs_ranks(const OutputOptions& options) {
+  const auto is_rank = [](const Column& column) {
+    return column.head &&
+           probe::kHeadFieldTable[probe::index_of(*column.head)].sample == probe::Sample::kRank;
+  };
+  return (options.fields != "all" && std::ranges::any_of(chosen(options.fields), is_rank)) ||
+         is_rank(find_column(all_columns(), "--draw", drawn(options)));
 }
 
 void print_stats(const AttentionTotals& totals, const Provenance& provenance,
@@ -238,6 +261,11 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
     print_pairs(totals, format, common, session);
   } else {
     print_table(totals, columns, format, common, session);
+  }
+  if (const std::uint64_t left_out = rows_left_out(totals); left_out > 0) {
+    session.note(fmt::format(
+        "rows of maps without weight, or with weights that are not finite, left out: {}",
+        left_out));
   }
   if (options.picture)
     draw(totals, find_column(all_columns(), "--draw", drawn(options)), *options.picture);

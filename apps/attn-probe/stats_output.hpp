@@ -24,8 +24,12 @@ struct OutputOptions {
 /// --fields, --pairs, -o, --draw, --digits.
 void add_output(cli::Command& command, OutputOptions& options);
 
-/// Throws UsageError for a field or a name of a picture that there is not: before the long run.
-void check_output(const OutputOptions& options);
+/// Before the long run: throws UsageError for a field or a name of a picture that there is not, and
+/// for options that exclude each other; InputError where the picture cannot be written.
+void check_output(const OutputOptions& options, bool json);
+
+/// Whether a field is shown or drawn that only `stats --rank` measures.
+bool needs_ranks(const OutputOptions& options);
 
 /// One row a head, behind one of the embeddings if fields of states are shown; writes the picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,

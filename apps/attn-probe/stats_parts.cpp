@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/line_shard.hpp"
+#include "base/parallel.hpp"
 #include "engine/result_lines.hpp"
 
 namespace masque::attn_probe {
@@ -124,6 +126,8 @@ void StatsMerger::add_line(const JsonValue& root) {
   if (lines_missing_ == 0) {
     if (kReader.text(root, "command") != "stats") throw InputError("command: expected stats");
     const std::string& shard = kReader.text(root, "shard");
+    if (const auto problem = usage_problem_of([&] { parse_shard(shard); }))
+      throw InputError(*problem);
     if (!shards_.insert(shard).second)
       throw InputError(fmt::format("shard {} again, expected each once", escape(shard)));
     const auto layers = count_below(root, "layers", kMostLayers);
@@ -159,6 +163,17 @@ void StatsMerger::add_line(const JsonValue& root) {
   if (!any_) totals_ = AttentionTotals(part_.layers, part_.heads);
   any_ = true;
   totals_.add(part_);
+}
+
+std::optional<std::string> StatsMerger::missing_shard() const {
+  for (const std::string& shard : shards_) {
+    const Shard part = parse_shard(shard);
+    for (std::uint64_t i = 1; i <= part.count && i <= shards_.size() + 1; ++i) {
+      std::string name = fmt::format("{}/{}", i, part.count);
+      if (!shards_.contains(name)) return name;
+    }
+  }
+  return std::nullopt;
 }
 
 const AttentionTotals& StatsMerger::totals() const {

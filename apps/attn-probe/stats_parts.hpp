@@ -1,6 +1,7 @@
 // Sums of a part of a corpus as JSON lines, and back.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ class StatsMerger {
   /// Throws InputError if nothing was added.
   const probe::AttentionTotals& totals() const;
   const Provenance& provenance() const { return provenance_; }
+  /// The first shard that others tell of and that is not there; nothing if all are.
+  std::optional<std::string> missing_shard() const;
 
  private:
   void add_line(const JsonValue& root);

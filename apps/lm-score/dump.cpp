@@ -61,6 +61,7 @@ void declare_dump(cli::Command& tool) {
       "out.safetensors",
       "of sequences of ids, used as they are");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
   c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
   engine::add_sequences(c, o->sequences);

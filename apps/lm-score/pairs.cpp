@@ -96,6 +96,7 @@ void declare_pairs(cli::Command& tool) {
   c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
             "a part, to be added by lm-score merge");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   c.arguments("FILE", o->files,
               "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
               "bad, uid; - is standard input");

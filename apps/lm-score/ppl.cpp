@@ -50,6 +50,7 @@ void declare_ppl(cli::Command& tool) {
   c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   engine::add_scoring(c, o->scoring);
   engine::add_digits(c, o->engine.digits);
   engine::add_stream(c, o->stream);

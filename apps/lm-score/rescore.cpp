@@ -195,6 +195,7 @@ void declare_rescore(cli::Command& tool) {
   c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
             "ESPnet's lists with a weight of one's own");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   c.argument("FILE", o->file,
              "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
              "mlm-scoring; - is standard input");

@@ -126,6 +126,7 @@ void declare_score(cli::Command& tool) {
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
   engine::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");

@@ -34,6 +34,7 @@ Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder
 
 void add_vectors(cli::Command& command, VectorCommand& options) {
   engine::add_engine(command, options.engine);
+  engine::add_batch_tokens(command, options.engine);
   command.choice("--pooling", options.pooling,
                  {{"mean", std::optional(Pooling::kMean)},
                   {"cls", std::optional(Pooling::kCls)},

@@ -96,11 +96,14 @@ void add_engine(cli::Command& command, EngineOptions& options) {
   command.option("--normalizer", "NAME", options.normalizer,
                  "replaces the model's softmax, as attn-probe variants lists them: "
                  "'log_n(base=512)'");
-  command.option("--batch-tokens", "N", options.batch_tokens, cli::Range{1, 1e9},
-                 "tokens that run together; bounds the memory, changes no result");
   add_threads(command, options.common);
   add_quiet(command, options.common);
   add_verbose(command, options.common);
+}
+
+void add_batch_tokens(cli::Command& command, EngineOptions& options) {
+  command.option("--batch-tokens", "N", options.batch_tokens, cli::Range{1, 1e9},
+                 "tokens that run together; bounds the memory, changes no result");
 }
 
 std::string Engine::description() const {

@@ -26,9 +26,11 @@ struct EngineOptions {
   cli::CommonOptions common;
 };
 
-/// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, --batch-tokens,
-/// -j, -q, -v.
+/// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, -j, -q, -v.
 void add_engine(cli::Command& command, EngineOptions& options);
+
+/// --batch-tokens, of commands that run texts together.
+void add_batch_tokens(cli::Command& command, EngineOptions& options);
 
 /// An option that changes numbers, as it was given: "max_length", "12".
 struct Given {

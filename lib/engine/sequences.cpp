@@ -61,9 +61,7 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   return item;
 }
 
-using Use = std::function<void(probe::Sequence&& sequence, std::string_view text)>;
-
-void each_record(const SequenceOptions& o, const model::Design& design, const Use& use) {
+void each_record(const SequenceOptions& o, const model::Design& design, const SequenceWork& work) {
   records::JsonRecordReader reader;
   records::Record record;
   std::string padded;
@@ -73,7 +71,7 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Us
     std::uint64_t number = piece.first_line;
     for_each_line(piece.text, [&](std::string_view line) {
       ++number;
-      if (line.empty()) return;
+      if (line.empty() || (work.enough && work.enough())) return;
       padded.assign(line);
       padded.resize(line.size() + kLinePadding);
       record.clear();
@@ -88,7 +86,7 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Us
       });
       if (problem)
         throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
-      use(std::move(*item), {});
+      work.use(std::move(*item), {});
     });
   };
   filter.sink = [](std::string_view) {};
@@ -96,7 +94,7 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Us
 }
 
 cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cli::Command& command,
-                        const Use& use, const std::function<void()>& flush, cli::Session& session) {
+                        const SequenceWork& sequences, cli::Session& session) {
   const Index longest = engine.model->design().max_position_embeddings;
   std::uint64_t skipped = 0;
   LineWork work;
@@ -113,18 +111,19 @@ cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cl
     }
     if (sentence.size() == 0 && o.skip_empty) return;
     if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
-    use({.number = id,
-         .ids = std::move(sentence.ids),
-         .segments = std::move(sentence.segments),
-         .positions = {},
-         .mask = {},
-         .pieces = std::move(sentence.pieces),
-         .spans = std::move(sentence.spans),
-         .prefix = sentence.prefix,
-         .suffix = sentence.suffix},
-        line);
+    sequences.use({.number = id,
+                   .ids = std::move(sentence.ids),
+                   .segments = std::move(sentence.segments),
+                   .positions = {},
+                   .mask = {},
+                   .pieces = std::move(sentence.pieces),
+                   .spans = std::move(sentence.spans),
+                   .prefix = sentence.prefix,
+                   .suffix = sentence.suffix},
+                  line);
   };
-  work.flush = flush;
+  work.flush = sequences.flush;
+  work.enough = sequences.enough;
   const cli::ExitCode code = run_lines(o.stream, command, work, session);
   if (skipped > 0)
     session.note(fmt::format("lines of more than {} tokens left out: {}", longest, skipped));
@@ -159,11 +158,11 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
 }
 
 cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
-                            const cli::Command& command, const Use& use,
-                            const std::function<void()>& flush, cli::Session& session) {
-  if (!options.records) return each_text(options, engine, command, use, flush, session);
-  each_record(options, engine.model->design(), use);
-  flush();
+                            const cli::Command& command, const SequenceWork& work,
+                            cli::Session& session) {
+  if (!options.records) return each_text(options, engine, command, work, session);
+  each_record(options, engine.model->design(), work);
+  work.flush();
   return cli::ExitCode::kDone;
 }
 
@@ -171,10 +170,11 @@ std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, cons
                                             const cli::Command& command, cli::ExitCode& code,
                                             cli::Session& session) {
   std::vector<probe::Sequence> items;
-  code = each_sequence(
-      options, engine, command,
-      [&](probe::Sequence&& sequence, std::string_view) { items.push_back(std::move(sequence)); },
-      [] {}, session);
+  SequenceWork work;
+  work.use = [&](probe::Sequence&& sequence, std::string_view) {
+    items.push_back(std::move(sequence));
+  };
+  code = each_sequence(options, engine, command, work, session);
   return items;
 }
 

@@ -17,9 +17,8 @@ struct SequenceOptions {
   StreamOptions stream;
   std::optional<std::string> records;
   bool no_special = false;
-  bool skip_long = false;
-  bool skip_empty = false;  ///< text without a token is left out; else it is refused  ///< of
-                            ///< commands that declare it: add_skip_long
+  bool skip_long = false;   ///< of commands that declare it: add_skip_long
+  bool skip_empty = false;  ///< text without a token is left out; else it is refused
 };
 
 /// --records, --no-special and the options of the stream.
@@ -33,14 +32,21 @@ void add_skip_long(cli::Command& command, SequenceOptions& options);
 /// help where text is needed and standard input is a terminal.
 void check_sequences(const SequenceOptions& options, const cli::Command& command);
 
-/// Calls use(sequence, its text) for each sequence of --records, which have no text, or of standard
-/// input, in order; `flush` as LineWork has it. The model can take every one: its ids, segments,
-/// positions and length are looked at, a sequence without ids is refused (InputError that names
-/// the line). Returns what the command ends with. Memory: a sequence.
-cli::ExitCode each_sequence(
-    const SequenceOptions& options, const Engine& engine, const cli::Command& command,
-    const std::function<void(probe::Sequence&& sequence, std::string_view text)>& use,
-    const std::function<void()>& flush, cli::Session& session);
+/// What is done with sequences; `flush` and `enough` as LineWork has them.
+struct SequenceWork {
+  /// A sequence and its text, which those of --records lack.
+  std::function<void(probe::Sequence&& sequence, std::string_view text)> use;
+  std::function<void()> flush = [] {};
+  std::function<bool()> enough = {};
+};
+
+/// Calls work.use for each sequence of --records or of standard input, in order. The model can take
+/// every one: its ids, segments, positions and length are looked at, a sequence without ids is
+/// refused (InputError that names the line). Returns what the command ends with. Memory: a
+/// sequence.
+cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
+                            const cli::Command& command, const SequenceWork& work,
+                            cli::Session& session);
 
 /// The same as a list. `code` becomes what the command ends with.
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,

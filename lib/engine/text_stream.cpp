@@ -47,8 +47,10 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   cli::InputLines lines(options.input);
   LineBatch batch;
   const std::exception_ptr failed = caught([&] {
-    while (input.read(batch)) {
+    const auto enough = [&] { return work.enough && work.enough(); };
+    while (!enough() && input.read(batch)) {
       lines.each(batch, [&](std::uint64_t number, std::string_view line) {
+        if (enough()) return;
         work.use(options.first_record + number - 1, line);
         done += line.size() + 1;
         if (progress && total > 0) progress(std::min(done, total), total);

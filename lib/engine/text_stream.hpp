@@ -26,6 +26,8 @@ struct LineWork {
   /// Finishes what waits: when no more lines are there yet, and at the end, also before an error
   /// is reported.
   std::function<void()> flush;
+  /// Whether no more lines are wanted; what follows is not looked at. None: never.
+  std::function<bool()> enough = {};
 };
 
 /// Runs over standard input, with a progress line if it is a file. `command` is for help.

@@ -173,7 +173,7 @@ void check_padding(const model::Model& model, const model::ModelOptions& options
 }
 
 void check_batch(const model::Model& model, std::span<const NumberedInput> texts,
-                 InvarianceReport& report) {
+                 Index batch_tokens, InvarianceReport& report) {
   const std::vector<CheckStates> states = alone(model, texts);
   std::vector<CheckVariant> variants;
   variants.reserve(texts.size());
@@ -182,7 +182,7 @@ void check_batch(const model::Model& model, std::span<const NumberedInput> texts
   }
   for (const bool backwards : {false, true}) {
     if (backwards) std::reverse(variants.begin(), variants.end());
-    const auto results = compare_variants(model, variants, kUnlimited);
+    const auto results = compare_variants(model, variants, batch_tokens);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::size_t at = backwards ? texts.size() - 1 - i : i;
       report.add(backwards ? "together, backwards" : "together", texts[i].text, variants[at],

@@ -60,9 +60,10 @@ void check_padding(const model::Model& model, const model::ModelOptions& options
                    const NumberedInput& text, const PaddingRequest& request, Index batch_tokens,
                    InvarianceReport& report);
 
-/// Runs each text alone, then all in one batch, forwards and backwards.
+/// Runs each text alone, then all together, forwards and backwards, at most `batch_tokens` tokens
+/// at a time (a longer text alone).
 void check_batch(const model::Model& model, std::span<const NumberedInput> texts,
-                 InvarianceReport& report);
+                 Index batch_tokens, InvarianceReport& report);
 
 /// Runs each text alone, then all again, one by one, in random orders; then the longest, the
 /// shortest and the longest again: nothing may be left from one run to the next.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -36,17 +37,25 @@ class Predictions final : public model::Observer {
 
 std::vector<std::vector<Prediction>> run(const model::Model& model,
                                          std::span<const Sequence> sequences,
-                                         std::span<const Index> rows) {
-  model::Batch batch;
-  model::Request request;
-  request.logits = true;
-  for (const Sequence& sequence : sequences) {
-    const Index begin = batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
-    for (const Index row : rows) request.rows.push_back(begin + row);
+                                         std::span<const Index> rows, Index batch_tokens) {
+  std::vector<std::vector<Prediction>> found;
+  while (!sequences.empty()) {
+    model::Batch batch;
+    model::Request request;
+    request.logits = true;
+    // All have the same length.
+    const auto count = std::clamp<std::size_t>(
+        static_cast<std::size_t>(batch_tokens / sequences.front().size()), 1, sequences.size());
+    for (const Sequence& sequence : sequences.first(count)) {
+      const Index begin = batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
+      for (const Index row : rows) request.rows.push_back(begin + row);
+    }
+    Predictions predictions(count, rows.size());
+    model.run(batch, request, &predictions);
+    std::ranges::move(predictions.found, std::back_inserter(found));
+    sequences = sequences.subspan(count);
   }
-  Predictions predictions(sequences.size(), rows.size());
-  model.run(batch, request, &predictions);
-  return std::move(predictions.found);
+  return found;
 }
 
 /// Sums of a text's evaluated tokens.
@@ -136,9 +145,10 @@ void ModelAverage::add(const Sequence& sequence) {
   if (rows.empty()) return;
   const auto count = static_cast<double>(rows.size());
   const auto token = [&](std::size_t r) { return sequence.ids[static_cast<std::size_t>(rows[r])]; };
-  const auto raw = run(model_, {&sequence, 1}, rows).front();
-  const auto corrected = corrected_ != nullptr ? run(*corrected_, {&sequence, 1}, rows).front()
-                                               : std::vector<Prediction>();
+  const auto raw = run(model_, {&sequence, 1}, rows, request_.batch_tokens).front();
+  const auto corrected = corrected_ != nullptr
+                             ? run(*corrected_, {&sequence, 1}, rows, request_.batch_tokens).front()
+                             : std::vector<Prediction>();
   Sums raw_sums, corrected_sums;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     raw_sums.add(raw[r], token(r));
@@ -152,7 +162,7 @@ void ModelAverage::add(const Sequence& sequence) {
     std::vector<Sequence> samples;
     samples.reserve(request_.rates.size());
     for (const double rate : request_.rates) samples.push_back(sample(sequence, numbers, rate, k));
-    const auto found = run(model_, samples, rows);
+    const auto found = run(model_, samples, rows, request_.batch_tokens);
     const auto place = std::find(request_.samples.begin(), request_.samples.end(), k);
     for (std::size_t q = 0; q < samples.size(); ++q) {
       Sums average_sums;

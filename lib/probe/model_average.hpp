@@ -19,6 +19,7 @@ struct AverageRequest {
   double mask_share = 0.8, random_share = 0.1;
   TokenId mask = 0;
   std::uint64_t seed = 0;
+  Index batch_tokens = 8192;
 };
 
 /// A rate and K, over the evaluated tokens.

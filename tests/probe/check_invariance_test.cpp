@@ -135,7 +135,7 @@ TEST_CASE("neither batch nor order changes a bit of any family") {
         texts.push_back({texts.size(), some_input(n, vocabulary, n)});
       }
       InvarianceReport report;
-      check_batch(*model, texts, report);
+      check_batch(*model, texts, 8192, report);
       check_order(*model, texts, 0, report);
       CHECK(report.clean());
       CHECK(names_of(report) == std::vector<std::string>{"together", "together, backwards",
