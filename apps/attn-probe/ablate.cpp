@@ -1,12 +1,18 @@
 // attn-probe ablate: how much of the loss rests on the attention of each layer.
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "commands.hpp"
 #include "engine/number_format.hpp"
+#include "engine/number_list.hpp"
 #include "engine/scoring.hpp"
-#include "engine/text_stream.hpp"
-#include "probe/ablation.hpp"
+#include "engine/sequences.hpp"
+#include "probe/masked_ablation.hpp"
 
 namespace masque::attn_probe {
 
@@ -16,7 +22,12 @@ struct Options {
   engine::EngineOptions engine;
   engine::ScoringOptions scoring;
   engine::StreamOptions stream;
+  std::optional<std::string> rates;
+  std::optional<std::string> split;
+  std::optional<std::uint64_t> seed;
 };
+
+constexpr const char* kSplit = "80,10,10";
 
 const char* name_of(model::AttentionOverride attention) {
   switch (attention) {
@@ -27,10 +38,56 @@ const char* name_of(model::AttentionOverride attention) {
   return "mean";
 }
 
-cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
-  cli::need_stream(command);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
+/// The columns of a row in every table.
+const std::vector<std::string> kColumns = {"layer", "attention", "lines", "tokens",
+                                           "nll",   "nll_se",    "gap",   "gap_se"};
+
+void add_cells(const probe::AblationRow& row, const engine::NumberFormat& format,
+               std::vector<cli::Cell>& cells) {
+  cells.emplace_back(row.layer == 0 ? std::string("all") : std::to_string(row.layer));
+  cells.emplace_back(name_of(row.attention));
+  cells.emplace_back(row.loss.lines);
+  cells.emplace_back(static_cast<std::uint64_t>(std::llround(row.loss.counts)));
+  for (const double x :
+       {row.loss.mean(), row.loss.standard_error(), row.gap.mean(), row.gap.standard_error()})
+    cells.push_back(format.cell(x));
+}
+
+std::vector<double> rates_of(const std::string& list) {
+  std::vector<double> rates = engine::parse_numbers("--rates", list, 1e-6, 1);
+  std::vector<double> sorted = rates;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw UsageError(fmt::format("--rates: found {} twice, expected it once", *twice));
+  return rates;
+}
+
+std::array<double, 3> split_of(const std::string& list) {
+  const std::vector<double> percent = engine::parse_numbers("--split", list, 0, 100);
+  double sum = 0;
+  for (const double x : percent) sum += x;
+  if (percent.size() != 3 || std::abs(sum - 100) > 1e-9) {
+    throw UsageError(
+        fmt::format("--split: found {} numbers that add up to {}, expected 3 that add up to 100",
+                    percent.size(), sum));
+  }
+  return {percent[0] / 100, percent[1] / 100, percent[2] / 100};
+}
+
+void check_options(const Options& o) {
+  const engine::ScoringOptions& s = o.scoring;
+  if (!o.rates && (o.split || o.seed))
+    throw UsageError("--split and --seed are of corrupted text, expected --rates with them");
+  if (o.rates && (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text)) {
+    throw UsageError(
+        "--rates selects tokens itself, expected none of --kind, --policy, --max-length, --no-bos "
+        "and --no-special-in-text with it");
+  }
+}
+
+cli::ExitCode run_scored(const Options& o, const engine::Engine& engine,
+                         const cli::Command& command, cli::Session& session) {
   const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
   probe::Ablation ablation(*engine.model, scoring.options);
   engine::LineWork work;
@@ -43,17 +100,57 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   work.flush = [&] { ablation.flush(); };
   const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
   const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
-  cli::Table table(session, o.engine.common,
-                   {"layer", "attention", "lines", "tokens", "nll", "nll_se", "gap", "gap_se"});
+  cli::Table table(session, o.engine.common, kColumns);
   for (const probe::AblationRow& row : ablation.rows()) {
-    table.row({row.layer == 0 ? std::string("all") : std::to_string(row.layer),
-               name_of(row.attention), row.loss.lines,
-               static_cast<std::uint64_t>(std::llround(row.loss.counts)),
-               format.cell(row.loss.mean()), format.cell(row.loss.standard_error()),
-               format.cell(row.gap.mean()), format.cell(row.gap.standard_error())});
+    std::vector<cli::Cell> cells;
+    add_cells(row, format, cells);
+    table.row(cells);
   }
   table.finish();
   return code;
+}
+
+cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& request,
+                         const engine::Engine& engine, const cli::Command& command,
+                         cli::Session& session) {
+  probe::MaskedAblation ablation(*engine.model, request);
+  session.note(fmt::format("{}: {}; split {}, seed {}", engine.path, engine.description(),
+                           o.split.value_or(kSplit), request.seed));
+  engine::SequenceOptions sequences;
+  sequences.stream = o.stream;
+  sequences.skip_empty = true;
+  const cli::ExitCode code = engine::each_sequence(
+      sequences, engine, command,
+      [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); },
+      [&] { ablation.flush(); }, session);
+  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+  std::vector<std::string> columns = {"rate", "fate"};
+  columns.insert(columns.end(), kColumns.begin(), kColumns.end());
+  cli::Table table(session, o.engine.common, columns);
+  for (const probe::MaskedAblationRow& row : ablation.rows()) {
+    std::vector<cli::Cell> cells = {row.rate, row.fate ? probe::fate_name(*row.fate) : "all"};
+    add_cells(row.ablation, format, cells);
+    table.row(cells);
+  }
+  table.finish();
+  return code;
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  check_options(o);
+  probe::MaskedAblationRequest request;
+  if (o.rates) {
+    request.rates = rates_of(*o.rates);
+    request.split = split_of(o.split.value_or(kSplit));
+  }
+  cli::need_stream(command);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
+  if (!o.rates) return run_scored(o, engine, command, session);
+  request.mask = engine.tokenizer->roles().mask;
+  request.seed = o.seed.value_or(0);
+  request.batch_tokens = o.engine.batch_tokens;
+  return run_masked(o, request, engine, command, session);
 }
 
 }  // namespace
@@ -63,10 +160,18 @@ void declare_ablate(cli::Command& tool) {
   cli::Command& c = tool.subcommand(
       "ablate", "the loss with each layer's attention taken out or levelled, and intact");
   c.example("attn-probe ablate bert-base-uncased/ < text",
-            "pseudo-log-likelihood; a small gap is a layer that predicts from its residual");
+            "pseudo-log-likelihood: what hidden tokens lose without the attention of a layer");
+  c.example("attn-probe ablate bert-base-uncased/ --rates 0.05,0.15,0.4,0.6,0.8 < text",
+            "by mask ratio, for masked, random and kept tokens: the residual shortcut");
   engine::add_engine(c, o->engine);
   engine::add_batch_tokens(c, o->engine);
   engine::add_scoring(c, o->scoring);
+  c.option("--rates", "LIST", o->rates,
+           "instead of scoring: corrupt so large a share of the tokens, and predict these");
+  c.option("--split", "M,R,K", o->split,
+           "with --rates: per cent of the selected tokens that become the mask token, become a "
+           "random one, and stay [80,10,10]");
+  c.option("--seed", "N", o->seed, "with --rates: seed of the random numbers [0]");
   engine::add_digits(c, o->engine.digits);
   engine::add_stream(c, o->stream);
   cli::add_table(c, o->engine.common);

@@ -78,6 +78,8 @@ class Command {
   Command& option(std::string names, std::string value, std::optional<std::int64_t>& target,
                   Range range, std::string help);
   Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);
+  Command& option(std::string names, std::string value, std::optional<std::uint64_t>& target,
+                  std::string help);
   /// May be given several times.
   Command& option(std::string names, std::string value, std::vector<std::string>& target,
                   std::string help);

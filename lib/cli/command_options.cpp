@@ -176,6 +176,19 @@ Command& Command::option(std::string names, std::string value, std::uint64_t& ta
               }});
 }
 
+Command& Command::option(std::string names, std::string value, std::optional<std::uint64_t>& target,
+                         std::string help) {
+  const std::string name = long_name(names);
+  return add({.names = std::move(names),
+              .value = std::move(value),
+              .help = std::move(help),
+              .initial = {},
+              .words = {},
+              .set = [&target, name](const std::string& text) {
+                target = parse_number<std::uint64_t>(name, text, "a whole number from 0");
+              }});
+}
+
 Command& Command::option(std::string names, std::string value, std::vector<std::string>& target,
                          std::string help) {
   return add({.names = std::move(names),

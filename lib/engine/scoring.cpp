@@ -23,7 +23,7 @@ void add_scoring(cli::Command& command, ScoringOptions& options) {
                   {"electra", std::optional(ScoreKind::kElectra)}},
                  "what is summed [by the model's head: pll, tta, causal or electra]");
   command.option("--policy", "POLICY", options.policy,
-                 "for a text that is too long: error, chunk, slide:STRIDE, first or last");
+                 "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
   command.option("--max-length", "N", options.max_length, cli::Range{1, 1e9},
                  "tokens read at once, those of the template included [the model's]");
   command.flag("--no-bos", options.no_bos,
@@ -38,12 +38,19 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   const model::Design& design = engine.model->design();
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
-  score.policy = probe::parse_length_policy(options.policy);
+  score.policy = probe::parse_length_policy(options.policy.value_or("error"));
   const auto problem = problem_of([&] {
     score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
     probe::check_kind(score.kind, design, engine.options);
   });
   if (problem) throw InputError(engine.path, *problem);
+  const bool begins =
+      score.kind == probe::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
+  if (options.no_bos && !begins) {
+    throw UsageError(fmt::format(
+        "--no-bos is of causal models of one stream, expected none with a {} and --kind {}",
+        design.family, probe::kind_name(score.kind)));
+  }
   if (!engine.options.masks.empty() &&
       (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
     const auto leaks = std::make_shared<probe::LeakCheck>(score.kind, design, engine.options);
@@ -57,9 +64,7 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   if (options.no_bos) scoring.given.push_back({"no_bos", "true", false});
   if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
   scoring.sentence.special_in_text = !options.no_special_in_text;
-  const bool two_streams = design.streams == model::Streams::kTwo;
-  if (score.kind == probe::ScoreKind::kCausal && !two_streams && !options.no_bos)
-    scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
+  if (begins && !options.no_bos) scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
   if (const auto limit = probe::token_limit(design, score.max_length)) {
     const Index around = encode_sentence(*engine.tokenizer, "", scoring.sentence).size();
     probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));

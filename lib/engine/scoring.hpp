@@ -14,7 +14,7 @@ namespace masque::engine {
 /// How lines are scored.
 struct ScoringOptions {
   std::optional<probe::ScoreKind> kind;
-  std::string policy = "error";
+  std::optional<std::string> policy;  ///< none: "error"
   std::optional<std::int64_t> max_length;
   bool no_bos = false;
   bool no_special_in_text = false;
@@ -29,7 +29,8 @@ struct Scoring {
   std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
 };
 
-/// Checks that the model can do what is asked, and says on stderr what runs.
+/// Checks that the model can do what is asked, and says on stderr what runs. Throws UsageError for
+/// no_bos with a kind that puts no token in front.
 Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
                      const Engine& engine, cli::Session& session);
 

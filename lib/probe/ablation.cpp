@@ -16,27 +16,31 @@ std::vector<double> AblatedModel::run(const model::Batch& batch, const model::Re
   return model_.run(batch, changed, observer);
 }
 
-Ablation::Ablation(const model::Model& model, const ScoreOptions& options) {
-  const Index layers = model.design().num_hidden_layers;
-  const auto add_row = [&](Index layer, AttentionOverride attention) {
-    AblationRow row;
-    row.layer = layer;
-    row.attention = attention;
-    rows_.push_back(row);
-  };
-  add_row(0, AttentionOverride::kIntact);
+std::vector<AblationRow> ablation_rows(Index layers) {
+  std::vector<AblationRow> rows(1);
   for (Index layer = 1; layer <= layers + 1; ++layer) {
     for (const auto attention : {AttentionOverride::kZero, AttentionOverride::kMean}) {
-      add_row(layer <= layers ? layer : 0, attention);
+      AblationRow& row = rows.emplace_back();
+      row.layer = layer <= layers ? layer : 0;
+      row.attention = attention;
     }
   }
+  return rows;
+}
+
+std::vector<AttentionOverride> attention_of(const AblationRow& row, Index layers) {
+  std::vector<AttentionOverride> attention(
+      static_cast<std::size_t>(layers),
+      row.layer == 0 ? row.attention : AttentionOverride::kIntact);
+  if (row.layer > 0) attention[static_cast<std::size_t>(row.layer) - 1] = row.attention;
+  return attention;
+}
+
+Ablation::Ablation(const model::Model& model, const ScoreOptions& options)
+    : rows_(ablation_rows(model.design().num_hidden_layers)) {
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const AblationRow& row = rows_[r];
-    std::vector<AttentionOverride> attention(
-        static_cast<std::size_t>(layers),
-        row.layer == 0 ? row.attention : AttentionOverride::kIntact);
-    if (row.layer > 0) attention[static_cast<std::size_t>(row.layer) - 1] = row.attention;
-    models_.push_back(std::make_unique<AblatedModel>(model, std::move(attention)));
+    models_.push_back(std::make_unique<AblatedModel>(
+        model, attention_of(rows_[r], model.design().num_hidden_layers)));
     scorers_.push_back(std::make_unique<TextScorer>(
         *models_.back(), options, [this, r](ScoredSentence&& scored) { take(r, scored); }));
   }

@@ -37,8 +37,14 @@ struct AblationRow {
   RatioMean gap;   ///< the loss minus that of the intact model, line by line
 };
 
+/// The rows of a model of so many layers, still empty: intact, then layer 1 zero, mean, …, then all
+/// layers zero, mean.
+std::vector<AblationRow> ablation_rows(Index layers);
+/// What stands in Request::attention for a row: one a layer.
+std::vector<model::AttentionOverride> attention_of(const AblationRow& row, Index layers);
+
 /// Scores text with the model as it is, and with each layer alone (and with all together) zeroed
-/// and levelled. Rows: intact, then layer 1 zero, mean, …, then all layers. For one thread.
+/// and levelled. For one thread.
 class Ablation {
  public:
   /// `model` must stay. Throws as TextScorer does.
@@ -48,6 +54,7 @@ class Ablation {
   std::optional<std::string> length_problem(const Sentence& sentence) const;
   void add(std::uint64_t id, const Sentence& sentence);
   void flush();
+  /// Those of ablation_rows.
   const std::vector<AblationRow>& rows() const { return rows_; }
 
  private:
