@@ -119,10 +119,10 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   engine::SequenceOptions sequences;
   sequences.stream = o.stream;
   sequences.skip_empty = true;
-  const cli::ExitCode code = engine::each_sequence(
-      sequences, engine, command,
-      [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); },
-      [&] { ablation.flush(); }, session);
+  engine::SequenceWork work;
+  work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
+  work.flush = [&] { ablation.flush(); };
+  const cli::ExitCode code = engine::each_sequence(sequences, engine, command, work, session);
   const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
   std::vector<std::string> columns = {"rate", "fate"};
   columns.insert(columns.end(), kColumns.begin(), kColumns.end());
