@@ -194,7 +194,8 @@ struct Design {
   bool operator==(const Design&) const = default;
 };
 
-/// Whether two designs compute the same from the same weights: all but family, model_type, notes.
+/// Whether two designs compute the same from the same weights: all but family, model_type,
+/// notes, and a padding token behind which positions do not begin.
 bool same_design(const Design& a, const Design& b);
 
 /// Columns of a head's values.

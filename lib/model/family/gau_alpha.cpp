@@ -31,6 +31,7 @@ Design read_design(const FamilyConfig& config) {
   design.type_vocab_size = config.count({"type_vocab_size"}, 2);
   design.max_position_embeddings = config.size({"max_position_embeddings"}, 512);
   design.pad_token_id = config.has("pad_token_id") ? config.optional_count("pad_token_id") : 0;
+  read_mask_token(design, config);
   design.layer_kind = LayerKind::kGatedAttention;
   design.norm = {kernel::Norm::kRms, config.positive("layer_norm_eps", 1e-12)};
   design.embedding_norm = design.norm;

@@ -1,0 +1,58 @@
+// Models into Hugging Face folders: config.json from a design, model.safetensors from its weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/placed.hpp"
+#include "model/weights.hpp"
+#include "store/checkpoint_writer.hpp"
+
+namespace masque::model {
+
+/// What config.json says of training, for those who train on.
+struct TrainingConfig {
+  double initializer_range = 0.02;
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+};
+
+/// A design as its family spells it.
+struct SavedConfig {
+  std::string family;
+  std::string text;  ///< config.json
+};
+
+/// The config.json of the first family that has this design: bert, roformer, gpt2, electra,
+/// gau_alpha, tta, else masque. `same_design` holds for what the family makes of the text. Throws
+/// UsageError if no family has it; InputError or UsageError if masque refuses it, by name.
+SavedConfig config_of(const Design& design, const TrainingConfig& training = {});
+
+/// The plan of that family, with `design.head` as given. Throws as config_of.
+ModelPlan plan_of(const Design& design);
+
+/// A tensor to write: its bytes come from the weights, which must live as long.
+struct NamedTensor {
+  PlacedTensor placed;
+  std::string name;
+  /// Elements [begin, begin + out.size()) of the file's tensor. Thread-safe.
+  void read(std::uint64_t begin, std::span<float> out) const;
+
+  std::vector<MatrixView<const float>> parts;  ///< of placed.parts, where the weights have them
+};
+
+/// The tensors of a plan's base and of the head that `plan.design` has, sorted by name; all of
+/// their places have data (MASQUE_CHECK) of the shapes that the design gives.
+std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
+
+/// Writes a folder with config.json, model.safetensors (f32) and `files`, whole or not at all; the
+/// weights are unchanged. Throws InputError if it cannot be written, and as config_of.
+struct SaveOptions {
+  TrainingConfig training;
+  std::vector<OutputExtra> files;  ///< a tokenizer and what else stands there
+  WriteOptions write;
+};
+void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
+                const SaveOptions& options = {});
+
+}  // namespace masque::model
