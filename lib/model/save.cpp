@@ -89,7 +89,9 @@ void save_model(const std::string& path, const Design& design, const ModelWeight
   }
   std::vector<OutputExtra> extras = options.files;
   extras.push_back({"config.json", Literal{config.text}, config.text.size(), 0644});
-  write_checkpoint_folder(path, {output}, extras, options.write);
+  std::vector<OutputWeights> all = options.more;
+  all.insert(all.begin(), std::move(output));
+  write_checkpoint_folder(path, all, extras, options.write);
 }
 
 }  // namespace masque::model

@@ -49,7 +49,8 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
 /// weights are unchanged. Throws InputError if it cannot be written, and as config_of.
 struct SaveOptions {
   TrainingConfig training;
-  std::vector<OutputExtra> files;  ///< a tokenizer and what else stands there
+  std::vector<OutputExtra> files;   ///< a tokenizer and what else stands there
+  std::vector<OutputWeights> more;  ///< other files of tensors, the state of training say
   WriteOptions write;
 };
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,

@@ -85,9 +85,10 @@ template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const 
 template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
                          const Slots&, Parameters<std::complex<double>>&);
 
-model::ModelWeights<float> weights_of(const model::Design& design, const Slots& slots,
-                                      Parameters<float>& parameters) {
-  model::ModelWeights<float> weights;
+template <class T>
+model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+                                  Parameters<T>& parameters) {
+  model::ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
   slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
     model::place_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
@@ -95,5 +96,10 @@ model::ModelWeights<float> weights_of(const model::Design& design, const Slots& 
   if (design.head.tied && !weights.decoder.weight) weights.decoder.weight = weights.word_table;
   return weights;
 }
+
+template model::ModelWeights<float> weights_of(const model::Design&, const Slots&,
+                                               Parameters<float>&);
+template model::ModelWeights<double> weights_of(const model::Design&, const Slots&,
+                                                Parameters<double>&);
 
 }  // namespace masque::train

@@ -88,7 +88,8 @@ Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                 const std::string& prefix, const Slots& shared, Parameters<T>& parameters);
 
 /// The values of a model's places, for saving: views that last as long as `parameters`.
-model::ModelWeights<float> weights_of(const model::Design& design, const Slots& slots,
-                                      Parameters<float>& parameters);
+template <class T>
+model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+                                  Parameters<T>& parameters);
 
 }  // namespace masque::train
