@@ -55,7 +55,7 @@ struct CorpusOptions {
   Index length = 128;
   /// Put in front of and behind a line where the template puts nothing: what a causal model reads
   /// first, and what ends a text. Blocks and records have neither.
-  std::optional<TokenId> begin, end;
+  std::optional<TokenId> begin = {}, end = {};
   int threads = 0;
 };
 

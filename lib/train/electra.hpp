@@ -26,7 +26,7 @@ struct ElectraSelectionOptions {
   double mask = 0.85;  ///< of the selected: [MASK] in the generator's input; others stay
   double drop = 0;     ///< DropToken before
   std::uint64_t seed = 0;
-  records::TokenTable tokens;
+  records::TokenTable tokens = {};
 };
 
 /// Selects what the generator predicts. Immutable, thread-safe.

@@ -25,7 +25,7 @@ struct ObjectiveOptions {
   records::PrefixOptions prefix{.mix = {1.0 / 3, 1.0 / 3, 1.0 / 6, 1.0 / 6}};
   double mae_ratio = 0.75;  ///< share of the ordinary tokens that mae-mask hides
   bool pairs = false;       ///< the corpus has sources and targets
-  records::TokenTable tokens;
+  records::TokenTable tokens = {};
 };
 
 /// Immutable, thread-safe.
@@ -58,6 +58,8 @@ class Objective {
 
  protected:
   const ObjectiveOptions& options() const { return options_; }
+  /// The options of a corruption with this objective's seed.
+  records::MlmOptions mlm_options() const;
   /// From the item as a record (tokens dropped, epoch set) to its example.
   virtual Example make(records::Record& record) const = 0;
   /// The item as a record.
