@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "tensor/dtype.hpp"
 
@@ -67,7 +69,9 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
     for (const TensorPart& part : placed.parts) {
       const Weight<float>& place = place_of(weights, part.role, placed.bias, part.layer, part.part);
       const MatrixView<const float> view = place.view;
-      MASQUE_CHECK(place && view.columns == (placed.vector ? part.rows : placed.columns));
+      if (!place)
+        throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));
+      MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
       MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);
       tensor.parts.push_back(view);
     }
