@@ -55,7 +55,7 @@ TEST_CASE("models of every family with a writer come back as they were") {
     ++seen;
     const LoadedModel<float> model = load(one);
     CHECK(config_of(model.design).family == wanted->second);
-    TempFolder folder;
+    TempFolder folder = TempFolder::in_memory();
     save_model(folder / "saved", model.design, model.weights);
     const LoadedModel<float> again = load_model<float>(folder / "saved");
     CHECK(again.design.family == wanted->second);
@@ -73,7 +73,7 @@ TEST_CASE("random weights of every family with a writer come back as they were")
     CAPTURE(one.name);
     const Design design = load(one).design;
     const ModelWeights<float> weights = test::random_weights<float>(design, 3);
-    TempFolder folder;
+    TempFolder folder = TempFolder::in_memory();
     save_model(folder / "saved", design, weights);
     const LoadedModel<float> again = load_model<float>(folder / "saved");
     CHECK(test::same_weights(design, weights, again.weights));
@@ -110,7 +110,7 @@ TEST_CASE("weights that a design needs and a model lacks are named") {
   const Design design = test::tiny_design("");
   ModelWeights<float> weights = test::random_weights<float>(design, 1);
   weights.layers[1].down.bias = {};
-  TempFolder folder;
+  TempFolder folder = TempFolder::in_memory();
   CHECK_THROWS_WITH_AS(save_model(folder / "saved", design, weights),
                        doctest::Contains("layers.1.feed_forward.down.bias"), UsageError);
 }

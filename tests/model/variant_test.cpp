@@ -82,7 +82,7 @@ ModelWeights<double> in_double(const std::string& path) { return load_model<doub
 
 /// Saves the design with random weights and runs it in all ways.
 void check_variant(const Design& design) {
-  TempFolder folder;
+  TempFolder folder = TempFolder::in_memory();
   const std::string path = folder / "saved";
   save_model(path, design, test::random_weights<float>(design, 5));
   REQUIRE(same_design(load_model<float>(path).design, design));
@@ -239,7 +239,7 @@ TEST_CASE("the engine's own positions are those of the registry") {
     CAPTURE(scheme);
     const Design design = test::tiny_design(own);
     const Design other = test::tiny_design(position_member(scheme));
-    TempFolder folder;
+    TempFolder folder = TempFolder::in_memory();
     save_model(folder / "own", design, test::random_weights<float>(design, 5));
     save_model(folder / "other", other, test::random_weights<float>(other, 5));
     const auto a = run(*open_model(folder / "own", kExact), {kIds})->rows[0];
@@ -257,7 +257,7 @@ TEST_CASE("a query stream beside every relative scheme") {
     CAPTURE(name);
     const Design design = test::tiny_design("\"streams\": \"two\", \"position\": \"" + name +
                                             "\", \"previous_scores\": \"accumulated\"");
-    TempFolder folder;
+    TempFolder folder = TempFolder::in_memory();
     save_model(folder / "saved", design, test::random_weights<float>(design, 5));
     const auto model = open_model(folder / "saved");
     // The stream reads all tokens but its own, and so does the content: nothing leaks in one layer,
@@ -308,7 +308,7 @@ TEST_CASE("options that a design cannot have are refused by name") {
 }
 
 TEST_CASE("requests that a design cannot answer are refused") {
-  TempFolder folder;
+  TempFolder folder = TempFolder::in_memory();
   const Design mixed = test::tiny_design(R"("mixer": "resmlp")");
   save_model(folder / "mixed", mixed, test::random_weights<float>(mixed, 5));
   const Design talks = test::tiny_design(R"("previous_scores": "one_layer")");
