@@ -27,7 +27,10 @@ def result_of(folder, ids):
     model_class = getattr(tr, config["architectures"][0])
     model, info = model_class.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
-    left = {k: v for k, v in info.items() if v and "pooler" not in str(v)}
+    # Poolers have no part in this; sinusoids are made anew.
+    known = ("pooler", "embed_positions")
+    left = {kind: [n for n in names if not any(k in str(n) for k in known)] for kind, names in info.items()}
+    left = {kind: names for kind, names in left.items() if names}
     with torch.no_grad():
         output = model.eval()(input_ids=torch.tensor(ids[None].astype(np.int64)))
     found = output.logits if hasattr(output, "logits") else output.last_hidden_state

@@ -1,9 +1,12 @@
 // The zoo's own family: any combination of what the engine has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "model/encoder_family.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
@@ -14,6 +17,7 @@ namespace masque::model {
 namespace {
 
 constexpr Index kMostHeads = 1 << 16;
+constexpr Index kWidest = 1 << 20;  // some schemes make their start values when asked for sizes
 
 template <class E, std::size_t N>
 E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
@@ -27,10 +31,22 @@ E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& wor
   config.refuse(name, "one of " + known);
 }
 
+/// Lets nn judge what a key says: InputError naming the key for what is no such variant.
+void check_variant(const FamilyConfig& config, std::string_view name,
+                   const std::function<void()>& use) {
+  if (const auto problem = usage_problem_of(use)) {
+    throw InputError(config.raw().path(), fmt::format("{}: {}", name, *problem));
+  }
+}
+
 void read_sizes(Design& design, const FamilyConfig& config) {
   design.vocab_size = config.size({"vocab_size"}, 30522);
   design.hidden_size = config.size({"hidden_size"}, 256);
+  if (design.hidden_size > kWidest) config.refuse("hidden_size", fmt::format("1 to {}", kWidest));
   design.embedding_size = config.size({"embedding_size"}, design.hidden_size);
+  if (design.embedding_size > kWidest) {
+    config.refuse("embedding_size", fmt::format("1 to {}", kWidest));
+  }
   design.num_hidden_layers = config.layers({"num_hidden_layers"}, 4);
   design.intermediate_size = config.size({"intermediate_size"}, 4 * design.hidden_size);
   design.type_vocab_size = config.count({"type_vocab_size"}, 0);
@@ -103,6 +119,7 @@ void read_position(Design& design, const FamilyConfig& config) {
     if (config.has("position_embedding_type")) {
       config.refuse("position_embedding_type", "nothing beside position");
     }
+    check_variant(config, "position", [&] { position_scheme(design); });
     design.position = PositionScheme::kNone;
     design.variants.position_shared = config.flag("position_shared", false);
   }
@@ -111,7 +128,7 @@ void read_position(Design& design, const FamilyConfig& config) {
 
 void read_attention(Design& design, const FamilyConfig& config) {
   design.normalizer = config.text("normalizer", "softmax");
-  nn::parse_normalizer(design.normalizer);
+  check_variant(config, "normalizer", [&] { nn::parse_normalizer(design.normalizer); });
   double scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   if (const auto scheme = position_scheme(design)) {
     const nn::PositionShape shape = position_shape(design);
@@ -155,7 +172,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
       design.position == PositionScheme::kRotary || design.position == PositionScheme::kAlibi) {
     config.refuse("mixer", "none beside positions that act on queries, keys or scores");
   }
-  mixer_parameters(design);  // whether sizes fit
+  check_variant(config, "mixer", [&] { mixer_parameters(design); });
 }
 
 void read_streams(Design& design, const FamilyConfig& config) {
