@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "tensor/dtype.hpp"
 
@@ -44,6 +46,19 @@ OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {
   return output;
 }
 
+/// Without a tie transformers reads one spelling of the decoder's bias and expects the other.
+void add_spellings(const ModelPlan& plan, const NamedTensor& tensor,
+                   std::vector<NamedTensor>& tensors) {
+  const bool bias = tensor.placed.bias && tensor.placed.parts[0].role == Role::kDecoder;
+  if (!bias || plan.design.head.tied) return;
+  for_spellings(tensor.placed.names, [&](std::string_view name) {
+    if (name == tensor.name) return;
+    NamedTensor other = tensor;
+    other.name = std::string(name);
+    tensors.push_back(std::move(other));
+  });
+}
+
 }  // namespace
 
 void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
@@ -67,11 +82,14 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
     for (const TensorPart& part : placed.parts) {
       const Weight<float>& place = place_of(weights, part.role, placed.bias, part.layer, part.part);
       const MatrixView<const float> view = place.view;
-      MASQUE_CHECK(place && view.columns == (placed.vector ? part.rows : placed.columns));
+      if (!place)
+        throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));
+      MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
       MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);
       tensor.parts.push_back(view);
     }
     tensor.placed = std::move(placed);
+    add_spellings(plan, tensor, tensors);
     tensors.push_back(std::move(tensor));
   }
   std::ranges::sort(tensors, {}, &NamedTensor::name);

@@ -41,18 +41,20 @@ struct NamedTensor {
   std::vector<MatrixView<const float>> parts;  ///< of placed.parts, where the weights have them
 };
 
-/// The tensors of a plan's base and of the head that `plan.design` has, sorted by name; all of
-/// their places have data (MASQUE_CHECK) of the shapes that the design gives.
+/// The tensors of a plan's base and of the head that `plan.design` has, sorted by name; the bias of
+/// an untied decoder under all its spellings. Throws UsageError for a place without data; shapes
+/// are those that the design gives (MASQUE_CHECK).
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
 
-/// Writes a folder with config.json, model.safetensors (f32) and `files`, whole or not at all; the
-/// weights are unchanged. Throws InputError if it cannot be written, and as config_of.
 struct SaveOptions {
   TrainingConfig training;
   std::vector<OutputExtra> files;   ///< a tokenizer and what else stands there
   std::vector<OutputWeights> more;  ///< other files of tensors, the state of training say
   WriteOptions write;
 };
+/// Writes a folder with config.json, model.safetensors (f32) and `options.files`, whole or not at
+/// all. `weights` are of the design's shapes. Throws InputError if it cannot be written, UsageError
+/// for a weight that is missing, and as config_of.
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options = {});
 

@@ -1,11 +1,15 @@
 // The zoo's own family: any combination of what the engine has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "model/encoder_family.hpp"
 #include "model/masque_names.hpp"
+#include "model/masque_rows.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 
@@ -13,6 +17,7 @@ namespace masque::model {
 namespace {
 
 constexpr Index kMostHeads = 1 << 16;
+constexpr Index kWidest = 1 << 20;  // some schemes make their start values when asked for sizes
 
 template <class E, std::size_t N>
 E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
@@ -26,10 +31,22 @@ E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& wor
   config.refuse(name, "one of " + known);
 }
 
+/// Lets nn judge what a key says: InputError naming the key for what is no such variant.
+void check_variant(const FamilyConfig& config, std::string_view name,
+                   const std::function<void()>& use) {
+  if (const auto problem = usage_problem_of(use)) {
+    throw InputError(config.raw().path(), fmt::format("{}: {}", name, *problem));
+  }
+}
+
 void read_sizes(Design& design, const FamilyConfig& config) {
   design.vocab_size = config.size({"vocab_size"}, 30522);
   design.hidden_size = config.size({"hidden_size"}, 256);
+  if (design.hidden_size > kWidest) config.refuse("hidden_size", fmt::format("1 to {}", kWidest));
   design.embedding_size = config.size({"embedding_size"}, design.hidden_size);
+  if (design.embedding_size > kWidest) {
+    config.refuse("embedding_size", fmt::format("1 to {}", kWidest));
+  }
   design.num_hidden_layers = config.layers({"num_hidden_layers"}, 4);
   design.intermediate_size = config.size({"intermediate_size"}, 4 * design.hidden_size);
   design.type_vocab_size = config.count({"type_vocab_size"}, 0);
@@ -102,6 +119,7 @@ void read_position(Design& design, const FamilyConfig& config) {
     if (config.has("position_embedding_type")) {
       config.refuse("position_embedding_type", "nothing beside position");
     }
+    check_variant(config, "position", [&] { position_scheme(design); });
     design.position = PositionScheme::kNone;
     design.variants.position_shared = config.flag("position_shared", false);
   }
@@ -110,7 +128,7 @@ void read_position(Design& design, const FamilyConfig& config) {
 
 void read_attention(Design& design, const FamilyConfig& config) {
   design.normalizer = config.text("normalizer", "softmax");
-  nn::parse_normalizer(design.normalizer);
+  check_variant(config, "normalizer", [&] { nn::parse_normalizer(design.normalizer); });
   double scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   if (const auto scheme = position_scheme(design)) {
     const nn::PositionShape shape = position_shape(design);
@@ -154,7 +172,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
       design.position == PositionScheme::kRotary || design.position == PositionScheme::kAlibi) {
     config.refuse("mixer", "none beside positions that act on queries, keys or scores");
   }
-  mixer_parameters(design);  // whether sizes fit
+  check_variant(config, "mixer", [&] { mixer_parameters(design); });
 }
 
 void read_streams(Design& design, const FamilyConfig& config) {
@@ -217,123 +235,12 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   return head;
 }
 
-/// Rows of a design by its own choices.
-class Rows {
- public:
-  explicit Rows(const Design& design) : design_(design) {}
-
-  void dense(const std::string& name, Role role) {
-    rows.push_back({name, {role}, design_.use_bias ? Parts::kBoth : Parts::kWeight});
-  }
-  void norm(const std::string& name, Role role) {
-    if (!design_.norm_weights) return;
-    const bool layer = design_.norm.kind == kernel::Norm::kLayer;
-    rows.push_back({name, {role}, layer ? Parts::kBoth : Parts::kWeight});
-  }
-  void table(const std::string& name, Role role) { rows.push_back({name, {role}, Parts::kWeight}); }
-  void tensor(const std::string& name, Role role, Index part = 0) {
-    TensorRow row{name, {role}, Parts::kTensor};
-    row.part = part;
-    rows.push_back(std::move(row));
-  }
-
-  std::vector<TensorRow> rows;
-
- private:
-  const Design& design_;
-};
-
-void add_embeddings(const Design& design, Rows& to) {
-  to.table("embeddings.word", Role::kWordTable);
-  if (design.position == PositionScheme::kLearned) {
-    to.table("embeddings.position", Role::kPositionTable);
-  }
-  if (design.type_vocab_size > 0) to.table("embeddings.type", Role::kSegmentTable);
-  if (design.embedding_norm) to.norm("embeddings.norm", Role::kEmbeddingNorm);
-  if (design.embedding_size != design.hidden_size) {
-    to.dense("embeddings.projection", Role::kEmbeddingProjection);
-  }
-  if (design.streams == Streams::kTwo) to.tensor("query_start", Role::kQueryStart);
-}
-
-void add_gated_layers(const Design& design, Rows& to) {
-  const std::string layer = "layers.{l}.gated.";
-  to.norm(layer + "norm", Role::kAttentionNorm);
-  to.dense(layer + "input", Role::kGatedInput);
-  to.tensor(layer + "gamma", Role::kGatedGamma);
-  if (design.use_bias) to.tensor(layer + "beta", Role::kGatedBeta);
-  to.dense(layer + "output", Role::kOutput);
-}
-
-void add_layers(const Design& design, Rows& to) {
-  const std::string attention = "layers.{l}.attention.";
-  const std::string feed_forward = "layers.{l}.feed_forward.";
-  if (design.variants.mixer.empty()) {
-    to.dense(attention + "query", Role::kQuery);
-    to.dense(attention + "key", Role::kKey);
-    to.dense(attention + "value", Role::kValue);
-  }
-  to.dense(attention + "output", Role::kOutput);
-  to.norm(attention + "norm", Role::kAttentionNorm);
-  const TalkingHeads talking = design.variants.talking_heads;
-  if (talking == TalkingHeads::kBefore || talking == TalkingHeads::kBoth) {
-    to.tensor(attention + "talking_before", Role::kTalkingBefore);
-  }
-  if (talking == TalkingHeads::kAfter || talking == TalkingHeads::kBoth) {
-    to.tensor(attention + "talking_after", Role::kTalkingAfter);
-  }
-  to.dense(feed_forward + "up", Role::kUp);
-  if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
-  to.dense(feed_forward + "down", Role::kDown);
-  to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
-}
-
-void add_variants(const Design& design, Rows& to) {
-  const bool shared = shares_position(design);
-  Index part = 0;
-  for (const nn::PositionParameter& parameter : position_parameters(design)) {
-    to.tensor((shared ? "position." : "layers.{l}.position.") + parameter.name,
-              shared ? Role::kSharedPositionPart : Role::kPositionPart, part++);
-  }
-  part = 0;
-  for (const nn::MixerParameter& parameter : mixer_parameters(design)) {
-    to.tensor("layers.{l}.mixer." + parameter.name, Role::kMixerPart, part++);
-  }
-}
-
-HeadPlan head_plan(const Design& design, const HeadDesign& head) {
-  HeadPlan plan;
-  plan.design = head;
-  const bool vocabulary = head.kind != HeadKind::kDiscriminator;
-  plan.what = !vocabulary                      ? "discriminator head"
-              : head.kind == HeadKind::kCausal ? "causal-LM head"
-                                               : "masked-LM head";
-  plan.decoder = "head.decoder.weight";
-  Rows rows(design);
-  if (head.transform) rows.dense("head.transform", Role::kHeadTransform);
-  if (head.norm) rows.norm("head.norm", Role::kHeadNorm);
-  if (design.use_bias && head.transform) {
-    rows.rows.push_back({"head.decoder.bias", {Role::kDecoder}, Parts::kBiasTensor});
-  }
-  plan.rows = std::move(rows.rows);
-  return plan;
-}
-
 ModelPlan plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.design = read_design(config);
-  Rows rows(plan.design);
-  add_embeddings(plan.design, rows);
-  if (plan.design.layer_kind == LayerKind::kGatedAttention) {
-    add_gated_layers(plan.design, rows);
-  } else {
-    add_layers(plan.design, rows);
-  }
-  add_variants(plan.design, rows);
-  if (plan.design.final_norm) rows.norm("final_norm", Role::kFinalNorm);
-  plan.rows = std::move(rows.rows);
+  plan.rows = masque_rows(plan.design);
   const HeadDesign head = read_head(plan.design, config);
-  if (head.kind != HeadKind::kNone) plan.heads = {head_plan(plan.design, head)};
+  if (head.kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, head)};
   return plan;
 }
 
