@@ -1,4 +1,3 @@
-// Compiled with -fno-math-errno: a square root is then one instruction.
 #include "kernel/optimizer_rows.hpp"
 
 #include "base/vectorize.hpp"
