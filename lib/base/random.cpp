@@ -75,13 +75,14 @@ void philox_lanes(std::uint64_t first, std::uint64_t item, std::uint64_t key, st
 
 }  // namespace
 
-void RandomStream::words(std::size_t n, std::uint32_t* out) const {
+void RandomStream::words(std::uint64_t first, std::size_t n, std::uint32_t* out) const {
   constexpr std::size_t kWords = 4 * kLanes;
   std::size_t done = 0;
-  for (; done + kWords <= n; done += kWords) philox_lanes(done / 4, item_, key_, out + done);
+  for (; done + kWords <= n; done += kWords)
+    philox_lanes((first + done) / 4, item_, key_, out + done);
   if (done == n) return;
   std::array<std::uint32_t, kWords> rest{};
-  philox_lanes(done / 4, item_, key_, rest.data());
+  philox_lanes((first + done) / 4, item_, key_, rest.data());
   std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(n - done), out + done);
 }
 

@@ -32,7 +32,9 @@ class RandomStream {
   }
 
   /// Fills out[0 … n) with words: word i is word i mod 4 of block ⌊i/4⌋, from block 0.
-  void words(std::size_t n, std::uint32_t* out) const;
+  void words(std::size_t n, std::uint32_t* out) const { words(0, n, out); }
+  /// The same from word `first` on, a multiple of 4.
+  void words(std::uint64_t first, std::size_t n, std::uint32_t* out) const;
 
   /// Fills out[0 … n) with the standard normal values number `first` … `first + n − 1`.
   ///
