@@ -1,6 +1,6 @@
 // Attention with everything the field does to it between scores and context: heads that talk,
 // scores of the layer before, factors of weights, terms of values. The scores of all heads exist at
-// once. Plain loops: the definition, for float, double and std::complex<double>.
+// once; products are those of kernel. For float, double and std::complex<double>.
 #pragma once
 
 #include <span>
@@ -92,13 +92,15 @@ struct GeneralGradients {
 };
 
 /// context (T, heads of values · value size). Fills `saved` if it is not null. A query that sees no
-/// key gets 0. T is float, double or std::complex<double>. Serial.
+/// key gets 0. T is float, double or std::complex<double>. Products run on all threads outside a
+/// parallel region, the rest is serial; results do not depend on threads.
 /// Cost: as attention, and T · S · (H_s H_w + H_w H_v) for talking heads.
 /// Memory: (T, S) for each head of scores, of weights and of values.
 template <class T>
 void general_attention_forward(const GeneralAttention<T>& attention, MatrixView<T> context,
                                GeneralSaved<T>* saved);
-/// `attention` and `saved` are those of the forward pass. T is float or double. Serial.
+/// `attention` and `saved` are those of the forward pass. T is float or double. Threads: as
+/// forward.
 template <class T>
 void general_attention_backward(const GeneralAttention<T>& attention, const GeneralSaved<T>& saved,
                                 MatrixView<const T> d_context,
