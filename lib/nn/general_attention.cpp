@@ -1,6 +1,5 @@
 #include "nn/general_attention.hpp"
 
-#include "kernel/linear.hpp"
 #include "nn/general_attention_parts.hpp"
 
 namespace masque::nn {
@@ -16,13 +15,7 @@ std::vector<Matrix<T>> own_scores(const AttentionProblem<T>& problem) {
   out.reserve(static_cast<std::size_t>(problem.num_heads));
   for (Index head = 0; head < problem.num_heads; ++head) {
     out.emplace_back(problem.query.rows, problem.key.rows);
-    const MatrixView<T> s = out.back().view();
-    const reference::Head<T> x = reference::head_of(problem, head);
-    kernel::matmul_forward(x.query, x.key, s);
-    general::scale(s, static_cast<T>(problem.scale));
-    if (problem.bias != nullptr && !s.empty()) {
-      problem.bias->head(head, x.query, x.key)->add({0, s.rows}, {0, s.columns}, s);
-    }
+    if (!out.back().view().empty()) reference::scores(problem, head, out.back().view());
   }
   return out;
 }
@@ -41,6 +34,21 @@ std::vector<Matrix<T>> normalize(const GeneralAttention<T>& attention, const Hea
     }
   }
   return out;
+}
+
+/// out (T, value size) = a v over visible pairs.
+template <class T>
+void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const BlockMap* blocks,
+                     MatrixView<T> out) {
+  RowMask mask(blocks, value.rows);
+  for (Index i = 0; i < out.rows; ++i) {
+    mask.read(i);
+    std::fill_n(out.row(i), out.columns, T{});
+    for (Index j = 0; j < value.rows; ++j) {
+      if (!mask.visible(j)) continue;
+      for (Index e = 0; e < out.columns; ++e) out.at(i, e) += a.at(i, j) * value.at(j, e);
+    }
+  }
 }
 
 }  // namespace
@@ -62,9 +70,9 @@ void general_attention_forward(const GeneralAttention<T>& attention, MatrixView<
     if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, weights.view());
     const Index group = reference::group_of(head, heads.values, heads.groups);
     const MatrixView<T> out = reference::columns_of(context, head, heads.values);
-    // Hidden weights are 0.
-    kernel::matmul_plain<T>(
-        weights.view(), reference::columns_of(attention.problem.value, group, heads.groups), out);
+    multiply_values<T>(weights.view(),
+                       reference::columns_of(attention.problem.value, group, heads.groups),
+                       attention.problem.blocks, out);
     if (attention.value_terms != nullptr) attention.value_terms->add(head, weights.view(), out);
   }
   if (saved != nullptr) *saved = std::move(parts);

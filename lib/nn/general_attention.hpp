@@ -1,6 +1,7 @@
 // Attention with everything the field does to it between scores and context: heads that talk,
 // scores of the layer before, factors of weights, terms of values. The scores of all heads exist at
-// once; products are those of kernel. For float, double and std::complex<double>.
+// once. Forward in plain loops: the definition; backward with the products of kernel. For float,
+// double and std::complex<double>.
 #pragma once
 
 #include <span>
@@ -92,8 +93,7 @@ struct GeneralGradients {
 };
 
 /// context (T, heads of values · value size). Fills `saved` if it is not null. A query that sees no
-/// key gets 0. T is float, double or std::complex<double>. Products run on all threads outside a
-/// parallel region, the rest is serial; results do not depend on threads.
+/// key gets 0. T is float, double or std::complex<double>. Serial.
 /// Cost: as attention, and T · S · (H_s H_w + H_w H_v) for talking heads.
 /// Memory: (T, S) for each head of scores, of weights and of values.
 template <class T>
