@@ -217,10 +217,12 @@ T inner_product(std::span<const T> x, std::span<const T> y) {
   return sum_lanes<T>(lanes);
 }
 
+template void score_gradients(ScoreMap, Divisor, MatrixView<const float>,
+                              std::span<const GradientRow<float>>, MatrixView<float>);
+template void score_gradients(ScoreMap, Divisor, MatrixView<const double>,
+                              std::span<const GradientRow<double>>, MatrixView<double>);
 #define MASQUE_INSTANTIATE(T)                                                               \
   template void weights_of_scores(ScoreMap, std::span<const T>, MatrixView<T>);             \
-  template void score_gradients(ScoreMap, Divisor, MatrixView<const T>,                     \
-                                std::span<const GradientRow<T>>, MatrixView<T>);            \
   template void multiply_elements(MatrixView<const T>, MatrixView<const T>, MatrixView<T>); \
   template void add_scaled_rows(MatrixView<const T>, std::span<const T>, MatrixView<T>);    \
   template T inner_product(std::span<const T>, std::span<const T>);

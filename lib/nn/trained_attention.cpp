@@ -90,11 +90,9 @@ void trained_attention_backward(std::span<const TrainedBackward<T>> sequences) {
   for (Index i = 0; i < std::ssize(items); ++i) run(i);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                  \
-  template void trained_attention_forward(std::span<const TrainedForward<T>>); \
-  template void trained_attention_backward(std::span<const TrainedBackward<T>>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-#undef MASQUE_INSTANTIATE
+template void trained_attention_forward(std::span<const TrainedForward<float>>);
+template void trained_attention_forward(std::span<const TrainedForward<double>>);
+template void trained_attention_backward(std::span<const TrainedBackward<float>>);
+template void trained_attention_backward(std::span<const TrainedBackward<double>>);
 
 }  // namespace masque::nn

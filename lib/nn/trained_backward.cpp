@@ -24,6 +24,8 @@ struct Scratch {
   /// Of a tile or, with terms, of a head: weights, those that met the values, and gradients by
   /// weights, then by scores.
   PaddedMatrix<T> weights, dropped, d;
+  PaddedMatrix<T> d_context_pairs, row_pairs;
+  std::vector<T> ones;
   PaddedMatrix<T> d_query_tile;            ///< by scaled queries
   PaddedMatrix<T> d_query;                 ///< of a head, by operands
   PaddedMatrix<T> d_key, d_value;          ///< of a key head, by operands
@@ -34,17 +36,21 @@ template <class T>
 class Backward {
  public:
   Backward(const TrainedBackward<T>& sequence, Index group, Scratch<T>& scratch)
-      : b_(sequence), problem_(sequence.attention.problem), group_(group), s_(scratch) {}
+      : b_(sequence),
+        problem_(sequence.attention.problem),
+        group_(group),
+        operands_(operands_of(sequence.attention.problem)),
+        s_(scratch) {}
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
     const Normalizer& normalizer = *problem_.normalizer;
     const auto key = reference::columns_of(problem_.key, group_, groups);
-    s_.key.take(key, unit_keys(normalizer), problem_.bf16);
-    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, problem_.bf16);
-    s_.key_transposed.pack_transposed(s_.key.product());
-    s_.packed_key.pack(s_.key.product());
-    s_.value_transposed.pack_transposed(s_.value.product());
+    s_.key.take(key, unit_keys(normalizer), operands_);
+    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);
+    s_.key_transposed.pack_transposed(s_.key.product(), operands_);
+    s_.packed_key.pack(s_.key.product(), operands_);
+    s_.value_transposed.pack_transposed(s_.value.product(), operands_);
     d_key_ = s_.d_key.zeros(key.rows, width(key.columns));
     d_value_ = s_.d_value.zeros(key.rows, width(s_.value.product().columns));
     const Index heads = problem_.num_heads / groups;
@@ -66,10 +72,14 @@ class Backward {
 
  private:
   static Index width(Index columns) { return tile::round_up(columns, tile::kLanes<T>); }
-  static void add_rows(MatrixView<const T> from, MatrixView<T> to) {
-    const std::vector<T> ones(static_cast<std::size_t>(to.rows), T{1});
-    tile::add_scaled_rows<T>(from, ones, to);
+  void add_rows(MatrixView<const T> from, MatrixView<T> to) const {
+    tile::add_scaled_rows<T>(from, ones(static_cast<std::size_t>(to.rows)), to);
   }
+  std::span<const T> ones(std::size_t count) const {
+    if (s_.ones.size() < count) s_.ones.assign(count, T{1});
+    return std::span<const T>(s_.ones).first(count);
+  }
+  bool pairs() const { return operands_ == Operands::kPairs; }
   /// Whether something must see all weights, or gradients, of a head.
   bool whole() const {
     return b_.attention.weight_terms != nullptr || b_.attention.value_terms != nullptr ||
@@ -81,8 +91,8 @@ class Backward {
     const Index heads = problem_.num_heads;
     const bool unit = unit_queries(*problem_.normalizer);
     const auto query = reference::columns_of(problem_.query, head, heads);
-    s_.query.take(query, unit, problem_.bf16);
-    s_.d_context.take(reference::columns_of(b_.d_context, head, heads), false, problem_.bf16);
+    s_.query.take(query, unit, operands_);
+    s_.d_context.take(reference::columns_of(b_.d_context, head, heads), false, operands_);
     bias_.reset();
     if (problem_.bias != nullptr) {
       bias_ = problem_.bias->head(head, s_.query.plain(), s_.key.plain());
@@ -129,7 +139,7 @@ class Backward {
     make_weights(rows, weights);
     make_d_weights(d);
     MatrixView<T> met = weights;
-    if (b_.attention.dropout > 0 || problem_.bf16) {
+    if (b_.attention.dropout > 0 || operands_ == Operands::kRounded) {
       met = s_.dropped.shape(rows.size(), columns);
       if (b_.attention.dropout > 0) {
         // The factors first: both the weights and their gradients need them.
@@ -143,7 +153,7 @@ class Backward {
     }
     add_value_products(met);
     make_d_scores(rows, weights, d);
-    add_score_products(d);
+    add_score_products(rows, d);
   }
 
   /// All stages for the whole head one after the other, the terms between them.
@@ -182,7 +192,7 @@ class Backward {
                                   d_key_.middle_columns(0, s_.key.plain().columns));
     }
     for_blocks([&](Index first, Range rows) {
-      add_score_products(d.middle_rows(first, rows.size()));
+      add_score_products(rows, d.middle_rows(first, rows.size()));
       end_tile(rows);
     });
   }
@@ -218,15 +228,20 @@ class Backward {
   void begin_tile(Range rows) {
     const Index first = s_.block.first() + rows.begin;
     const auto d_context = s_.d_context.product().middle_rows(first, rows.size());
-    s_.packed_d_context.pack(d_context);
-    s_.packed_query.pack(s_.block.query().middle_rows(rows.begin, rows.size()));
-    d_context_ = d_context;
+    s_.packed_d_context.pack(d_context, operands_);
+    s_.packed_query.pack(pairs() ? s_.query.product().middle_rows(first, rows.size())
+                                 : s_.block.query().middle_rows(rows.begin, rows.size()),
+                         operands_);
+    d_context_ = left_operand<T>(d_context, operands_, s_.d_context_pairs);
     d_query_tile_ = s_.d_query_tile.zeros(rows.size(), width(s_.query.plain().columns));
   }
 
   void end_tile(Range rows) {
-    const auto factors = s_.block.factors().subspan(static_cast<std::size_t>(rows.begin),
-                                                    static_cast<std::size_t>(rows.size()));
+    const auto count = static_cast<std::size_t>(rows.size());
+    // Pairs have been multiplied with them already.
+    const auto factors =
+        pairs() ? ones(count)
+                : s_.block.factors().subspan(static_cast<std::size_t>(rows.begin), count);
     const Index first = s_.block.first() + rows.begin;
     tile::add_scaled_rows<T>(d_query_tile_.middle_columns(0, d_query_.columns), factors,
                              d_query_.middle_rows(first, rows.size()));
@@ -246,9 +261,10 @@ class Backward {
   }
 
   void make_d_weights(MatrixView<T> d) const {
+    const auto factors = ones(static_cast<std::size_t>(d.rows));
     for (const TileRun& run : s_.block.runs()) {
-      tile::multiply<T>(d_context_, s_.value_transposed.from_column(run.keys.begin),
-                        d.middle_columns(run.column, run.keys.size()), false);
+      multiply_rows<T>(d_context_, s_.value_transposed, run.keys.begin, factors,
+                       d.middle_columns(run.column, run.keys.size()));
     }
   }
 
@@ -259,32 +275,53 @@ class Backward {
     tile::score_gradients<T>(normalizer.map(), normalizer.divisor(), weights, numbers, d);
   }
 
-  /// d_value += aᵀ d_context.
-  void add_value_products(MatrixView<T> weights) {
-    if (problem_.bf16) round_rows(weights);
+  /// Of each run: rows of its keys of `sums` += xᵀ · b. x becomes a rounded operand.
+  void add_turned_products(MatrixView<T> x, const PackedMatrix<T>& b, MatrixView<T> sums) {
+    MatrixView<const T> left = x;
+    if constexpr (std::is_same_v<T, float>) {
+      if (pairs()) {
+        const MatrixView<T> made = s_.row_pairs.shape(tile::pairs_of(x.rows), x.columns);
+        tile::to_row_pairs(x, made);
+        left = made;
+      }
+    }
+    if (operands_ == Operands::kRounded) to_left_operand(x, operands_);
     for (const TileRun& run : s_.block.runs()) {
       const Index keys = keys_of(run, problem_.key.rows);
-      tile::add_turned_product<T>(weights.middle_columns(run.column, keys),
-                                  s_.packed_d_context.whole(),
-                                  d_value_.middle_rows(run.keys.begin, keys));
+      const MatrixView<const T> some = left.middle_columns(run.column, keys);
+      const MatrixView<T> to = sums.middle_rows(run.keys.begin, keys);
+      if constexpr (std::is_same_v<T, float>) {
+        if (pairs()) {
+          tile::add_turned_product_of_pairs(some, b.whole(), to);
+          continue;
+        }
+      }
+      tile::add_turned_product<T>(some, b.whole(), to);
     }
   }
 
-  /// d_query += d K and d_key += dᵀ Q.
-  void add_score_products(MatrixView<T> d) {
-    if (problem_.bf16) round_rows(d);
+  /// d_value += aᵀ d_context.
+  void add_value_products(MatrixView<T> weights) {
+    add_turned_products(weights, s_.packed_d_context, d_value_);
+  }
+
+  /// d_query += d K and d_key += dᵀ Q. The rows are those from rows.begin of the block on.
+  void add_score_products(Range rows, MatrixView<T> d) {
+    for (Index r = 0; r < d.rows && pairs(); ++r) {
+      const T factor = s_.block.factors()[static_cast<std::size_t>(rows.begin + r)];
+      tile::multiply_row<T>(d.row_span(r), factor, d.row(r));
+    }
+    add_turned_products(d, s_.packed_query, d_key_);
+    if (pairs()) to_left_operand(d, operands_);
     for (const TileRun& run : s_.block.runs()) {
-      const Index keys = keys_of(run, problem_.key.rows);
-      const MatrixView<const T> some = d.middle_columns(run.column, keys);
-      tile::multiply<T>(some, s_.packed_key.from_depth(run.keys.begin), d_query_tile_, true);
-      tile::add_turned_product<T>(some, s_.packed_query.whole(),
-                                  d_key_.middle_rows(run.keys.begin, keys));
+      add_product<T>(d, run, keys_of(run, problem_.key.rows), s_.packed_key, d_query_tile_);
     }
   }
 
   const TrainedBackward<T>& b_;
   const AttentionProblem<T>& problem_;
   Index group_;
+  Operands operands_;
   Scratch<T>& s_;
   Index head_ = 0;
   std::unique_ptr<HeadBias<T>> bias_;

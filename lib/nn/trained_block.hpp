@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "nn/tile_pairs.hpp"
 #include "nn/tile_pieces.hpp"
+#include "nn/tile_walk.hpp"
 #include "nn/trained_attention.hpp"
 
 namespace masque::nn::trained {
@@ -17,36 +19,36 @@ Index padded_stride(Index columns) {
   return tile::round_up(columns, tile::kPanel<T>) + tile::kLanes<T>;
 }
 
+/// What the products of a problem take.
+template <class T>
+Operands operands_of(const AttentionProblem<T>& problem) {
+  if (!problem.bf16) return Operands::kPlain;
+  return std::is_same_v<T, float> && tile::has_pairs() ? Operands::kPairs : Operands::kRounded;
+}
+
 /// A packed matrix and its memory.
 template <class T>
 class PackedMatrix {
  public:
   /// x as it is: what weights and gradients of scores are multiplied with.
-  void pack(MatrixView<const T> x) {
-    resize(x.columns, x.rows);
-    tile::pack(x, to());
-  }
+  void pack(MatrixView<const T> x, Operands operands);
   /// The transpose of x: what queries are multiplied with.
-  void pack_transposed(MatrixView<const T> x) {
-    resize(x.rows, x.columns);
-    tile::pack_transposed(x, to());
-  }
+  void pack_transposed(MatrixView<const T> x, Operands operands);
   tile::Packed<const T> whole() const { return {memory_.data(), memory_.columns()}; }
-  /// From a row of its depth on.
+  /// From a row of its depth on, an even one.
   tile::Packed<const T> from_depth(Index depth) const {
-    return {memory_.data() + depth * tile::kPanel<T>, memory_.columns()};
+    const Index rows = operands_ == Operands::kPairs ? depth / 2 : depth;
+    return {memory_.data() + rows * tile::kPanel<T>, memory_.columns()};
   }
   /// From a column on, a multiple of kPanel.
   tile::Packed<const T> from_column(Index column) const {
     return {memory_.data() + column / tile::kPanel<T> * memory_.columns(), memory_.columns()};
   }
+  Operands operands() const { return operands_; }
 
  private:
-  void resize(Index columns, Index depth) {
-    const Index panels = tile::round_up(columns, tile::kPanel<T>) / tile::kPanel<T>;
-    memory_.resize(panels, depth * tile::kPanel<T>);
-  }
-  tile::Packed<T> to() { return {memory_.data(), memory_.columns()}; }
+  tile::Packed<T> shape(Index columns, Index depth);
+  Operands operands_ = Operands::kPlain;
   Matrix<T> memory_;
 };
 
@@ -69,7 +71,7 @@ struct PaddedMatrix {
 template <class T>
 class Operand {
  public:
-  void take(MatrixView<const T> x, bool unit, bool bf16);
+  void take(MatrixView<const T> x, bool unit, Operands operands);
   MatrixView<const T> plain() const { return plain_; }      ///< as position terms see it
   MatrixView<const T> product() const { return product_; }  ///< as products take it
 
@@ -120,9 +122,9 @@ class QueryBlock {
   /// is rows.begin.
   void make_scores(const HeadOperands<T>& head, Range rows, MatrixView<T> scores) const;
 
-  /// Scaled: row r times factor(r).
+  /// Row r times factor r; pairs are not scaled.
   MatrixView<const T> query() const { return query_view_; }
-  /// What a gradient by a scaled query is multiplied with.
+  /// What multiplies queries before or after the product.
   std::span<const T> factors() const { return factors_; }
   Index visible(Index r) const { return visible_[static_cast<std::size_t>(r)]; }
   /// What is left to be multiplied with after the product: 1 if the queries have it.
@@ -151,9 +153,20 @@ template <class T>
 void drop(const TrainedAttention<T>& attention, Index head, Index first,
           std::span<const TileRun> runs, MatrixView<T> x);
 
-/// x ← x rounded to bfloat16.
+/// Rows of x as the left operand of a product: `memory` holds them unless they can stay.
 template <class T>
-void round_rows(MatrixView<T> x);
+MatrixView<const T> left_operand(MatrixView<const T> x, Operands operands, PaddedMatrix<T>& memory);
+/// The same in place.
+template <class T>
+void to_left_operand(MatrixView<T> x, Operands operands);
+/// out = (rows of a left operand) · b; pairs times `factors` of their row.
+template <class T>
+void multiply_rows(MatrixView<const T> rows, const PackedMatrix<T>& b, Index column,
+                   std::span<const T> factors, MatrixView<T> out);
+/// sums += (columns of a run of left operands) · (rows of b of its keys).
+template <class T>
+void add_product(MatrixView<const T> x, const TileRun& run, Index keys, const PackedMatrix<T>& b,
+                 MatrixView<T> sums);
 
 /// The keys of a run that there are.
 inline Index keys_of(const TileRun& run, Index keys) {

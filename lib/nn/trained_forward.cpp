@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,16 +25,20 @@ template <class T>
 class Forward {
  public:
   Forward(const TrainedForward<T>& sequence, Index group, Scratch<T>& scratch)
-      : f_(sequence), problem_(sequence.attention.problem), group_(group), s_(scratch) {}
+      : f_(sequence),
+        problem_(sequence.attention.problem),
+        group_(group),
+        operands_(operands_of(sequence.attention.problem)),
+        s_(scratch) {}
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
     const Normalizer& normalizer = *problem_.normalizer;
     s_.key.take(reference::columns_of(problem_.key, group_, groups), unit_keys(normalizer),
-                problem_.bf16);
-    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, problem_.bf16);
-    s_.key_transposed.pack_transposed(s_.key.product());
-    s_.packed_value.pack(s_.value.product());
+                operands_);
+    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);
+    s_.key_transposed.pack_transposed(s_.key.product(), operands_);
+    s_.packed_value.pack(s_.value.product(), operands_);
     const Index heads = problem_.num_heads / groups;
     for (Index head = group_ * heads; head < (group_ + 1) * heads; ++head) run_head(head);
   }
@@ -45,7 +50,7 @@ class Forward {
 
   void run_head(Index head) {
     s_.query.take(reference::columns_of(problem_.query, head, problem_.num_heads),
-                  unit_queries(*problem_.normalizer), problem_.bf16);
+                  unit_queries(*problem_.normalizer), operands_);
     std::unique_ptr<HeadBias<T>> bias;
     if (problem_.bias != nullptr) {
       bias = problem_.bias->head(head, s_.query.plain(), s_.key.plain());
@@ -69,7 +74,11 @@ class Forward {
           const Index width = s_.block.find(rows, s_.block.entries(), Placement::kClose);
           const MatrixView<T> some = s_.weights.shape(rows.size(), width);
           make_weights(operands, head, rows, some);
-          add_values(head, s_.block.first() + rows.begin, some);
+          const Index first = s_.block.first() + rows.begin;
+          drop<T>(f_.attention, head, first, s_.block.runs(), some);
+          for (Index r = 0; r < rows.size(); ++r)
+            std::fill_n(out_.row(first + r), out_.columns, T{});
+          add_values(first, some);
         }
       }
     }
@@ -79,13 +88,16 @@ class Forward {
   /// The terms see all weights of a head.
   void finish_whole(const HeadOperands<T>& operands, Index head, MatrixView<T> weights) {
     if (f_.attention.weight_terms != nullptr) f_.attention.weight_terms->multiply(head, weights);
+    const TileRun all{{0, weights.columns}, 0};
+    drop<T>(f_.attention, head, 0, {&all, 1}, weights);
+    for (Index i = 0; i < out_.rows; ++i) std::fill_n(out_.row(i), out_.columns, T{});
+    if (f_.attention.value_terms != nullptr) {
+      f_.attention.value_terms->add(head, weights, out_);
+    }
     for (Index b = 0; b < blocks_of(weights.rows); ++b) {
       s_.block.begin(operands, b);
       s_.block.find({0, s_.block.count()}, s_.block.entries(), Placement::kByKey);
-      add_values(head, s_.block.first(), weights.middle_rows(s_.block.first(), s_.block.count()));
-    }
-    if (f_.attention.value_terms != nullptr) {
-      f_.attention.value_terms->add(head, weights, out_);
+      add_values(s_.block.first(), weights.middle_rows(s_.block.first(), s_.block.count()));
     }
   }
 
@@ -145,26 +157,24 @@ class Forward {
     }
   }
 
-  /// Context of rows from query `first` on, from the weights of the pieces found last.
-  void add_values(Index head, Index first, MatrixView<T> weights) {
-    const auto& runs = s_.block.runs();
-    drop<T>(f_.attention, head, first, runs, weights);
-    if (problem_.bf16) round_rows(weights);
+  /// Adds to the context of rows from query `first` on; the keys are those found last.
+  void add_values(Index first, MatrixView<T> weights) {
+    to_left_operand(weights, operands_);
     const MatrixView<T> sums =
         s_.context.zeros(weights.rows, tile::round_up(out_.columns, tile::kLanes<T>));
-    for (const TileRun& run : runs) {
-      const Index keys = keys_of(run, problem_.key.rows);
-      tile::multiply<T>(weights.middle_columns(run.column, keys),
-                        s_.packed_value.from_depth(run.keys.begin), sums, true);
+    for (const TileRun& run : s_.block.runs()) {
+      add_product<T>(weights, run, keys_of(run, problem_.key.rows), s_.packed_value, sums);
     }
     for (Index r = 0; r < weights.rows; ++r) {
-      std::copy_n(sums.row(r), out_.columns, out_.row(first + r));
+      T* to = out_.row(first + r);
+      for (Index e = 0; e < out_.columns; ++e) to[e] += sums.at(r, e);
     }
   }
 
   const TrainedForward<T>& f_;
   const AttentionProblem<T>& problem_;
   Index group_;
+  Operands operands_;
   Scratch<T>& s_;
   MatrixView<T> out_;
 };

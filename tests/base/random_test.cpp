@@ -129,6 +129,10 @@ TEST_CASE("many words at once are the blocks, in order") {
     stream.words(n, words.data());
     CHECK(words[n] == 42);
     for (std::size_t i = 0; i < n; ++i) REQUIRE(words[i] == stream.block(i / 4)[i % 4]);
+    stream.words(std::uint64_t{1} << 34, n, words.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      REQUIRE(words[i] == stream.block((std::uint64_t{1} << 32) + i / 4)[i % 4]);
+    }
   }
 }
 

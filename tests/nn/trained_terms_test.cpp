@@ -125,6 +125,21 @@ TEST_CASE("trained attention takes every position scheme") {
   }
 }
 
+TEST_CASE("terms see weights and gradients in float, also with bf16") {
+  for (const char* text : {"alibi", "transformer_xl", "urpe", "shaw"}) {
+    CAPTURE(text);
+    const Layer layer = layer_of(text, 71);
+    const LayerInput<float> in = smooth_input<float>(layer);
+    const Terms<float> terms(layer, in);
+    nn::TrainedAttention<float> attention = attention_of(layer, in, terms, nullptr);
+    attention.problem.bf16 = true;
+    const LayerInput<double> exact_in = smooth_input<double>(layer);
+    const Terms<double> exact(layer, exact_in);
+    const auto expected = define_terms(attention_of(layer, exact_in, exact, nullptr), exact);
+    check_near(train_terms(attention, terms), terms, expected, exact, 1.0 / 64);
+  }
+}
+
 /// Σ w ⊙ context, as a number with its derivative.
 Complex objective(const nn::TrainedAttention<Complex>& attention, const Matrix<double>& w) {
   Matrix<Complex> context = context_of(attention.problem);
