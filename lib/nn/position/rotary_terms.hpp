@@ -7,7 +7,7 @@
 
 #include "kernel/rotary.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

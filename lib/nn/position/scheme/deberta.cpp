@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "nn/position/pair_tables.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

@@ -5,7 +5,7 @@
 
 #include "nn/position/table_rows.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

@@ -6,7 +6,7 @@
 #include "kernel/rotary.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/offset_bias.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

@@ -3,7 +3,7 @@
 #include <complex>
 
 #include "nn/position/pair_tables.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "nn/position/bias_terms.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

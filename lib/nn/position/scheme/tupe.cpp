@@ -8,7 +8,7 @@
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/plain_products.hpp"
 #include "nn/position/table_rows.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

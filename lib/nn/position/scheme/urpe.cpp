@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 
