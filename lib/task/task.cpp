@@ -27,8 +27,8 @@ double Task::exact_chance(Index /*length*/) const { return -1; }
 
 void Task::check_length(Index length) const {
   if (length >= shortest() && length <= longest()) return;
-  throw UsageError(fmt::format("{}: the length is {}, expected {} to {}", name_, length, shortest(),
-                               longest()));
+  throw UsageError(
+      fmt::format("{}: the length is {}, expected {} to {}", name_, length, shortest(), longest()));
 }
 
 TaskExample Task::example(Index length, const RandomStream& stream) const {

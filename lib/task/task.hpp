@@ -51,8 +51,8 @@ class Task {
   virtual Index longest() const;       ///< length; 2^20 where the task knows no limit
   virtual Index tokens(Index length) const = 0;
 
-  /// The example that `stream` names: a function of the task with its parameters, the length and the
-  /// stream. Cost O(tokens), quadratic for products and roots. Throws UsageError for a length
+  /// The example that `stream` names: a function of the task with its parameters, the length and
+  /// the stream. Cost O(tokens), quadratic for products and roots. Throws UsageError for a length
   /// outside of shortest() … longest().
   TaskExample example(Index length, const RandomStream& stream) const;
 
