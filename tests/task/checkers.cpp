@@ -63,7 +63,7 @@ bool less(const Decimal& a, const Decimal& b) {
 Decimal decimal(const Words& digits, int base) {
   Decimal value;
   for (const std::string& digit : digits) {
-    value = plus(times(value, settle({base})), settle({number(digit)}));
+    value = plus(times(settle({base}), value), settle({number(digit)}));
   }
   return value;
 }

@@ -132,7 +132,7 @@ TEST_CASE("the bits of an example do not change: files of results name tasks and
   for (const TokenId id : task->example(12, RandomStream(1, "train", 5)).ids) {
     text += task->token_text(id);
   }
-  CHECK(text == "PINNED");
+  CHECK(text == "((0--4)-(3))?");
 }
 
 TEST_CASE("lengths out of range and names that do not exist are refused") {
