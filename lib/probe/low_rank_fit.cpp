@@ -7,6 +7,8 @@
 #include <cmath>
 #include <deque>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/random.hpp"
 
@@ -163,7 +165,10 @@ VectorXd random_start(Index size, Index key_size, const RandomStream& stream) {
 }  // namespace
 
 Matrix<double> random_weights(Index n, double temperature, std::uint64_t seed) {
-  MASQUE_CHECK(n >= 1 && temperature > 0);
+  if (n < 1) throw UsageError(fmt::format("{} rows of weights, expected at least 1", n));
+  if (!(temperature >= 0.02 && temperature <= 1e6)) {
+    throw UsageError(fmt::format("the temperature is {}, expected 0.02 to 1e6", temperature));
+  }
   Matrix<double> out(n, n);
   RandomStream(seed, "low rank weights").normal(0, out.span().size(), out.data());
   for (Index i = 0; i < n; ++i) {

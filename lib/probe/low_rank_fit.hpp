@@ -11,8 +11,9 @@
 
 namespace masque::probe {
 
-/// (n, n): row i is softmax(z_i / temperature) of standard normal z_ij. n ≥ 1, temperature > 0. A
-/// small temperature makes rows hard: almost all weight on one key.
+/// (n, n): row i is softmax(z_i / temperature) of standard normal z_ij. A small temperature makes
+/// rows hard: almost all weight on one key. Throws UsageError for n < 1 and for a temperature
+/// outside of 0.02 … 1e6: a weight below would be 0 in double.
 Matrix<double> random_weights(Index n, double temperature, std::uint64_t seed);
 
 struct LowRankRequest {

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 
 namespace masque::test {
@@ -70,11 +71,12 @@ TEST_CASE("weights are rows of softmax, harder with less temperature") {
     }
   }
   CHECK(most_hard > most_soft);
+  CHECK_THROWS_AS(random_weights(4, 0.01, 1), UsageError);
 }
 
 TEST_CASE("KL goes to 0 at key size n - 1 and stays above 0 below it") {
   for (const double temperature : {1.0, 2.0}) {
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const Matrix<double> weights = random_weights(10, temperature, seed);
       const LowRankFit fit = fit_low_rank(
           weights.view(), {.key_sizes = {1, 2, 4, 6, 7, 8, 9, 10, 12}, .most_iterations = 5000});
