@@ -43,7 +43,7 @@ TaskExample Task::example(Index length, const RandomStream& stream) const {
 double Task::chance(Index length) const {
   check_length(length);
   if (const double exact = exact_chance(length); exact >= 0) return exact;
-  constexpr Index kEnough = Index{1} << 14;
+  constexpr Index kEnough = Index{1} << 16;
   std::vector<Index> counts(static_cast<std::size_t>(vocab_size()), 0);
   Index all = 0;
   for (std::uint64_t item = 0; all < kEnough; ++item) {

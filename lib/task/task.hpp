@@ -57,8 +57,8 @@ class Task {
   TaskExample example(Index length, const RandomStream& stream) const;
 
   /// Accuracy, over the targets of this length, of always saying the one token that is right most
-  /// often. Exact where a formula is known; else counted in 2^14 targets (standard error below
-  /// 0.004) of a fixed stream. Same errors as `example`.
+  /// often. Exact where a formula is known; else counted in 2^16 targets (standard error about
+  /// 0.002) of a fixed stream. Same errors as `example`.
   double chance(Index length) const;
 
  protected:
