@@ -11,8 +11,7 @@ namespace masque::test {
 namespace {
 
 TEST_CASE("arguments of a spelled variant, and what was not given") {
-  Spelled spelled(
-      " some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
+  Spelled spelled(" some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
   CHECK(spelled.name() == "some_name");
   CHECK(spelled.count("count", 3, 1, 10) == 7);
   CHECK(spelled.number("ratio", 2, 0, 1) == 0.5);

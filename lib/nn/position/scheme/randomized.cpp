@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "nn/position_scheme.hpp"
 #include "base/spelled.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::nn {
 

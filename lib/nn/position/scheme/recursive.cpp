@@ -6,8 +6,8 @@
 #include <complex>
 #include <utility>
 
-#include "nn/position_scheme.hpp"
 #include "base/spelled.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::nn {
 

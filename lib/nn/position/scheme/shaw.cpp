@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <complex>
 
-#include "nn/position/pair_tables.hpp"
 #include "base/spelled.hpp"
+#include "nn/position/pair_tables.hpp"
 
 namespace masque::nn {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <complex>
 
-#include "nn/position_scheme.hpp"
 #include "base/spelled.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::nn {
 
