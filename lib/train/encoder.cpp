@@ -357,7 +357,6 @@ template class Encoder<std::complex<double>>;
 #define MASQUE_INSTANTIATE(T)                                                                     \
   template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const Noise&, Tape<T>&);    \
   template void EncoderRun<T>::forward(MatrixView<T>);                                            \
-  template void EncoderRun<T>::backward(MatrixView<const T>);                                     \
   template MatrixView<T> EncoderRun<T>::value(Index) const;                                       \
   template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                    \
   template std::span<const T> EncoderRun<T>::vector(Index) const;                                 \
@@ -376,5 +375,7 @@ MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
 #undef MASQUE_INSTANTIATE
+template void EncoderRun<float>::backward(MatrixView<const float>);
+template void EncoderRun<double>::backward(MatrixView<const double>);
 
 }  // namespace masque::train

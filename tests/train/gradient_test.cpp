@@ -1,5 +1,5 @@
 // Gradients of whole models against complex steps, and what they compute against the engine.
-#include <doctest.h>
+#include <doctest/doctest.h>
 
 #include <complex>
 
