@@ -301,38 +301,38 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("layer_kind": "gated_attention", "mixer": "gmlp")", "mixer"},
            std::pair{R"("mask": "most")", "mask"},
            std::pair{R"("position": "rop")", "position"},
-           std::pair{R"("position": "rope(bas=3)")", "position"},
+           std::pair{R"x("position": "rope(bas=3)")x", "position"},
            std::pair{R"("normalizer": "soft")", "normalizer"},
            std::pair{R"("mixer": "gml")", "mixer"},
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
        }) {
-             CAPTURE(members);
-             CHECK_THROWS_WITH_AS(test::tiny_design(members), doctest::Contains(name), InputError);
-           }
+    CAPTURE(members);
+    CHECK_THROWS_WITH_AS(test::tiny_design(members), doctest::Contains(name), InputError);
+  }
 }
 
 TEST_CASE("requests that a design cannot answer are refused") {
-    TempFolder folder = TempFolder::in_memory();
-    const Design mixed = test::tiny_design(R"("mixer": "resmlp")");
-    save_model(folder / "mixed", mixed, test::random_weights<float>(mixed, 5));
-    const Design talks = test::tiny_design(R"("previous_scores": "one_layer")");
-    save_model(folder / "talks", talks, test::random_weights<float>(talks, 5));
-    Batch batch;
-    batch.add(kIds);
-    Request maps;
-    maps.attentions = true;
-    CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, maps), UsageError);
-    CHECK_NOTHROW(open_model(folder / "talks")->run(batch, maps));
-    maps.attention_rows = true;
-    CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, maps), UsageError);
-    Request level;
-    level.attention = {AttentionOverride::kMean, AttentionOverride::kIntact};
-    CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, level), UsageError);
-    CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, level), UsageError);
-    ModelOptions fixed;
-    fixed.keys = KeySource::kInput;
-    CHECK_THROWS_AS(open_model(folder / "mixed", fixed), UsageError);
+  TempFolder folder = TempFolder::in_memory();
+  const Design mixed = test::tiny_design(R"("mixer": "resmlp")");
+  save_model(folder / "mixed", mixed, test::random_weights<float>(mixed, 5));
+  const Design talks = test::tiny_design(R"("previous_scores": "one_layer")");
+  save_model(folder / "talks", talks, test::random_weights<float>(talks, 5));
+  Batch batch;
+  batch.add(kIds);
+  Request maps;
+  maps.attentions = true;
+  CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, maps), UsageError);
+  CHECK_NOTHROW(open_model(folder / "talks")->run(batch, maps));
+  maps.attention_rows = true;
+  CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, maps), UsageError);
+  Request level;
+  level.attention = {AttentionOverride::kMean, AttentionOverride::kIntact};
+  CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, level), UsageError);
+  CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, level), UsageError);
+  ModelOptions fixed;
+  fixed.keys = KeySource::kInput;
+  CHECK_THROWS_AS(open_model(folder / "mixed", fixed), UsageError);
 }
 
 }  // namespace
