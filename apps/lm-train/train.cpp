@@ -132,8 +132,9 @@ std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
   return steps;
 }
 
-void train_steps(const Options& o, train::TrainingRun& run, const std::optional<train::Corpus>& eval,
-                 std::int64_t steps, Log& log, bool saved) {
+void train_steps(const Options& o, train::TrainingRun& run,
+                 const std::optional<train::Corpus>& eval, std::int64_t steps, Log& log,
+                 bool saved) {
   train::Trainer& trainer = run.trainer();
   auto last_save = Clock::now();
   const auto save = [&] {

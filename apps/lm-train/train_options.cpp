@@ -168,7 +168,8 @@ void declare_train(cli::Command& c) {
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
-  c.option("--objective", "NAME", o->objective, "what is learnt: mlm, tta, clm, unilm, plm, plm-hf");
+  c.option("--objective", "NAME", o->objective,
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf");
   c.option("--format", "FORMAT", o->format,
            "lines; blocks of --length tokens of the whole text; records; pairs");
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");

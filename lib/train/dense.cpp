@@ -46,9 +46,8 @@ void Dense<T>::backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add
     Index first = 0;
     for (const Part& part : parts_) {
       const MatrixView<T> weight = parameters_->gradient(part.weight);
-      const std::span<T> bias = part.bias == Slots::kNone
-                                    ? std::span<T>()
-                                    : parameters_->gradient(part.bias).row_span(0);
+      const std::span<T> bias =
+          part.bias == Slots::kNone ? std::span<T>() : parameters_->gradient(part.bias).row_span(0);
       kernel::add_weight_gradient<T>(x, d_y.middle_columns(first, weight.rows), precision_, weight,
                                      bias);
       first += weight.rows;

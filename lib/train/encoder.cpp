@@ -83,8 +83,8 @@ Encoder<T>::Encoder(const model::Design& design, const Slots& slots, Parameters<
 template <class T>
 void Encoder<T>::prepare() {
   for (EncoderLayer<T>& layer : layers_) {
-    for (Dense<T>* part : {&layer.all, &layer.query, &layer.key_value, &layer.output, &layer.wide,
-                           &layer.down}) {
+    for (Dense<T>* part :
+         {&layer.all, &layer.query, &layer.key_value, &layer.output, &layer.wide, &layer.down}) {
       part->prepare();
     }
   }
@@ -145,8 +145,7 @@ void EncoderRun<T>::make_streams() {
       query.segments.push_back(chunk_.segments[static_cast<std::size_t>(row)]);
   }
   query.ids.clear();
-  if (fixed_keys())
-    query.ids.assign(query.rows.size(), design_.mask_token_id.value_or(0));
+  if (fixed_keys()) query.ids.assign(query.rows.size(), design_.mask_token_id.value_or(0));
 }
 
 template <class T>
@@ -159,8 +158,7 @@ void EncoderRun<T>::forward_layers() {
   if (two_streams()) {
     query.x[0].resize(query.count(), design_.hidden_size);
     const std::span<const T> start = vector(encoder_.slots_.weight(Role::kQueryStart));
-    for (Index i = 0; i < query.count(); ++i)
-      std::ranges::copy(start, query.x[0].view().row(i));
+    for (Index i = 0; i < query.count(); ++i) std::ranges::copy(start, query.x[0].view().row(i));
   }
   for (std::size_t l = 0; l < layers; ++l) {
     const auto number = static_cast<Index>(l);
@@ -354,22 +352,23 @@ template class Encoder<float>;
 template class Encoder<double>;
 template class Encoder<std::complex<double>>;
 
-#define MASQUE_INSTANTIATE(T)                                                                     \
-  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const Noise&, Tape<T>&);    \
-  template void EncoderRun<T>::forward(MatrixView<T>);                                            \
-  template MatrixView<T> EncoderRun<T>::value(Index) const;                                       \
-  template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                    \
-  template std::span<const T> EncoderRun<T>::vector(Index) const;                                 \
-  template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                              \
-  template bool EncoderRun<T>::has_norm(Role, Index) const;                                       \
-  template void EncoderRun<T>::norm(Role, Index, const model::NormDesign&, MatrixView<const T>,   \
-                                    MatrixView<T>) const;                                         \
-  template void EncoderRun<T>::norm_backward(Role, Index, const model::NormDesign&,               \
-                                             MatrixView<const T>, MatrixView<const T>,            \
-                                             MatrixView<T>) const;                                \
-  template RandomStream EncoderRun<T>::stream_of(DropoutPlace, Index, const Stream&) const;       \
-  template void EncoderRun<T>::drop(DropoutPlace, Index, const Stream&, bool, MatrixView<T>) const; \
-  template MatrixView<T> EncoderRun<T>::scratch(std::size_t, Index, Index) const;                 \
+#define MASQUE_INSTANTIATE(T)                                                                   \
+  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const Noise&, Tape<T>&);  \
+  template void EncoderRun<T>::forward(MatrixView<T>);                                          \
+  template MatrixView<T> EncoderRun<T>::value(Index) const;                                     \
+  template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \
+  template std::span<const T> EncoderRun<T>::vector(Index) const;                               \
+  template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                            \
+  template bool EncoderRun<T>::has_norm(Role, Index) const;                                     \
+  template void EncoderRun<T>::norm(Role, Index, const model::NormDesign&, MatrixView<const T>, \
+                                    MatrixView<T>) const;                                       \
+  template void EncoderRun<T>::norm_backward(Role, Index, const model::NormDesign&,             \
+                                             MatrixView<const T>, MatrixView<const T>,          \
+                                             MatrixView<T>) const;                              \
+  template RandomStream EncoderRun<T>::stream_of(DropoutPlace, Index, const Stream&) const;     \
+  template void EncoderRun<T>::drop(DropoutPlace, Index, const Stream&, bool, MatrixView<T>)    \
+      const;                                                                                    \
+  template MatrixView<T> EncoderRun<T>::scratch(std::size_t, Index, Index) const;               \
   template MatrixView<T> EncoderRun<T>::zeros(std::size_t, Index, Index) const;
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

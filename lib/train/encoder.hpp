@@ -33,8 +33,8 @@ struct Noise {
 /// One layer's dense parts; which of them exist depends on the design.
 template <class T>
 struct EncoderLayer {
-  Dense<T> all;                ///< queries, keys and values of one input
-  Dense<T> query, key_value;   ///< where these have different inputs
+  Dense<T> all;                 ///< queries, keys and values of one input
+  Dense<T> query, key_value;    ///< where these have different inputs
   Dense<T> output, wide, down;  ///< wide: (gate and) up; of GAU everything that reads the input
 };
 
@@ -72,7 +72,7 @@ class Encoder {
   std::shared_ptr<const nn::Normalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
-  bool general_ = false;  ///< heads that talk, scores of the layer before
+  bool general_ = false;                 ///< heads that talk, scores of the layer before
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
 };

@@ -32,9 +32,9 @@ const BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
 }
 
 template <class T>
-std::unique_ptr<nn::PositionTerms<T>> EncoderRun<T>::terms(Index l, const Stream& stream,
-                                                           const Stream& memory, Index sequence,
-                                                           bool gradients) {
+typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, const Stream& stream,
+                                                   const Stream& memory, Index sequence,
+                                                   bool gradients) {
   const auto s = static_cast<std::size_t>(sequence);
   const auto part = [s](const Stream& from, const std::vector<Index>& of) {
     if (of.empty()) return std::span<const Index>();
@@ -47,33 +47,31 @@ std::unique_ptr<nn::PositionTerms<T>> EncoderRun<T>::terms(Index l, const Stream
   problem.places = {part(stream, stream.positions), part(memory, memory.positions)};
   const auto parameters = encoder_.scheme_->parameters(problem.shape);
   const bool shared = model::shares_position(design_);
-  std::vector<MatrixView<const T>> values;
-  std::vector<MatrixView<T>> wanted;
-  values.reserve(parameters.size());
-  wanted.reserve(parameters.size());
+  Terms made;
+  made.values.reserve(parameters.size());
+  made.gradients.reserve(parameters.size());
   for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const Index at = encoder_.slots_.weight(
-        shared ? Role::kSharedPositionPart : Role::kPositionPart, shared ? 0 : weights_of(l),
-        static_cast<Index>(k));
-    values.push_back(value(at));
-    if (gradients) wanted.push_back(gradient(at));
+    const Index at =
+        encoder_.slots_.weight(shared ? Role::kSharedPositionPart : Role::kPositionPart,
+                               shared ? 0 : weights_of(l), static_cast<Index>(k));
+    made.values.push_back(value(at));
+    if (gradients) made.gradients.push_back(gradient(at));
   }
-  problem.parameters = values;
-  problem.gradients = wanted;
+  problem.parameters = made.values;
+  problem.gradients = made.gradients;
   problem.query_segments = part(stream, stream.segments);
   problem.key_segments = part(memory, memory.segments);
   if (noise_.draw) {
-    problem.draw = *noise_.draw + static_cast<std::uint64_t>(
-                                      noise_.first_row + memory.begins[s]);
+    problem.draw = *noise_.draw + static_cast<std::uint64_t>(noise_.first_row + memory.begins[s]);
   }
-  return encoder_.scheme_->terms(problem);
+  made.own = encoder_.scheme_->terms(problem);
+  return made;
 }
 
 template <class T>
 auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
                               MatrixView<const T> query, MatrixView<const T> key,
-                              MatrixView<const T> value, bool gradients)
-    -> std::vector<Sequence> {
+                              MatrixView<const T> value, bool gradients) -> std::vector<Sequence> {
   std::vector<Sequence> all(static_cast<std::size_t>(stream.sequences()));
   const RandomStream random = stream_of(DropoutPlace::kWeights, l, stream);
   for (Index s = 0; s < stream.sequences(); ++s) {
@@ -100,15 +98,14 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Hea
     }
     one.attention.dropout = noise_.attention_dropout;
     // Sequences draw different numbers: each its own item.
-    one.attention.stream = random.for_item(noise_.step * 1000003 +
-                                           static_cast<std::uint64_t>(noise_.first_row + one.memory_begin));
+    one.attention.stream = random.for_item(
+        noise_.step * 1000003 + static_cast<std::uint64_t>(noise_.first_row + one.memory_begin));
   }
   return all;
 }
 
 template <class T>
-void EncoderRun<T>::turn(Index l, Stream& stream, const Heads& heads, bool back,
-                         MatrixView<T> x) {
+void EncoderRun<T>::turn(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x) {
   const model::RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(l)].rotary;
   // Layers with the same angles share a table.
   Index first = 0;
@@ -139,7 +136,7 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& memory, const Heads&
   }
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, false);
   for (Sequence& one : all) {
-    if (one.terms == nullptr) continue;
+    if (one.terms.own == nullptr) continue;
     one.terms->query_key(query.middle_rows(one.begin, one.count),
                          key.middle_rows(one.memory_begin, one.keys));
   }
@@ -178,14 +175,15 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
     items.reserve(all.size());
     for (Sequence& one : all) {
       if (one.count == 0) continue;
-      nn::TrainedBackward<T> item{one.attention, context.middle_rows(one.begin, one.count),
+      nn::TrainedBackward<T> item{one.attention,
+                                  context.middle_rows(one.begin, one.count),
                                   tape.saved.view().middle_columns(one.begin, one.count),
                                   d_context.middle_rows(one.begin, one.count),
                                   {}};
       item.gradients.query = d_query.middle_rows(one.begin, one.count);
       item.gradients.key = d_key.middle_rows(one.memory_begin, one.keys);
       item.gradients.value = d_value.middle_rows(one.memory_begin, one.keys);
-      if (one.terms != nullptr) {
+      if (one.terms.own != nullptr) {
         item.gradients.bias = one.terms->bias_gradient();
         item.gradients.weight_terms = one.terms->weight_terms();
         item.gradients.value_terms = one.terms->value_terms();
@@ -195,7 +193,7 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
     nn::trained_attention_backward<T>(items);
   }
   for (Sequence& one : all) {
-    if (one.terms == nullptr) continue;
+    if (one.terms.own == nullptr) continue;
     one.terms->query_key_backward(d_query.middle_rows(one.begin, one.count),
                                   d_key.middle_rows(one.memory_begin, one.keys));
   }
@@ -209,14 +207,14 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
 #define MASQUE_INSTANTIATE(T)                                                                      \
   template void EncoderRun<T>::attend(Index, Stream&, Stream&, const Heads&, MatrixView<T>,        \
                                       MatrixView<T>, MatrixView<T>, MatrixView<T>);                \
-  template std::unique_ptr<nn::PositionTerms<T>> EncoderRun<T>::terms(Index, const Stream&,        \
-                                                                      const Stream&, Index, bool); \
+  template typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index, const Stream&, const Stream&, \
+                                                              Index, bool);                        \
   template const BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                                                       \
-  template void EncoderRun<T>::attend_backward(                                              \
-      Index, Stream&, Stream&, const Heads&, MatrixView<const T>, MatrixView<const T>,       \
-      MatrixView<const T>, MatrixView<const T>, MatrixView<const T>, MatrixView<T>,          \
-      MatrixView<T>, MatrixView<T>);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                             \
+  template void EncoderRun<T>::attend_backward(                                                    \
+      Index, Stream&, Stream&, const Heads&, MatrixView<const T>, MatrixView<const T>,             \
+      MatrixView<const T>, MatrixView<const T>, MatrixView<const T>, MatrixView<T>, MatrixView<T>, \
+      MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -55,8 +55,7 @@ void EncoderRun<T>::embed(Stream& stream) {
   const Index width = design_.embedding_size;
   for (const TokenId id : stream.ids) {
     if (id < 0 || id >= design_.vocab_size) {
-      throw InputError(
-          fmt::format("token id {}, expected 0 to {}", id, design_.vocab_size - 1));
+      throw InputError(fmt::format("token id {}, expected 0 to {}", id, design_.vocab_size - 1));
     }
   }
   stream.embedded.resize(n, width);
@@ -129,8 +128,8 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
                                          gradient(slots.weight(Role::kWordTable)));
 }
 
-#define MASQUE_INSTANTIATE(T)                     \
-  template void EncoderRun<T>::embed(Stream&);    \
+#define MASQUE_INSTANTIATE(T)                  \
+  template void EncoderRun<T>::embed(Stream&); \
   template void EncoderRun<T>::embed_backward(Stream&, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

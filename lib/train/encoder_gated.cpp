@@ -12,7 +12,17 @@ namespace masque::train {
 
 namespace {
 
-enum : std::size_t { kDSum, kDGated, kDContext, kDWide, kDMemoryWide, kDQuery, kDKey, kDRaw, kDMemoryRaw };
+enum : std::size_t {
+  kDSum,
+  kDGated,
+  kDContext,
+  kDWide,
+  kDMemoryWide,
+  kDQuery,
+  kDKey,
+  kDRaw,
+  kDMemoryRaw
+};
 
 template <class T>
 void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
@@ -124,9 +134,9 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& memory, Matr
   own.wide.backward(m, d_memory_raw, true, d_m);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                     \
-  template void EncoderRun<T>::gated(Index, Stream&, Stream&, MatrixView<const T>);               \
-  template void EncoderRun<T>::gated_backward(Index, Stream&, Stream&, MatrixView<const T>,       \
+#define MASQUE_INSTANTIATE(T)                                                               \
+  template void EncoderRun<T>::gated(Index, Stream&, Stream&, MatrixView<const T>);         \
+  template void EncoderRun<T>::gated_backward(Index, Stream&, Stream&, MatrixView<const T>, \
                                               MatrixView<const T>, MatrixView<T>, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

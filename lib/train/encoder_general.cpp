@@ -84,7 +84,7 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
     gradients.talking_after = gradient(encoder_.slots_.weight(Role::kTalkingAfter, w));
     gradients.previous = d_previous;
     gradients.scores = d_own;
-    if (one.terms != nullptr) {
+    if (one.terms.own != nullptr) {
       gradients.bias = one.terms->bias_gradient();
       gradients.weight_terms = one.terms->weight_terms();
       gradients.value_terms = one.terms->value_terms();
@@ -116,8 +116,8 @@ void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixVi
   std::vector<MatrixView<const T>> parameters;
   const std::size_t count = model::mixer_parameters(design_).size();
   for (std::size_t k = 0; k < count; ++k) {
-    parameters.push_back(value(
-        encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
+    parameters.push_back(
+        value(encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
   }
   for (Index s = 0; s < stream.sequences(); ++s) {
     const Index begin = stream.begins[static_cast<std::size_t>(s)];
@@ -135,8 +135,7 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
   std::vector<MatrixView<T>> wanted;
   const auto list = model::mixer_parameters(design_);
   for (std::size_t k = 0; k < list.size(); ++k) {
-    const Index at =
-        encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
+    const Index at = encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
     parameters.push_back(value(at));
     wanted.push_back(list[k].trained ? gradient(at) : MatrixView<T>());
   }
@@ -152,15 +151,15 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                    \
-  template void EncoderRun<T>::general_forward(Index, Stream&, std::span<Sequence>,              \
-                                               MatrixView<T>);                                   \
+#define MASQUE_INSTANTIATE(T)                                                       \
+  template void EncoderRun<T>::general_forward(Index, Stream&, std::span<Sequence>, \
+                                               MatrixView<T>);                      \
   template void EncoderRun<T>::mix(Index, Stream&, MatrixView<const T>, MatrixView<T>);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                                                           \
-  template void EncoderRun<T>::general_backward(Index, Stream&, std::span<Sequence>,             \
-                                                MatrixView<const T>, MatrixView<T>,              \
-                                                MatrixView<T>, MatrixView<T>);                   \
-  template void EncoderRun<T>::mix_backward(Index, Stream&, MatrixView<const T>,                 \
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                             \
+  template void EncoderRun<T>::general_backward(Index, Stream&, std::span<Sequence>,               \
+                                                MatrixView<const T>, MatrixView<T>, MatrixView<T>, \
+                                                MatrixView<T>);                                    \
+  template void EncoderRun<T>::mix_backward(Index, Stream&, MatrixView<const T>,                   \
                                             MatrixView<const T>, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

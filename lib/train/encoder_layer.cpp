@@ -16,7 +16,16 @@ using model::NormPlacement;
 namespace {
 
 // Scratch matrices of a layer.
-enum : std::size_t { kAttended, kDSum, kDMiddle, kDContext, kDProjected, kDMemory, kDNormed, kDWide };
+enum : std::size_t {
+  kAttended,
+  kDSum,
+  kDMiddle,
+  kDContext,
+  kDProjected,
+  kDMemory,
+  kDNormed,
+  kDWide
+};
 
 }  // namespace
 
@@ -165,8 +174,8 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& memory, Matr
   if (post) {
     norm_backward(Role::kAttentionNorm, w, design_.norm, tape.sum.view(), d_middle, d_sum);
   } else {
-    norm_backward(Role::kFeedForwardNorm, w, design_.norm, parallel ? x : tape.sum.view(),
-                  d_middle, parallel ? d_x : d_sum);
+    norm_backward(Role::kFeedForwardNorm, w, design_.norm, parallel ? x : tape.sum.view(), d_middle,
+                  parallel ? d_x : d_sum);
   }
   // Attention.
   add_scaled<T>(alpha, d_sum, d_x);
@@ -215,9 +224,9 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& memory, Matr
   if (normed) norm_backward(Role::kAttentionNorm, w, design_.norm, x, d_input, d_x);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                     \
-  template void EncoderRun<T>::layer(Index, Stream&, Stream&, MatrixView<const T>);               \
-  template void EncoderRun<T>::layer_backward(Index, Stream&, Stream&, MatrixView<const T>,       \
+#define MASQUE_INSTANTIATE(T)                                                               \
+  template void EncoderRun<T>::layer(Index, Stream&, Stream&, MatrixView<const T>);         \
+  template void EncoderRun<T>::layer_backward(Index, Stream&, Stream&, MatrixView<const T>, \
                                               MatrixView<const T>, MatrixView<T>, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

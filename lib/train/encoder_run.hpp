@@ -22,6 +22,15 @@ class EncoderRun {
   void backward(MatrixView<const T> d_last);
 
  private:
+  /// A position scheme at work, and what it borrows.
+  struct Terms {
+    std::vector<MatrixView<const T>> values;
+    std::vector<MatrixView<T>> gradients;
+    std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
+
+    nn::PositionTerms<T>* operator->() const { return own.get(); }
+  };
+
   // encoder.cpp
   void make_streams();
   void forward_layers();
@@ -69,7 +78,7 @@ class EncoderRun {
   struct Sequence {
     Index begin = 0, count = 0;        ///< rows of the stream
     Index memory_begin = 0, keys = 0;  ///< rows of what is read
-    std::unique_ptr<nn::PositionTerms<T>> terms;
+    Terms terms;
     nn::TrainedAttention<T> attention;
   };
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
@@ -87,8 +96,7 @@ class EncoderRun {
                     MatrixView<T> d_x);
   void turn(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
   const BlockMap* blocks(Index l, Stream& stream, Index sequence);
-  std::unique_ptr<nn::PositionTerms<T>> terms(Index l, const Stream& stream, const Stream& memory,
-                                              Index sequence, bool gradients);
+  Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);
 
   // Parameters.
   const EncoderLayer<T>& layer_of(Index l) const {
@@ -101,8 +109,8 @@ class EncoderRun {
   std::span<T> vector_gradient(Index parameter) const;
   void norm(Role role, Index layer, const model::NormDesign& design, MatrixView<const T> x,
             MatrixView<T> y) const;
-  void norm_backward(Role role, Index layer, const model::NormDesign& design,
-                     MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_x) const;
+  void norm_backward(Role role, Index layer, const model::NormDesign& design, MatrixView<const T> x,
+                     MatrixView<const T> d_y, MatrixView<T> d_x) const;
   bool has_norm(Role role, Index layer) const;
 
   void drop(DropoutPlace place, Index l, const Stream& stream, bool back, MatrixView<T> x) const;

@@ -9,9 +9,8 @@ void Chunk::add(const Example& example) {
   const Index first = rows();
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());
   for (Index i = 0; i < example.size(); ++i) {
-    positions.push_back(example.positions.empty()
-                            ? i
-                            : example.positions[static_cast<std::size_t>(i)]);
+    positions.push_back(example.positions.empty() ? i
+                                                  : example.positions[static_cast<std::size_t>(i)]);
   }
   if (!example.segments.empty() || !segments.empty()) {
     segments.resize(static_cast<std::size_t>(first), 0);

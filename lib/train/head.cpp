@@ -20,6 +20,16 @@ std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
 }
 
+/// A vector of the parameters; empty if there is none.
+template <class T>
+std::span<T> values_of(Parameters<T>& parameters, Index at) {
+  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.value(at));
+}
+template <class T>
+std::span<T> gradients_of(Parameters<T>& parameters, Index at) {
+  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.gradient(at));
+}
+
 }  // namespace
 
 template <class T>
@@ -107,11 +117,10 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
     states = active_.view();
     if (head.norm) {
       states_.resize(n, active_.columns());
-      kernel::norm_forward<T>(
-          head.norm->kind, active_.view(),
-          row_of<const T>(parameters_->value(slots_.weight(Role::kHeadNorm))),
-          row_of<const T>(parameters_->value(slots_.bias(Role::kHeadNorm))), head.norm->epsilon,
-          states_.view());
+      kernel::norm_forward<T>(head.norm->kind, active_.view(),
+                              values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                              values_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)),
+                              head.norm->epsilon, states_.view());
       states = states_.view();
     }
   }
@@ -138,12 +147,11 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
     MatrixView<const T> d_active = d_states;
     if (head.norm) {
       d_active_ = Matrix<T>::zero(n, active_.columns());
-      kernel::norm_backward<T>(
-          head.norm->kind, active_.view(),
-          row_of<const T>(parameters_->value(slots_.weight(Role::kHeadNorm))), head.norm->epsilon,
-          d_states, d_active_.view(),
-          row_of<T>(parameters_->gradient(slots_.weight(Role::kHeadNorm))),
-          row_of<T>(parameters_->gradient(slots_.bias(Role::kHeadNorm))));
+      kernel::norm_backward<T>(head.norm->kind, active_.view(),
+                               values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                               head.norm->epsilon, d_states, d_active_.view(),
+                               gradients_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                               gradients_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)));
       d_active = d_active_.view();
     }
     d_raw_ = Matrix<T>::zero(n, raw_.columns());

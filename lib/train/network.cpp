@@ -28,8 +28,7 @@ double total_weight(std::span<const Example> examples) {
 template <class T>
 Network<T>::Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
                     kernel::Precision precision)
-    : encoder_(design, slots, parameters, precision),
-      head_(design, slots, parameters, precision) {}
+    : encoder_(design, slots, parameters, precision), head_(design, slots, parameters, precision) {}
 
 template <class T>
 void Network<T>::prepare() {

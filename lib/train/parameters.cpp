@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "base/error.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -70,6 +71,10 @@ Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
         p.rows = tensor.bias ? 1 : shape.rows;
         p.columns = tensor.bias && !model::is_norm(part.role) ? shape.rows : shape.columns;
         p.decays = decays(part.role, tensor.bias);
+        if (part.role == model::Role::kMixerPart) {
+          p.trained =
+              model::mixer_parameters(plan.design)[static_cast<std::size_t>(part.part)].trained;
+        }
         parameter = parameters.add(std::move(p));
       }
       slots.set(part.role, tensor.bias, part.layer, part.part, parameter);

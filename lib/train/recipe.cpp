@@ -61,14 +61,12 @@ void set_position(const DesignRecipe& recipe, Design& design) {
 
 void set_norms(const DesignRecipe& recipe, Design& design) {
   using model::NormPlacement;
-  if (recipe.norm != "layer" && recipe.norm != "rms")
-    refuse("--norm", recipe.norm, "layer or rms");
+  if (recipe.norm != "layer" && recipe.norm != "rms") refuse("--norm", recipe.norm, "layer or rms");
   design.norm.kind = recipe.norm == "rms" ? kernel::Norm::kRms : kernel::Norm::kLayer;
   design.norm.epsilon = 1e-12;
   const std::string& placement = recipe.norm_placement;
   if (placement == "pre" || placement == "parallel") {
-    design.norm_placement =
-        placement == "pre" ? NormPlacement::kPre : NormPlacement::kParallel;
+    design.norm_placement = placement == "pre" ? NormPlacement::kPre : NormPlacement::kParallel;
     design.final_norm = true;
   } else if (placement == "post" || placement == "deepnorm" || placement == "deepnorm_su") {
     design.norm_placement = NormPlacement::kPost;
@@ -110,16 +108,18 @@ Design design_of(const DesignRecipe& recipe) {
     design.head_size = recipe.head_size > 0 ? recipe.head_size : even;
     if (design.head_size != even) design.value_size = even;
   }
-  design.intermediate_size = recipe.intermediate_size > 0 ? recipe.intermediate_size
-                                                          : recipe.hidden_size * (gated_units ? 2 : 4);
+  design.intermediate_size = recipe.intermediate_size > 0
+                                 ? recipe.intermediate_size
+                                 : recipe.hidden_size * (gated_units ? 2 : 4);
   design.attention_scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   for (Index l = 0; l < recipe.num_hidden_layers; ++l) {
     model::LayerDesign layer;
     layer.weights = l;
     design.layers.push_back(layer);
   }
-  const std::string act =
-      !recipe.hidden_act.empty() ? recipe.hidden_act : gated_units ? "swish" : "gelu";
+  const std::string act = !recipe.hidden_act.empty() ? recipe.hidden_act
+                          : gated_units              ? "swish"
+                                                     : "gelu";
   const auto activation = kernel::find_activation(act);
   if (!activation) refuse("--hidden-act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
   design.activation = *activation;
@@ -129,14 +129,13 @@ Design design_of(const DesignRecipe& recipe) {
   set_norms(recipe, design);
   design.variants.mixer = recipe.mixer;
   const std::string& talk = recipe.talking_heads;
-  design.variants.talking_heads = talk == "none"     ? TalkingHeads::kNone
-                                  : talk == "before" ? TalkingHeads::kBefore
-                                  : talk == "after"  ? TalkingHeads::kAfter
-                                  : talk == "both"
-                                      ? TalkingHeads::kBoth
-                                      : (refuse("--talking-heads", talk,
-                                                "none, before, after or both"),
-                                         TalkingHeads::kNone);
+  design.variants.talking_heads =
+      talk == "none"     ? TalkingHeads::kNone
+      : talk == "before" ? TalkingHeads::kBefore
+      : talk == "after"  ? TalkingHeads::kAfter
+      : talk == "both"
+          ? TalkingHeads::kBoth
+          : (refuse("--talking-heads", talk, "none, before, after or both"), TalkingHeads::kNone);
   const std::string& previous = recipe.previous_scores;
   if (previous == "one_layer") {
     design.variants.previous_scores = PreviousScores::kOneLayer;

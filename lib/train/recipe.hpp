@@ -13,8 +13,8 @@ struct DesignRecipe {
   Index num_hidden_layers = 4;
   Index hidden_size = 256;
   Index num_attention_heads = 4;
-  Index head_size = 0;          ///< of queries and keys; 0: hidden size / heads
-  Index intermediate_size = 0;  ///< 0: four times the hidden size, twice of gated units
+  Index head_size = 0;             ///< of queries and keys; 0: hidden size / heads
+  Index intermediate_size = 0;     ///< 0: four times the hidden size, twice of gated units
   Index attention_key_size = 128;  ///< of gated attention units
   Index max_position_embeddings = 0;
   std::string layer_kind = "transformer";  ///< or "gated_attention"

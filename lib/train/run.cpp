@@ -44,9 +44,9 @@ std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<Inp
   if (is_file(path)) {
     found.push_back(path);
   } else {
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                             "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-                             "spiece.model", "sentencepiece.bpe.model"}) {
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+          "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
       if (is_file(join(path, name))) found.push_back(join(path, name));
     }
   }
@@ -85,6 +85,9 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
   if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
   design_ = design_of(recipe);
+  // BERT as transformers has it knows two kinds of tokens.
+  if (options_.objective == "mlm" && design_.layer_kind == model::LayerKind::kTransformer)
+    design_.type_vocab_size = 2;
   const text::Roles roles = tokenizer_.roles();
   if (roles.pad) design_.pad_token_id = *roles.pad;
   if (roles.mask) design_.mask_token_id = *roles.mask;
@@ -101,8 +104,8 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
                parameters_);
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
-  trainer_ = std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_,
-                                       options_.trainer);
+  trainer_ =
+      std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_, options_.trainer);
 }
 
 TrainingRun::~TrainingRun() = default;
@@ -166,12 +169,12 @@ std::string TrainingRun::resume(const std::string& folder) {
   const Checkpoint state = open_checkpoint(path);
   const Metadata& metadata = state.files().front().content.metadata;
   for (const auto& [name, value] : facts()) {
-    const auto found = std::ranges::find(metadata, "masque." + name,
-                                         [](const auto& m) { return m.first; });
+    const auto found =
+        std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
     const std::string was = found == metadata.end() ? "absent" : found->second;
     if (was != value) {
-      throw InputError(path, fmt::format("{} was {}, expected {} as now", name, escape(was),
-                                         escape(value)));
+      throw InputError(
+          path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
     }
   }
   const auto read = [&](const std::string& name, std::span<float> to) {

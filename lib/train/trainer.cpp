@@ -22,8 +22,8 @@ std::span<float> part(std::span<float> of, const Parameter& p) {
 
 }  // namespace
 
-Trainer::Trainer(Network<float>& network, Parameters<float>& parameters,
-                 const Objective& objective, const Corpus& corpus, const TrainerOptions& options)
+Trainer::Trainer(Network<float>& network, Parameters<float>& parameters, const Objective& objective,
+                 const Corpus& corpus, const TrainerOptions& options)
     : network_(network),
       parameters_(parameters),
       objective_(objective),
@@ -52,9 +52,10 @@ void Trainer::update(StepReport& report) {
   const double norm = std::sqrt(kernel::sum_of_squares<float>(parameters_.gradients()));
   report.gradient_norm = norm;
   if (!std::isfinite(norm)) {
-    throw InputError(fmt::format("step {}: the gradient is not finite, expected a number; a smaller "
-                                 "learning rate or a longer warm-up may help",
-                                 report.step));
+    throw InputError(
+        fmt::format("step {}: the gradient is not finite, expected a number; a smaller "
+                    "learning rate or a longer warm-up may help",
+                    report.step));
   }
   kernel::OptimizerSettings settings;
   settings.learning_rate = report.learning_rate;
@@ -96,9 +97,10 @@ StepReport Trainer::step() {
     noise.draw = static_cast<std::uint64_t>(report.step) << 32;
     report.loss = network_.train(batch, 1 / total, noise);
     if (!std::isfinite(report.loss.loss)) {
-      throw InputError(fmt::format("step {}: the loss is not finite, expected a number; a smaller "
-                                   "learning rate or a longer warm-up may help",
-                                   report.step));
+      throw InputError(
+          fmt::format("step {}: the loss is not finite, expected a number; a smaller "
+                      "learning rate or a longer warm-up may help",
+                      report.step));
     }
   }
   update(report);

@@ -64,11 +64,17 @@ std::vector<NetworkCase> network_cases() {
     cases.push_back(std::move(one));
   };
   add("post", [](Design&) {});
-  add("pre", [](Design& d) { d.norm_placement = NormPlacement::kPre; d.final_norm = true; });
-  add("parallel", [](Design& d) { d.norm_placement = NormPlacement::kParallel; d.final_norm = true; });
+  add("pre", [](Design& d) {
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  add("parallel", [](Design& d) {
+    d.norm_placement = NormPlacement::kParallel;
+    d.final_norm = true;
+  });
   add("deepnorm", [](Design& d) { d.variants.residual_scale = 1.4; });
   add("rms, gated, rotary", [](Design& d) {
-    d.norm.kind = kernel::Norm::kRms;
+    d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;
     d.gated = true;
     d.activation = kernel::Activation::kSwish;
     d.position = model::PositionScheme::kRotary;
@@ -77,22 +83,44 @@ std::vector<NetworkCase> network_cases() {
   });
   add("sinusoidal", [](Design& d) { d.position = model::PositionScheme::kSinusoidal; });
   add("grouped keys", [](Design& d) { d.num_key_value_heads = 1; });
-  add("key size", [](Design& d) { d.head_size = 3; d.value_size = 4; d.attention_scale = 1 / std::sqrt(3.0); });
-  add("shared layers", [](Design& d) { d.layers[1].weights = 0; });
+  add("key size", [](Design& d) {
+    d.head_size = 3;
+    d.value_size = 4;
+    d.attention_scale = 1 / std::sqrt(3.0);
+  });
   add("untied", [](Design& d) { d.head.tied = false; });
-  add("bare head", [](Design& d) { d.head.transform = false; d.head.norm.reset(); });
+  add("bare head", [](Design& d) {
+    d.head.transform = false;
+    d.head.norm.reset();
+  });
   add("segments", [](Design& d) { d.type_vocab_size = 2; });
   add("narrow tables", [](Design& d) { d.embedding_size = 5; });
-  add("discriminator", [](Design& d) { d.head = {}; d.head.kind = HeadKind::kDiscriminator; d.head.transform = true; d.head.tied = false; });
-  add("causal", [](Design& d) { d.mask = DefaultMask::kCausal; d.head.kind = HeadKind::kCausal; });
-  add("tta", [](Design& d) { d.streams = Streams::kFixedKeys; d.mask = DefaultMask::kOthers; });
+  add("discriminator", [](Design& d) {
+    d.head = {};
+    d.head.kind = HeadKind::kDiscriminator;
+    d.head.transform = true;
+    d.head.tied = false;
+  });
+  add("causal", [](Design& d) {
+    d.mask = DefaultMask::kCausal;
+    d.head.kind = HeadKind::kCausal;
+  });
+  add("tta", [](Design& d) {
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+  });
   add("tta pre", [](Design& d) {
     d.streams = Streams::kFixedKeys;
     d.mask = DefaultMask::kOthers;
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
   });
-  add("two streams", [](Design& d) { d.streams = Streams::kTwo; });
+  for (const char* name : {"rope", "transformer_xl", "xlnet", "t5", "urpe"}) {
+    add(std::string("two streams with ") + name, [&](Design& d) {
+      d.streams = Streams::kTwo;
+      scheme(d, name);
+    });
+  }
   add("gau", [](Design& d) { make_gated(d); });
   add("gau tta", [](Design& d) {
     make_gated(d);
@@ -112,7 +140,10 @@ std::vector<NetworkCase> network_cases() {
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     const std::string name(normalizer->name());
     add("normalizer " + name, [&](Design& d) { d.normalizer = name; });
-    add("gau with " + name, [&](Design& d) { make_gated(d); d.normalizer = name; });
+    add("gau with " + name, [&](Design& d) {
+      make_gated(d);
+      d.normalizer = name;
+    });
   }
   for (const std::string& name : nn::position_names()) {
     add("position " + name, [&](Design& d) { scheme(d, name); });
@@ -122,10 +153,14 @@ std::vector<NetworkCase> network_cases() {
         d.streams = Streams::kFixedKeys;
         d.mask = DefaultMask::kOthers;
       });
-    add("shared " + name, [&](Design& d) { scheme(d, name); d.variants.position_shared = true; });
+    add("shared " + name, [&](Design& d) {
+      scheme(d, name);
+      d.variants.position_shared = true;
+    });
   }
   for (const nn::Mixer* mixer : nn::mixers()) {
-    add("mixer " + std::string(mixer->info().name), [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
+    add("mixer " + std::string(mixer->info().name),
+        [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
   }
   return cases;
 }
