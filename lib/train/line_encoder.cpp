@@ -130,7 +130,7 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
   if (source.empty() || target.empty()) return;
   const auto room = static_cast<std::size_t>(room_);
   if (source.size() + target.size() > room) {  // longest first, as transformers
-    const bool source_shorter = source.size() < target.size();
+    const bool source_shorter = source.size() <= target.size();
     std::vector<TokenId>& shorter = source_shorter ? source : target;
     std::vector<TokenId>& longer = source_shorter ? target : source;
     shorter.resize(std::min(shorter.size(), room / 2));

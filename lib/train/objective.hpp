@@ -20,7 +20,7 @@ namespace masque::train {
 struct ObjectiveOptions {
   std::uint64_t seed = 0;
   double drop = 0;          ///< DropToken's rate, before anything else; positions stay
-  records::MlmOptions mlm;  ///< mlm, mae-mask (the rate), unilm's bidirectional part
+  records::MlmOptions mlm;  ///< of mlm and unilm's bidirectional part
   records::PermOptions perm;
   records::PrefixOptions prefix{.mix = {1.0 / 3, 1.0 / 3, 1.0 / 6, 1.0 / 6}};
   double mae_ratio = 0.75;  ///< share of the ordinary tokens that mae-mask hides

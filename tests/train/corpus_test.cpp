@@ -139,11 +139,11 @@ TEST_CASE("records: ids as they are, corrupted ones refused") {
   CHECK(contains(problem("{\"ids\":[5],\"seg\":[2]}\n"), "line 2: seg 2, expected 0 or 1"));
 }
 
-TEST_CASE("many pieces: any number of threads reads the same, and digests tell corpora apart") {
+TEST_CASE("any number of threads reads the same, and digests differ") {
   const Files files;
   std::string text;
   for (int i = 0; i < 60000; ++i) text += i % 7 == 0 ? "a b c\n" : i % 3 == 0 ? "d\n" : "b a d a\n";
-  REQUIRE(text.size() > std::size_t{384} << 10);  // more than one piece
+  REQUIRE(text.size() > std::size_t{256} << 10);  // more than one piece
   for (const CorpusFormat format : {CorpusFormat::kLines, CorpusFormat::kBlocks}) {
     const Corpus one = files.read(text, of(format, 16, 1));
     const Corpus three = files.read(text, of(format, 16, 3));
@@ -159,6 +159,42 @@ TEST_CASE("many pieces: any number of threads reads the same, and digests tell c
 
   CHECK(vocabulary_digest(files.open("words")) == vocabulary_digest(files.open("words")));
   CHECK(vocabulary_digest(files.open("words")) != vocabulary_digest(files.open("bare")));
+}
+
+TEST_CASE("lines and pairs are what the tokenizer itself makes of them") {
+  const std::vector<std::string> texts{"the cat", "Hello, world!  naïve été", "a",
+                                       "中文 and more words here",
+                                       "unbelievable tokenization of <mask> and [MASK] things"};
+  const test::TempFolder folder;
+  for (const std::string name : {"bert", "roberta", "gpt2"}) {
+    const auto tokenizer =
+        text::Tokenizer::open(std::string(MASQUE_TEST_DATA "/text/tokenizers/") + name + ".json");
+    for (const Index length : {Index{8}, Index{9}, Index{200}}) {
+      CAPTURE(name);
+      CAPTURE(length);
+      text::EncodeOptions options;
+      options.special = true;
+      options.truncation = text::Truncation{.max_length = static_cast<std::size_t>(length)};
+      std::string lines;
+      std::string pairs;
+      std::vector<Ids> expected;
+      std::vector<Ids> expected_pairs;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        const std::string& other = texts[(i + 3) % texts.size()];
+        lines += texts[i] + "\n";
+        pairs += texts[i] + "\t" + other + "\n";
+        expected.push_back(tokenizer.encode(texts[i], options).ids);
+        expected_pairs.push_back(tokenizer.encode_pair(texts[i], other, options).ids);
+      }
+      test::write_file(folder / "lines", lines);
+      test::write_file(folder / "pairs", pairs);
+      CHECK(all(read_corpus(folder / "lines", tokenizer, of(CorpusFormat::kLines, length))) ==
+            expected);
+      if (name == "gpt2") continue;  // without a template of its own
+      CHECK(all(read_corpus(folder / "pairs", tokenizer, of(CorpusFormat::kPairs, length))) ==
+            expected_pairs);
+    }
+  }
 }
 
 TEST_CASE("what corruptions know of a tokenizer") {

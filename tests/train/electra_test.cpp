@@ -19,7 +19,7 @@ ElectraSelectionOptions settings() {
   return options;
 }
 
-TEST_CASE("15 % of the ordinary tokens, 85 % of them [MASK]") {
+TEST_CASE("15 % of the ordinary tokens are selected, 85 % of them hidden") {
   const ElectraSelection selection(settings());
   std::uint64_t selected = 0;
   std::uint64_t masked = 0;

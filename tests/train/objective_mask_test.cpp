@@ -156,7 +156,7 @@ TEST_CASE("plm: who reads whom") {
   }
 }
 
-TEST_CASE("plm-hf: [MASK] in the content, both halves in one order, a sixth selected") {
+TEST_CASE("plm-hf: hidden in the content too, both halves in one order, a sixth selected") {
   const auto objective = make_objective("plm-hf");
   double sum = 0;
   double squares = 0;

@@ -217,7 +217,7 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
   }
 }
 
-TEST_CASE("tta: every position, clm: the next one, of pairs the target's") {
+TEST_CASE("tta has every position, clm the next one and of pairs the target") {
   const Sequence sequence(0, 5);  // 2 5 22 39 3
   const Example tta = make_objective("tta")->example(sequence.item(), 0);
   CHECK(tta.ids == Ids{2, 5, 22, 39, 3});
