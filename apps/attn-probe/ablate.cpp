@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "../common/selection_options.hpp"
 #include "base/error.hpp"
 #include "commands.hpp"
 #include "engine/number_format.hpp"
@@ -27,7 +28,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
 };
 
-constexpr const char* kSplit = "80,10,10";
+constexpr const char* kSplit = "0.8:0.1:0.1";
 
 const char* name_of(model::AttentionOverride attention) {
   switch (attention) {
@@ -64,15 +65,11 @@ std::vector<double> rates_of(const std::string& list) {
 }
 
 std::array<double, 3> split_of(const std::string& list) {
-  const std::vector<double> percent = engine::parse_numbers("--split", list, 0, 100);
-  double sum = 0;
-  for (const double x : percent) sum += x;
-  if (percent.size() != 3 || std::abs(sum - 100) > 1e-9) {
-    throw UsageError(
-        fmt::format("--split: found {} numbers that add up to {}, expected 3 that add up to 100",
-                    percent.size(), sum));
-  }
-  return {percent[0] / 100, percent[1] / 100, percent[2] / 100};
+  const std::vector<double> shares = common::parse_shares("--split", list, 3, 3);
+  const double sum = shares[0] + shares[1] + shares[2];
+  if (std::abs(sum - 1) > 1e-9)
+    throw UsageError(fmt::format("--split: found shares that add up to {}, expected 1", sum));
+  return {shares[0], shares[2], shares[1]};
 }
 
 void check_options(const Options& o) {
@@ -168,9 +165,10 @@ void declare_ablate(cli::Command& tool) {
   engine::add_scoring(c, o->scoring);
   c.option("--rates", "LIST", o->rates,
            "instead of scoring: corrupt so large a share of the tokens, and predict these");
-  c.option("--split", "M,R,K", o->split,
-           "with --rates: per cent of the selected tokens that become the mask token, become a "
-           "random one, and stay [80,10,10]");
+  c.option(
+      "--split", "M:K:R", o->split,
+      "with --rates: shares of the selected tokens that become the mask token, stay, and become "
+      "a random one [0.8:0.1:0.1]");
   c.option("--seed", "N", o->seed, "with --rates: seed of the random numbers [0]");
   engine::add_digits(c, o->engine.digits);
   engine::add_stream(c, o->stream);

@@ -12,6 +12,7 @@
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
+#include "nn/trained_attention.hpp"
 #include "timing.hpp"
 
 namespace masque::bench {
@@ -28,6 +29,8 @@ struct Options {
   std::string evaluation = "auto";
   std::string normalizer = "softmax";
   bool bf16 = false;
+  bool training = false;
+  double dropout = 0;
   cli::CommonOptions common;
 };
 
@@ -57,7 +60,45 @@ std::uint64_t visible_pairs(const BlockMap& blocks) {
   return pairs;
 }
 
+/// One sequence on its way forward and back.
+struct Trained {
+  Matrix<float> context, saved, d_query, d_key, d_value;
+  Trained(Index length, Index heads, Index columns)
+      : context(length, columns),
+        saved(heads, length),
+        d_query(Matrix<float>::zero(length, columns)),
+        d_key(Matrix<float>::zero(length, columns)),
+        d_value(Matrix<float>::zero(length, columns)) {}
+};
+
+/// Forward and backward of a batch of the same sequence.
+Timing time_training(const Options& o, const nn::AttentionProblem<float>& problem) {
+  const Matrix<float> d_context = random_matrix(o.length, problem.query.columns, 4);
+  std::vector<Trained> sequences;
+  sequences.reserve(static_cast<std::size_t>(o.batch));
+  std::vector<nn::TrainedForward<float>> forward;
+  std::vector<nn::TrainedBackward<float>> backward;
+  for (int i = 0; i < o.batch; ++i) {
+    Trained& t = sequences.emplace_back(o.length, o.heads, problem.query.columns);
+    nn::TrainedAttention<float> attention{problem};
+    attention.dropout = o.dropout;
+    attention.stream = RandomStream(1, "bench attention", static_cast<std::uint64_t>(i));
+    forward.push_back({attention, t.context.view(), t.saved.view()});
+    backward.push_back({attention,
+                        t.context.view(),
+                        t.saved.view(),
+                        d_context.view(),
+                        {t.d_query.view(), t.d_key.view(), t.d_value.view()}});
+  }
+  return time_of(o.repeats, [&] {
+    nn::trained_attention_forward<float>(forward);
+    nn::trained_attention_backward<float>(backward);
+  });
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
+  if (o.training && o.evaluation != "auto") throw UsageError("--training has one evaluation");
+  if (!o.training && o.dropout != 0) throw UsageError("--dropout needs --training");
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
   const Index n = o.length;
@@ -85,16 +126,16 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     const BlockMap blocks(parse_mask(text).bind({n, n}));
     problem.blocks = text == "full" ? nullptr : &blocks;
     const nn::AttentionEvaluation& evaluation = evaluation_of(o, problem.blocks);
-    const Timing timing = time_of(o.repeats, [&] {
+    const Timing timing = o.training ? time_training(o, problem) : time_of(o.repeats, [&] {
       if (o.batch == 1) return evaluation.forward(problem, contexts.front().view(), {});
       kernel::parallel_items(o.batch, [&](Index i) {
         evaluation.forward(problem, contexts[static_cast<std::size_t>(i)].view(), {});
       });
     });
     const std::uint64_t pairs = visible_pairs(blocks);
-    const double operations =
-        4.0 * static_cast<double>(pairs) * static_cast<double>(columns) * o.batch;
-    table.row({text, n, o.batch, std::string(evaluation.name()), pairs,
+    const double operations = (o.training ? 14.0 : 4.0) * static_cast<double>(pairs) *
+                              static_cast<double>(columns) * o.batch;
+    table.row({text, n, o.batch, o.training ? "training" : std::string(evaluation.name()), pairs,
                operations / timing.median / 1e6, timing.median, timing.least, timing.most});
   }
   table.finish();
@@ -108,6 +149,7 @@ void declare_attention(cli::Command& tool) {
   cli::Command& c = tool.subcommand("attention", "speed of attention alone");
   c.example("bench attention -n 4096 -j 2", "full, causal and a window");
   c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "as in an encoder");
+  c.example("bench attention -n 128 --batch 32 --heads 4 --training", "forward and backward");
   c.option("-n,--length", "N", o->length, cli::Range{1, 1e7}, "queries and keys");
   c.option("--batch", "B", o->batch, cli::Range{1, 1e6},
            "sequences; with more than one a thread takes whole sequences");
@@ -118,6 +160,8 @@ void declare_attention(cli::Command& tool) {
   c.option("--normalizer", "NAME", o->normalizer,
            "from scores to weights; parameters as in log_n(base=64)");
   c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
+  c.flag("--training", o->training, "forward and backward, with what a training step keeps");
+  c.option("--dropout", "P", o->dropout, cli::Range{0, 0.99}, "of weights, with --training");
   c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
   add_threads(c, o->common);
   add_table(c, o->common);

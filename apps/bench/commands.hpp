@@ -13,5 +13,6 @@ void declare_flow(cli::Command& tool);
 void declare_forward(cli::Command& tool);
 void declare_identify(cli::Command& tool);
 void declare_kernels(cli::Command& tool);
+void declare_training(cli::Command& tool);
 
 }  // namespace masque::bench

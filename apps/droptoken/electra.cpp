@@ -3,14 +3,18 @@
 
 #include <memory>
 
+#include "../common/selection_options.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "selection_options.hpp"
 #include "similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
+
+using common::add_selection;
+using common::selection_of;
+using common::SelectionChoice;
 
 namespace {
 

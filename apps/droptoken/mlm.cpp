@@ -5,14 +5,19 @@
 
 #include <fmt/format.h>
 
+#include "../common/selection_options.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "selection_options.hpp"
 #include "similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
+
+using common::add_selection;
+using common::parse_shares;
+using common::selection_of;
+using common::SelectionChoice;
 
 namespace {
 

@@ -3,12 +3,14 @@
 
 #include <memory>
 
+#include "../common/selection_options.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "selection_options.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
+
+using common::parse_shares;
 
 namespace {
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
+#include "base/error.hpp"
 #include "base/vectorize.hpp"
 
 namespace masque {
@@ -75,13 +77,15 @@ void philox_lanes(std::uint64_t first, std::uint64_t item, std::uint64_t key, st
 
 }  // namespace
 
-void RandomStream::words(std::size_t n, std::uint32_t* out) const {
+void RandomStream::words(std::uint64_t first, std::size_t n, std::uint32_t* out) const {
   constexpr std::size_t kWords = 4 * kLanes;
   std::size_t done = 0;
-  for (; done + kWords <= n; done += kWords) philox_lanes(done / 4, item_, key_, out + done);
+  for (; done + kWords <= n; done += kWords) {
+    philox_lanes(first + done / 4, item_, key_, out + done);
+  }
   if (done == n) return;
   std::array<std::uint32_t, kWords> rest{};
-  philox_lanes(done / 4, item_, key_, rest.data());
+  philox_lanes(first + done / 4, item_, key_, rest.data());
   std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(n - done), out + done);
 }
 
@@ -145,6 +149,49 @@ void RandomStream::normal(std::uint64_t first, std::size_t n, double* out) const
     }
     for (std::size_t j = index % 4; j < 4 && done < n; ++j) out[done++] = values[j];
   }
+}
+
+std::uint32_t Draw::next() {
+  if (used_ % 4 == 0) block_ = stream_.block(used_ / 4);
+  return block_[used_++ % 4];
+}
+
+// Lemire 2019, arXiv:1805.10941, with two words for ranges beyond 32 bits.
+Index Draw::below(Index n) {
+  MASQUE_CHECK(n > 0 && n <= Index{1} << 32);
+  const auto range = static_cast<std::uint64_t>(n);
+  std::uint64_t product = next() * range;
+  auto low = static_cast<std::uint32_t>(product);
+  if (low < range) {
+    const std::uint64_t limit = (std::uint64_t{1} << 32) % range;
+    while (low < limit) {
+      product = next() * range;
+      low = static_cast<std::uint32_t>(product);
+    }
+  }
+  return static_cast<Index>(product >> 32);
+}
+
+std::vector<Index> random_order(Index n, Draw& draw) {
+  std::vector<Index> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), Index{0});
+  for (Index i = n - 1; i > 0; --i) {
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(draw.below(i + 1))]);
+  }
+  return order;
+}
+
+std::vector<bool> random_subset(Index n, Index count, Draw& draw) {
+  std::vector<bool> chosen(static_cast<std::size_t>(n), false);
+  // Selection sampling: each element in turn, with the chance that the rest needs.
+  Index needed = count;
+  for (Index i = 0; i < n && needed > 0; ++i) {
+    if (draw.below(n - i) >= needed) continue;
+    chosen[static_cast<std::size_t>(i)] = true;
+    --needed;
+  }
+  return chosen;
 }
 
 }  // namespace masque

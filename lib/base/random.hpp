@@ -5,6 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
 
 namespace masque {
 
@@ -32,7 +35,9 @@ class RandomStream {
   }
 
   /// Fills out[0 … n) with words: word i is word i mod 4 of block ⌊i/4⌋, from block 0.
-  void words(std::size_t n, std::uint32_t* out) const;
+  void words(std::size_t n, std::uint32_t* out) const { words(0, n, out); }
+  /// The same, from block `first`.
+  void words(std::uint64_t first, std::size_t n, std::uint32_t* out) const;
 
   /// Fills out[0 … n) with the standard normal values number `first` … `first + n − 1`.
   ///
@@ -44,5 +49,31 @@ class RandomStream {
   std::uint64_t key_;
   std::uint64_t item_;
 };
+
+/// Whole numbers from a counter-based stream, drawn one after the other: the same on every machine.
+class Draw {
+ public:
+  Draw(std::uint64_t seed, std::string_view purpose, std::uint64_t item = 0)
+      : stream_(seed, purpose, item) {}
+  explicit Draw(const RandomStream& stream) : stream_(stream) {}
+  /// Uniform in 0 … n − 1, without bias; n from 1.
+  Index below(Index n);
+  /// Uniform among all 32-bit words.
+  std::uint32_t word() { return next(); }
+  /// Uniform in [0, 1), 32 bits.
+  double uniform() { return next() * 0x1p-32; }
+
+ private:
+  std::uint32_t next();
+  RandomStream stream_;
+  PhiloxBlock block_{};
+  std::uint64_t used_ = 0;
+};
+
+/// A uniform order of 0 … n − 1 (Fisher and Yates): out[r] is the element of rank r.
+std::vector<Index> random_order(Index n, Draw& draw);
+
+/// `count` of 0 … n − 1, uniformly without repetition, as flags.
+std::vector<bool> random_subset(Index n, Index count, Draw& draw);
 
 }  // namespace masque

@@ -28,6 +28,24 @@ double log_sum(std::span<const ExpSum> chunks) {
   return largest + std::log(sum);
 }
 
+using reference::cross_entropy_row;
+using reference::cross_entropy_row_backward;
+
+double log_sum_exp(const float* logits, Index n) {
+  const ExpSum sum = exp_sum(logits, n, 1);
+  return sum.largest + std::log(sum.sum);
+}
+
+float cross_entropy_row(const float* logits, Index n, Index target) {
+  return static_cast<float>(log_sum_exp(logits, n) - static_cast<double>(logits[target]));
+}
+
+void cross_entropy_row_backward(const float* logits, Index n, Index target, float d_loss,
+                                float* d_logits) {
+  add_exp(logits, n, static_cast<float>(log_sum_exp(logits, n)), d_loss, d_logits);
+  d_logits[target] -= d_loss;
+}
+
 }  // namespace
 
 template <class T>
@@ -69,7 +87,7 @@ void cross_entropy_forward(MatrixView<const T> logits, std::span<const TokenId> 
   parallel_ranges(logits.rows, 1, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       const auto r = static_cast<std::size_t>(i);
-      losses[r] = reference::cross_entropy_row(logits.row(i), logits.columns, targets[r]);
+      losses[r] = cross_entropy_row(logits.row(i), logits.columns, Index{targets[r]});
     }
   });
 }
@@ -84,8 +102,8 @@ void cross_entropy_backward(MatrixView<const T> logits, std::span<const TokenId>
   parallel_ranges(logits.rows, 1, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       const auto r = static_cast<std::size_t>(i);
-      reference::cross_entropy_row_backward(logits.row(i), logits.columns, Index{targets[r]},
-                                            d_losses[r], d_logits.row(i));
+      cross_entropy_row_backward(logits.row(i), logits.columns, Index{targets[r]}, d_losses[r],
+                                 d_logits.row(i));
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "base/error.hpp"
+#include "kernel/norm_rows.hpp"
 #include "kernel/parallel.hpp"
 
 namespace masque::kernel {
@@ -34,7 +35,7 @@ void embedding_add(MatrixView<const T> table, std::span<const I> ids, MatrixView
   for_rows(table.rows, ids, y.columns, [&](I id, Index i) {
     const T* from = table.row(id);
     T* to = y.row(i);
-    for (Index j = 0; j < table.columns; ++j) to[j] += from[j];
+    add_rows(const_cast<const T*>(to), from, table.columns, to);
   });
 }
 
@@ -46,7 +47,7 @@ void embedding_backward(std::span<const I> ids, MatrixView<const T> d_y, MatrixV
   parallel_ranges(d_y.columns, 64, [&](Index begin, Index end) {
     for (Index i = 0; i < d_y.rows; ++i) {
       T* to = d_table.row(ids[static_cast<std::size_t>(i)]);
-      for (Index j = begin; j < end; ++j) to[j] += d_y.at(i, j);
+      add_rows(const_cast<const T*>(to) + begin, d_y.row(i) + begin, end - begin, to + begin);
     }
   });
 }

@@ -36,4 +36,9 @@ ExpSum exp_sum(const float* x, Index n, double scale) {
   return {static_cast<double>(most), static_cast<double>(lane_sum(lanes))};
 }
 
+MASQUE_VECTORIZE
+void add_exp(const float* x, Index n, float whole, float factor, float* y) {
+  for (Index j = 0; j < n; ++j) y[j] += factor * fast_exp_negative(x[j] - whole);
+}
+
 }  // namespace masque::kernel

@@ -13,6 +13,15 @@ void norm_row(Norm norm, const T* x, const T* weight, const T* bias, Index n, do
 void norm_row(Norm norm, const float* x, const float* weight, const float* bias, Index n,
               double epsilon, float* y);
 
+/// Adds to d_x, and to d_weight and d_bias unless they are nullptr.
+template <class T>
+void norm_row_backward(Norm norm, const T* x, const T* weight, Index n, double epsilon,
+                       const T* d_y, T* d_x, T* d_weight, T* d_bias) {
+  reference::norm_row_backward(norm, x, weight, n, epsilon, d_y, d_x, d_weight, d_bias);
+}
+void norm_row_backward(Norm norm, const float* x, const float* weight, Index n, double epsilon,
+                       const float* d_y, float* d_x, float* d_weight, float* d_bias);
+
 /// sum = x + y; sum may be either.
 template <class T>
 void add_rows(const T* x, const T* y, Index n, T* sum) {

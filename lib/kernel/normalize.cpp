@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "kernel/norm_rows.hpp"
@@ -11,6 +12,7 @@ namespace masque::kernel {
 namespace {
 
 constexpr Index kGrain = 16384;  // elements that are worth a thread
+constexpr Index kBlock = 32;     // rows whose gradients of weights are added up first
 
 Index row_grain(Index columns) { return kGrain / std::max<Index>(columns, 1) + 1; }
 
@@ -62,22 +64,28 @@ void norm_backward(Norm norm, MatrixView<const T> x, std::span<const T> weight, 
   const T* w = data_or_null(weight, x.columns);
   data_or_null(d_weight, x.columns);
   data_or_null(d_bias, x.columns);
-  T* dw = d_weight.empty() ? nullptr : d_weight.data();
-  T* db = d_bias.empty() ? nullptr : d_bias.data();
-  // The gradients of weight and bias are sums over rows, in their order: one thread.
-  if (dw != nullptr || db != nullptr) {
-    for (Index i = 0; i < x.rows; ++i) {
-      reference::norm_row_backward(norm, x.row(i), w, x.columns, epsilon, d_y.row(i), d_x.row(i),
-                                   dw, db);
-    }
-    return;
+  // Gradients of weight and bias are sums over rows: blocks of fixed size, added in their order.
+  const Index blocks = d_weight.empty() && d_bias.empty() ? 0 : (x.rows + kBlock - 1) / kBlock;
+  thread_local Matrix<T> kept;
+  Matrix<T>& sums = kept;  // the caller's, on all threads
+  sums.resize(blocks, 2 * x.columns);
+  std::fill(sums.span().begin(), sums.span().end(), T(0));
+  parallel_ranges((x.rows + kBlock - 1) / kBlock, row_grain(x.columns) / kBlock + 1,
+                  [&](Index begin, Index end) {
+                    for (Index i = begin * kBlock; i < std::min(end * kBlock, x.rows); ++i) {
+                      T* dw = d_weight.empty() ? nullptr : sums.view().row(i / kBlock);
+                      T* db = d_bias.empty() ? nullptr : sums.view().row(i / kBlock) + x.columns;
+                      norm_row_backward(norm, x.row(i), w, x.columns, epsilon, d_y.row(i),
+                                        d_x.row(i), dw, db);
+                    }
+                  });
+  const MatrixView<const T> parts = std::as_const(sums).view();
+  for (Index b = 0; b < blocks; ++b) {
+    T* dw = d_weight.data();
+    T* db = d_bias.data();
+    if (dw != nullptr) add_rows(const_cast<const T*>(dw), parts.row(b), x.columns, dw);
+    if (db != nullptr) add_rows(const_cast<const T*>(db), parts.row(b) + x.columns, x.columns, db);
   }
-  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      reference::norm_row_backward<T>(norm, x.row(i), w, x.columns, epsilon, d_y.row(i), d_x.row(i),
-                                      nullptr, nullptr);
-    }
-  });
 }
 
 template <class T>

@@ -25,7 +25,8 @@ void residual_norm_forward(Norm norm, MatrixView<const T> x, MatrixView<const T>
                            std::span<const T> weight, std::span<const T> bias, double epsilon,
                            MatrixView<T> sum, MatrixView<T> y);
 
-/// Adds to d_x, d_weight, d_bias (the latter two may be empty).
+/// Adds to d_x, d_weight, d_bias (the latter two may be empty: sums over blocks of 32 rows, added
+/// in order). Scratch memory is kept by the calling thread.
 template <class T>
 void norm_backward(Norm norm, MatrixView<const T> x, std::span<const T> weight, double epsilon,
                    MatrixView<const T> d_y, MatrixView<T> d_x, std::span<T> d_weight,

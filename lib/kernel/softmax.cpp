@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/softmax_reference.hpp"
 #include "kernel/softmax_rows.hpp"
 
 namespace masque::kernel {
@@ -33,8 +32,7 @@ void softmax_backward(MatrixView<const T> weights, MatrixView<const T> d_weights
   MASQUE_CHECK(weights.rows == d_scores.rows && weights.columns == d_scores.columns);
   parallel_ranges(weights.rows, row_grain(weights.columns), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      reference::softmax_row_backward(weights.row(i), d_weights.row(i), weights.columns,
-                                      d_scores.row(i));
+      softmax_row_backward(weights.row(i), d_weights.row(i), weights.columns, d_scores.row(i));
     }
   });
 }

@@ -65,4 +65,18 @@ void softmax_row(float* x, Index n, const std::uint64_t* bits) {
   for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
+MASQUE_VECTORIZE
+void softmax_row_backward(const float* weights, const float* d_weights, Index n, float* d_scores) {
+  float sums[kLanes] = {};
+  const Index whole = n / kLanes * kLanes;
+  for (Index j = 0; j < whole; j += kLanes) {
+    for (Index i = 0; i < kLanes; ++i) sums[i] += weights[j + i] * d_weights[j + i];
+  }
+  for (Index j = whole; j < n; ++j) sums[j - whole] += weights[j] * d_weights[j];
+  Lanes lanes;
+  load_lanes(sums, lanes);
+  const float sum = lane_sum(lanes);
+  for (Index j = 0; j < n; ++j) d_scores[j] += weights[j] * (d_weights[j] - sum);
+}
+
 }  // namespace masque::kernel

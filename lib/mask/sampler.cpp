@@ -1,54 +1,8 @@
 #include "mask/sampler.hpp"
 
 #include <algorithm>
-#include <numeric>
-
-#include "base/error.hpp"
 
 namespace masque {
-
-std::uint32_t Draw::next() {
-  if (used_ % 4 == 0) block_ = stream_.block(used_ / 4);
-  return block_[used_++ % 4];
-}
-
-// Lemire 2019, arXiv:1805.10941, with two words for ranges beyond 32 bits.
-Index Draw::below(Index n) {
-  MASQUE_CHECK(n > 0 && n <= Index{1} << 32);
-  const auto range = static_cast<std::uint64_t>(n);
-  std::uint64_t product = next() * range;
-  auto low = static_cast<std::uint32_t>(product);
-  if (low < range) {
-    const std::uint64_t limit = (std::uint64_t{1} << 32) % range;
-    while (low < limit) {
-      product = next() * range;
-      low = static_cast<std::uint32_t>(product);
-    }
-  }
-  return static_cast<Index>(product >> 32);
-}
-
-std::vector<Index> random_order(Index n, Draw& draw) {
-  std::vector<Index> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), Index{0});
-  for (Index i = n - 1; i > 0; --i) {
-    std::swap(order[static_cast<std::size_t>(i)],
-              order[static_cast<std::size_t>(draw.below(i + 1))]);
-  }
-  return order;
-}
-
-std::vector<bool> random_subset(Index n, Index count, Draw& draw) {
-  std::vector<bool> chosen(static_cast<std::size_t>(n), false);
-  // Selection sampling: each element in turn, with the chance that the rest needs.
-  Index needed = count;
-  for (Index i = 0; i < n && needed > 0; ++i) {
-    if (draw.below(n - i) >= needed) continue;
-    chosen[static_cast<std::size_t>(i)] = true;
-    --needed;
-  }
-  return chosen;
-}
 
 std::vector<bool> select_spans(Index n, const SpanSelection& selection,
                                const std::vector<bool>& blocked, Draw& draw) {

@@ -1,4 +1,4 @@
-// The samplers behind the seeded masks: orders, kept positions, XLNet's and transformers' spans.
+// The samplers behind the seeded masks: XLNet's and transformers' spans.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,6 @@
 #include "base/types.hpp"
 
 namespace masque {
-
-/// Whole numbers from a counter-based stream, drawn one after the other: the same on every machine.
-class Draw {
- public:
-  Draw(std::uint64_t seed, std::string_view purpose, std::uint64_t item = 0)
-      : stream_(seed, purpose, item) {}
-  explicit Draw(const RandomStream& stream) : stream_(stream) {}
-  /// Uniform in 0 … n − 1, without bias; n from 1.
-  Index below(Index n);
-  /// Uniform among all 32-bit words.
-  std::uint32_t word() { return next(); }
-  /// Uniform in [0, 1), 32 bits.
-  double uniform() { return next() * 0x1p-32; }
-
- private:
-  std::uint32_t next();
-  RandomStream stream_;
-  PhiloxBlock block_{};
-  std::uint64_t used_ = 0;
-};
-
-/// A uniform order of 0 … n − 1 (Fisher and Yates): out[r] is the element of rank r.
-std::vector<Index> random_order(Index n, Draw& draw);
-
-/// `count` of 0 … n − 1, uniformly without repetition, as flags.
-std::vector<bool> random_subset(Index n, Index count, Draw& draw);
 
 /// How XLNet's preprocessing selects targets.
 struct SpanSelection {

@@ -157,15 +157,17 @@ std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Str
 template <class T>
 void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
                               MatrixView<const T> query, Index sequence, const BlockMap* blocks,
-                              MatrixView<T> context) const {
+                              MatrixView<T> context) {
   const auto s = static_cast<std::size_t>(sequence);
   const Index queries = stream.begins[s + 1] - stream.begins[s];
   const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];
   if (queries == 0) return;
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
   std::vector<Index> counted;
+  const nn::Places where = places(stream, sequence, counted);
   const std::unique_ptr<nn::ScoreBias<T>> bias =
-      position_terms(layer, stream, own, sequence, places(stream, sequence, counted));
+      position_terms(layer, stream, own, sequence, where);
+  const std::unique_ptr<nn::PositionTerms<T>> terms = scheme_terms(layer, stream, sequence, where);
   nn::AttentionProblem<T> problem;
   problem.query = own;
   Matrix<T> moved;
@@ -185,10 +187,19 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   problem.num_key_value_heads = shape.key_heads;
   problem.scale = shape.scale;
   problem.normalizer = normalizer_;
-  problem.bias = bias.get();
+  problem.bias = terms ? terms->bias() : bias.get();
+  Matrix<T> moved_key;
+  if (model_.scheme_facts.query_key) {
+    moved = Matrix<T>::copy(own);
+    moved_key = Matrix<T>::copy(problem.key);
+    terms->query_key(moved.view(), moved_key.view());
+    problem.query = moved.view();
+    problem.key = moved_key.view();
+  }
   problem.blocks = blocks;
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
-  if (override_of(layer) == AttentionOverride::kMean) {
+  const bool mean = override_of(layer) == AttentionOverride::kMean;
+  if (mean) {
     // Queries of zeros score every key alike.
     moved = Matrix<T>::zero(own.rows, own.columns);
     problem.query = moved.view();
@@ -217,14 +228,18 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
       observer_->attention(number, layer, head, seen);
     };
   }
-  nn::choose_evaluation(queries, keys, blocks)
-      .forward(problem, context.middle_rows(stream.begins[s], queries), visit);
+  const MatrixView<T> out = context.middle_rows(stream.begins[s], queries);
+  if (model_.general_attention && !mean) {
+    return attend_general(layer, stream, sequence, problem, terms.get(), out, visit);
+  }
+  nn::choose_evaluation(queries, keys, blocks).forward(problem, out, visit);
 }
 
 template <class T>
 void Pass<T>::attend(Index layer, const Stream<T>& stream, const Shape& shape,
                      MatrixView<const T> query, MatrixView<T> context) {
   const auto& maps = blocks(layer, stream);
+  previous_[stream.kind].resize(static_cast<std::size_t>(chunk_.sequences()));
   const auto work = [&](Index s) {
     attend_sequence(layer, stream, shape, query, s, maps[static_cast<std::size_t>(s)].get(),
                     context);

@@ -53,6 +53,8 @@ enum class Streams {
 struct NormDesign {
   kernel::Norm kind = kernel::Norm::kLayer;
   double epsilon = 1e-12;
+
+  bool operator==(const NormDesign&) const = default;
 };
 
 struct RotaryDesign {
@@ -61,6 +63,8 @@ struct RotaryDesign {
   double factor = 1;                ///< of cosine and sine
   bool float_angles = false;        ///< rounded to float, as transformers computes them
   bool values = false;              ///< values are turned too (RoFormer's rotary_value)
+
+  bool operator==(const RotaryDesign&) const = default;
 };
 
 /// What differs from layer to layer.
@@ -69,6 +73,8 @@ struct LayerDesign {
   std::optional<Index> window;  ///< |i − j| ≤ window: local attention
   RotaryDesign rotary;          ///< of PositionScheme::kRotary
   bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
+
+  bool operator==(const LayerDesign&) const = default;
 };
 
 enum class HeadKind {
@@ -85,6 +91,44 @@ struct HeadDesign {
   std::optional<NormDesign> norm;  ///< of the transform
   bool tied = true;                ///< the vocabulary matrix is the word table
   double scale = 1;                ///< of the states before the vocabulary matrix
+
+  bool operator==(const HeadDesign&) const = default;
+};
+
+/// Where heads are mixed with each other: Shazeer 2020, arXiv:2003.02436.
+enum class TalkingHeads {
+  kNone,
+  kBefore,  ///< the normalizer: scores
+  kAfter,   ///< the normalizer: weights
+  kBoth,
+};
+
+/// What is added to the scores of a layer. RealFormer: He 2020, arXiv:2012.11747.
+enum class PreviousScores {
+  kNone,
+  kOneLayer,     ///< the layer before's own
+  kAccumulated,  ///< the sum of all layers' before
+};
+
+/// What only the family `masque` has. Names are those of nn's registries.
+struct VariantDesign {
+  /// A scheme of nn/position_scheme.hpp with its arguments; empty: Design::position counts, else
+  /// that is kNone. It acts on the input where tables are added: in front of the embedding norm.
+  std::string position;
+  /// Its parameters inside layers are one set for all layers; those of the input always are.
+  bool position_shared = false;
+  /// Of nn/mixer.hpp, in place of attention: x + output(mix(x)); empty: attention. Its longest
+  /// sequence is max_position_embeddings.
+  std::string mixer;
+  Index mixer_inner_size = 0;  ///< this and what follows: fields of nn::MixerShape
+  Index mixer_attention_size = 64;
+  Index mixer_kernel_size = 7;
+  Index mixer_dilation = 1;
+  TalkingHeads talking_heads = TalkingHeads::kNone;
+  PreviousScores previous_scores = PreviousScores::kNone;
+  double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
+
+  bool operator==(const VariantDesign&) const = default;
 };
 
 /// A model without its weights.
@@ -99,6 +143,7 @@ struct Design {
   Index num_attention_heads = 1;
   Index num_key_value_heads = 1;
   Index head_size = 0;
+  Index value_size = 0;  ///< of a head; 0: head_size
   Index intermediate_size = 0;
   Index type_vocab_size = 0;          ///< 0: no token types
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
@@ -114,6 +159,9 @@ struct Design {
   LayerKind layer_kind = LayerKind::kTransformer;
   NormPlacement norm_placement = NormPlacement::kPost;
   NormDesign norm;
+  bool norm_weights = true;  ///< norms have weights (false: gau_alpha, RoFormerV2)
+  /// Dense layers have biases; said by families that leave it open (gau_alpha, roformer, masque).
+  bool use_bias = true;
   bool final_norm = false;
   kernel::Activation activation = kernel::Activation::kGelu;
   bool gated = false;  ///< act(x W_gate) ⊙ (x W_up)
@@ -139,8 +187,20 @@ struct Design {
   // GAU
   Index attention_key_size = 0;
 
+  VariantDesign variants;
   HeadDesign head;
   std::vector<std::string> notes;  ///< what the checkpoint lacks, one line each
+
+  bool operator==(const Design&) const = default;
 };
+
+/// Whether two designs compute the same from the same weights: all but family, model_type,
+/// notes, and a padding token behind which positions do not begin.
+bool same_design(const Design& a, const Design& b);
+
+/// Columns of a head's values.
+inline Index head_value_size(const Design& design) {
+  return design.value_size > 0 ? design.value_size : design.head_size;
+}
 
 }  // namespace masque::model

@@ -84,6 +84,7 @@ void Pass<T>::embed(std::span<const TokenId> tokens, Stream<T>& stream) const {
     nn::sinusoidal_table<T>(places, design_.sinusoidal_interleaved, table.view());
     kernel::add_to<T>(table.view(), x);
   }
+  if (model_.scheme_facts.input) act_on_input(stream, x);
   if (model_.embedding_norm.present) model_.embedding_norm.forward(x, x);
   if (projected) model_.embedding_projection.forward(x, stream.x.view());
 }

@@ -25,15 +25,19 @@ Design encoder_design(const FamilyConfig& config, std::string_view family,
   design.type_vocab_size = config.count({"type_vocab_size"}, defaults.type_vocab_size);
   design.pad_token_id =
       config.has("pad_token_id") ? config.optional_count("pad_token_id") : defaults.pad_token_id;
-  if (const auto mask = config.optional_count("mask_token_id")) {
-    design.mask_token_id = static_cast<TokenId>(*mask);
-  }
+  read_mask_token(design, config);
   design.norm.epsilon = config.positive("layer_norm_eps", defaults.layer_norm_eps);
   design.embedding_norm = design.norm;
   design.activation = config.activation("hidden_act", defaults.hidden_act);
   split_heads(design, config, "hidden_size", "num_attention_heads");
   fill_layers(design);
   return design;
+}
+
+void read_mask_token(Design& design, const FamilyConfig& config) {
+  if (const auto mask = config.optional_count("mask_token_id")) {
+    design.mask_token_id = static_cast<TokenId>(*mask);
+  }
 }
 
 void fill_layers(Design& design, const LayerDesign& layer) {

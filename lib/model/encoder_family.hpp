@@ -27,6 +27,9 @@ struct EncoderDefaults {
 Design encoder_design(const FamilyConfig& config, std::string_view family,
                       const EncoderDefaults& defaults);
 
+/// Reads `mask_token_id`, which only our own files have.
+void read_mask_token(Design& design, const FamilyConfig& config);
+
 /// Sets `layers` to num_hidden_layers copies, each with weights of its own.
 void fill_layers(Design& design, const LayerDesign& layer = {});
 

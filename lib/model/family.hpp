@@ -34,7 +34,8 @@ enum class Parts {
 /// One row of a family's table.
 struct TensorRow {
   /// A leading "~" stands for the base model's prefix, "{l}" for the number of a layer (then there
-  /// is one row for each). Further spellings follow behind "|"; the first that is there counts.
+  /// is one row for each). Further spellings follow behind "|"; the first that is there counts, the
+  /// last is written.
   std::string name;
   /// What it is for; several: stacked by rows in this order.
   std::vector<Role> roles;
@@ -43,6 +44,7 @@ struct TensorRow {
   /// The weight's shape in the file; empty: (out, in), or (in, out) of a transposed one.
   Shape shape = {};
   std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
+  Index part = 0;                   ///< of roles that have several tensors
 };
 
 /// A head that a checkpoint of the family may hold.

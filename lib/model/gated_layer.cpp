@@ -21,15 +21,35 @@ Matrix<T> Pass<T>::scaled_keys(const PreparedLayer<T>& weights, Index which,
   return result;
 }
 
+// What the layer reads: x, of pre-norm designs its norm.
+template <class T>
+MatrixView<const T> Pass<T>::gated_normed(const PreparedLayer<T>& weights, MatrixView<const T> x) {
+  if (design_.norm_placement == NormPlacement::kPost) return x;
+  scratch_.normed.resize(x.rows, x.columns);
+  weights.attention_norm.forward(x, scratch_.normed.view());
+  return scratch_.normed.view();
+}
+
+template <class T>
+void Pass<T>::gated_add(const PreparedLayer<T>& weights, MatrixView<T> x) const {
+  if (design_.norm_placement != NormPlacement::kPost) {
+    return kernel::add_to<T>(scratch_.attended.view(), x);
+  }
+  scale_residual(x);
+  weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
+}
+
 template <class T>
 void Pass<T>::gated_keys_values(Index layer, const Stream<T>& source) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
   scratch_.key_value.resize(source.count(), weights.gated_input.outputs());
-  weights.gated_input.forward(source.x.view(), scratch_.key_value.view());
+  weights.gated_input.forward(gated_normed(weights, source.x.view()), scratch_.key_value.view());
   scratch_.relative = scaled_keys(weights, 1, scratch_.key_value.view().middle_columns(2 * e, s));
-  turn(layer, source, s, scratch_.relative.view());
+  if (design_.position == PositionScheme::kRotary) {
+    turn(layer, source, s, scratch_.relative.view());
+  }
   key_ = scratch_.relative.view();
   value_ = scratch_.key_value.view().middle_columns(e, e);
 }
@@ -41,15 +61,14 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   if (x.rows == 0) return;
   if (override_of(layer) == AttentionOverride::kZero) {
     scratch_.attended = Matrix<T>::zero(x.rows, design_.hidden_size);
-    weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
-    return;
+    return gated_add(weights, x);
   }
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
   scratch_.wide.resize(x.rows, weights.gated_input.outputs());
-  weights.gated_input.forward(x, scratch_.wide.view());
+  weights.gated_input.forward(gated_normed(weights, x), scratch_.wide.view());
   scratch_.query = scaled_keys(weights, 0, scratch_.wide.view().middle_columns(2 * e, s));
-  turn(layer, stream, s, scratch_.query.view());
+  if (design_.position == PositionScheme::kRotary) turn(layer, stream, s, scratch_.query.view());
   scratch_.context.resize(x.rows, e);
   attend(layer, stream, {1, 1, s, design_.attention_scale}, scratch_.query.view(),
          scratch_.context.view());
@@ -57,7 +76,7 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
                            scratch_.wide.view().middle_columns(0, e), scratch_.context.view());
   scratch_.attended.resize(x.rows, design_.hidden_size);
   weights.output.forward(scratch_.context.view(), scratch_.attended.view());
-  weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
+  gated_add(weights, x);
 }
 
 template void Pass<float>::gated_keys_values(Index, const Stream<float>&);

@@ -51,6 +51,7 @@ void Pass<T>::project(const kernel::Linear<T>& linear, Index layer, const Stream
 template <class T>
 void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
   if (design_.layer_kind == LayerKind::kGatedAttention) return gated_keys_values(layer, source);
+  if (model_.mixer != nullptr) return;
   const PreparedLayer<T>& weights = model_.layer(layer);
   const LayerDesign& own = design_.layers[static_cast<std::size_t>(layer)];
   MatrixView<const T> x = source.x.view();
@@ -81,6 +82,12 @@ void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<cons
     return;
   }
   const PreparedLayer<T>& weights = model_.layer(layer);
+  scratch_.attended.resize(x.rows, design_.hidden_size);
+  if (model_.mixer != nullptr) {
+    mix(layer, stream, x);
+    weights.output.forward(scratch_.context.view(), scratch_.attended.view());
+    return;
+  }
   scratch_.query.resize(x.rows, weights.query.outputs());
   project(weights.query, layer, stream, x, scratch_.query.view());
   if (design_.position == PositionScheme::kRotary) {
@@ -92,7 +99,6 @@ void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<cons
          {design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
           design_.attention_scale},
          scratch_.query.view(), scratch_.context.view());
-  scratch_.attended.resize(x.rows, design_.hidden_size);
   weights.output.forward(scratch_.context.view(), scratch_.attended.view());
 }
 
@@ -126,8 +132,10 @@ void Pass<T>::advance(Index layer, Stream<T>& stream) {
     const bool convolved = !weights.convolution.empty();
     const Matrix<T> before = convolved ? Matrix<T>::copy(x) : Matrix<T>();
     attention_of(layer, stream, x);
+    scale_residual(x);
     weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
     feed_forward(weights, x, scratch_.attended.view());
+    scale_residual(x);
     weights.feed_forward_norm.add_and_forward(scratch_.attended.view(), x);
     if (convolved) convolve(weights, before.view(), stream);
     return;

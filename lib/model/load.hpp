@@ -4,28 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "model/family.hpp"
+#include "model/placed.hpp"
 #include "store/checkpoint.hpp"
 
 namespace masque::model {
 
-/// A part of a tensor that goes to one place of the model.
-struct TensorPart {
-  Role role = Role::kWordTable;
-  Index layer = 0;
-  Index rows = 0;  ///< of the matrix; of a vector: its elements
-};
-
 /// A tensor of the checkpoint and where it goes. Sizes of file and design agree.
 struct TensorPlan {
   const TensorInfo* info = nullptr;
-  Turn turn = Turn::kNone;
-  bool bias = false;
-  bool vector = false;
-  Index rows = 0;  ///< after the turn; 1 for vectors
-  Index columns = 0;
-  Index heads = 1;                ///< of kHeadTriples
-  std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
+  PlacedTensor placed;
 };
 
 /// Which tensors make the model.

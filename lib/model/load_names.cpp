@@ -11,41 +11,17 @@ namespace masque::model {
 
 namespace {
 
-/// Calls visit(name) for each spelling of "a|b".
-template <class F>
-void for_spellings(std::string_view names, F visit) {
-  while (true) {
-    const std::size_t bar = names.find('|');
-    visit(names.substr(0, bar));
-    if (bar == std::string_view::npos) return;
-    names.remove_prefix(bar + 1);
-  }
-}
-
 std::string replaced(std::string text, std::string_view what, std::string_view with) {
   const std::size_t at = text.find(what);
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
-
-/// "a|b" with the ending: "a.weight|b.weight".
-std::string with_ending(std::string_view names, std::string_view ending) {
-  std::string result;
-  for_spellings(names, [&](std::string_view name) {
-    result += fmt::format("{}{}{}", result.empty() ? "" : "|", name, ending);
-  });
-  return result;
-}
-
-std::uint64_t u(Index size) { return static_cast<std::uint64_t>(size); }
 
 class Finder {
  public:
   Finder(const ModelPlan& model, const Checkpoint& checkpoint)
       : model_(model), checkpoint_(checkpoint) {
     plan_.design = model.design;
-    for (const LayerDesign& layer : plan_.design.layers) {
-      plan_.layers = std::max(plan_.layers, layer.weights + 1);
-    }
+    plan_.layers = count_layers(plan_.design);
     choose_prefix();
   }
 
@@ -59,17 +35,14 @@ class Finder {
  private:
   void choose_prefix();
   void add_rows(const TensorRow& row);
-  void add_row(const TensorRow& row, Index layer);
-  void add_tensor(const TensorRow& row, const std::string& names, bool bias, Index layer);
+  void add_tensor(PlacedTensor tensor);
   void add_head();
   void add_decoder(const HeadPlan& head);
   void list_unused();
 
-  bool is_skipped_layer(const TensorRow& row, Index layer) const;
   std::string full_name(std::string_view name) const;
   const TensorInfo* find(std::string_view names);
   const TensorInfo* find_one(std::string_view name) const;
-  Shape expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor, Index layer) const;
 
   const ModelPlan& model_;
   const Checkpoint& checkpoint_;
@@ -113,96 +86,39 @@ void Finder::choose_prefix() {
   const auto has_words = [&](const std::string& prefix) {
     prefix_ = prefix;
     bool there = false;
-    for_spellings(with_ending(words->name, ".weight"),
-                  [&](std::string_view name) { there = there || find_one(name) != nullptr; });
+    for_spellings(words->name, [&](std::string_view name) {
+      there = there || find_one(std::string(name) + ".weight") != nullptr;
+    });
     return there;
   };
   // With neither, messages name what the family saves.
   if (!has_words(model_.prefix) && !has_words("")) prefix_ = model_.prefix;
 }
 
-bool Finder::is_skipped_layer(const TensorRow& row, Index layer) const {
-  if (row.roles[0] != Role::kAttentionNorm) return false;
-  const auto& layers = plan_.design.layers;
-  const auto uses = [&](const LayerDesign& l) { return l.weights == layer && l.input_norm; };
-  return std::ranges::none_of(layers, uses);
-}
-
 void Finder::add_rows(const TensorRow& row) {
-  if (row.name.find("{l}") == std::string::npos) return add_row(row, row.layer.value_or(0));
-  for (Index l = 0; l < plan_.layers; ++l) {
-    if (is_skipped_layer(row, l)) continue;
-    TensorRow one = row;
-    while (one.name.find("{l}") != std::string::npos) {
-      one.name = replaced(one.name, "{l}", fmt::format("{}", l));
-    }
-    add_row(one, l);
-  }
+  for (PlacedTensor& tensor : place_row(plan_.design, row)) add_tensor(std::move(tensor));
 }
 
-void Finder::add_row(const TensorRow& row, Index layer) {
-  switch (row.parts) {
-    case Parts::kBoth:
-      add_tensor(row, with_ending(row.name, ".weight"), false, layer);
-      return add_tensor(row, with_ending(row.name, ".bias"), true, layer);
-    case Parts::kWeight: return add_tensor(row, with_ending(row.name, ".weight"), false, layer);
-    case Parts::kTensor: return add_tensor(row, row.name, false, layer);
-    case Parts::kBiasTensor: return add_tensor(row, row.name, true, layer);
-  }
-}
-
-/// Fills the sizes of `tensor` and returns the shape that the file should have.
-Shape Finder::expected_shape(const TensorRow& row, bool bias, TensorPlan& tensor,
-                             Index layer) const {
-  const bool vector = is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
-  Index rows = 0;
-  Index columns = 0;
-  for (const Role role : row.roles) {
-    const RoleShape shape = role_shape(plan_.design, role);
-    const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
-    tensor.parts.push_back({role, layer, vector && !bias ? shape.columns : own});
-    rows += own;
-    columns = shape.columns;
-  }
-  tensor.vector = bias || vector;
-  tensor.bias = bias;
-  tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
-  tensor.heads = plan_.design.num_attention_heads;
-  if (tensor.vector) {
-    const Index elements = bias ? rows : columns;
-    tensor.rows = 1;
-    tensor.columns = elements;
-    if (!bias && !row.shape.empty()) return row.shape;
-    return {u(elements)};
-  }
-  tensor.rows = rows;
-  tensor.columns = columns;
-  if (!row.shape.empty()) return row.shape;
-  if (tensor.turn == Turn::kTransposed) return {u(columns), u(rows)};
-  return {u(rows), u(columns)};
-}
-
-void Finder::add_tensor(const TensorRow& row, const std::string& names, bool bias, Index layer) {
-  TensorPlan tensor;
-  const Shape expected = expected_shape(row, bias, tensor, layer);
-  tensor.info = find(names);
+void Finder::add_tensor(PlacedTensor tensor) {
+  const std::string& names = tensor.names;
+  const TensorInfo* info = find(names);
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
-  if (tensor.info == nullptr) {
+  if (info == nullptr) {
     throw InputError(checkpoint_.path(),
                      fmt::format("no tensor '{}', expected {} of family {}", first,
-                                 shape_text(expected), plan_.design.family));
+                                 shape_text(tensor.shape), plan_.design.family));
   }
-  const std::string name = escape(tensor.info->name);
-  if (tensor.info->shape != expected) {
+  const std::string name = escape(info->name);
+  if (info->shape != tensor.shape) {
     throw InputError(checkpoint_.path(),
                      fmt::format("{}: shape {}, expected {} by config.json", name,
-                                 shape_text(tensor.info->shape), shape_text(expected)));
+                                 shape_text(info->shape), shape_text(tensor.shape)));
   }
-  if (!is_float(tensor.info->dtype)) {
+  if (!is_float(info->dtype)) {
     throw InputError(checkpoint_.path(), fmt::format("{}: type {}, expected a floating-point type",
-                                                     name, dtype_name(tensor.info->dtype)));
+                                                     name, dtype_name(info->dtype)));
   }
-  plan_.tensors.push_back(std::move(tensor));
+  plan_.tensors.push_back({info, std::move(tensor)});
 }
 
 void Finder::add_head() {
@@ -251,7 +167,9 @@ bool same_bytes(const Checkpoint& checkpoint, const TensorInfo& a, const TensorI
 void Finder::add_decoder(const HeadPlan& head) {
   if (head.decoder.empty()) return;
   const TensorInfo* info = find(head.decoder);
-  const auto is_words = [](const TensorPlan& t) { return t.parts[0].role == Role::kWordTable; };
+  const auto is_words = [](const TensorPlan& t) {
+    return t.placed.parts[0].role == Role::kWordTable;
+  };
   const TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
   if (head.design.tied) {
     if (info == nullptr || same_bytes(checkpoint_, *info, words)) return;
@@ -260,7 +178,7 @@ void Finder::add_decoder(const HeadPlan& head) {
         fmt::format("'{}' is used: it differs from the word table, to which config.json ties it",
                     escape(info->name)));
   }
-  add_tensor({head.decoder, {Role::kDecoder}, Parts::kTensor}, head.decoder, false, 0);
+  add_rows({head.decoder, {Role::kDecoder}, Parts::kTensor});
 }
 
 void Finder::list_unused() {

@@ -63,7 +63,7 @@ bool is_as_stored(Turn turn) { return turn == Turn::kNone || turn == Turn::kNext
 
 /// The outputs of a transposed or interleaved tensor in the engine's order.
 template <class T>
-void turn(const TensorPlan& tensor, const T* from, T* to) {
+void turn(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
   const Index columns = tensor.columns;
   if (tensor.turn == Turn::kTransposed) {
@@ -133,14 +133,14 @@ class Reader {
 
   /// Points into the file, or makes room; and notes the pieces of work.
   void prepare(std::size_t i) {
-    const TensorPlan& tensor = plan_.tensors[i];
+    const auto& [info, tensor] = plan_.tensors[i];
     const Index elements = tensor.rows * tensor.columns;
     Weight<T>& whole = wholes_[i];
     constexpr DType kOwn = std::is_same_v<T, float> ? DType::kF32 : DType::kF64;
-    const auto& file = files_[tensor.info->file];
-    const std::byte* data = file->bytes().data() + tensor.info->begin;
+    const auto& file = files_[info->file];
+    const std::byte* data = file->bytes().data() + info->begin;
     const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
-    if (tensor.info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
+    if (info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
       whole = {{reinterpret_cast<const T*>(data), tensor.rows, tensor.columns}, file};
     } else {
       auto matrix = std::make_shared<Matrix<T>>(tensor.rows, tensor.columns);
@@ -154,36 +154,36 @@ class Reader {
   }
 
   void read(const Piece& piece) const {
-    const TensorPlan& tensor = plan_.tensors[piece.tensor];
+    const auto& [info, tensor] = plan_.tensors[piece.tensor];
     const auto owner = std::ranges::lower_bound(own_, piece.tensor, {}, &Own::first);
     const auto count = static_cast<std::size_t>(piece.count);
     const auto first = static_cast<std::size_t>(piece.begin);
     if (owner == own_.end() || owner->first != piece.tensor) {
       const auto values = wholes_[piece.tensor].span().subspan(first, count);
-      return check_finite(checkpoint_, *tensor.info, piece.begin, values);
+      return check_finite(checkpoint_, *info, piece.begin, values);
     }
     Matrix<T>& matrix = *owner->second;
     if (is_as_stored(tensor.turn)) {
       const std::span<T> values = matrix.span().subspan(first, count);
-      read_elements(checkpoint_, *tensor.info, piece.begin, values);
-      return check_finite<T>(checkpoint_, *tensor.info, piece.begin, values);
+      read_elements(checkpoint_, *info, piece.begin, values);
+      return check_finite<T>(checkpoint_, *info, piece.begin, values);
     }
     Matrix<T> stored(1, piece.count);
-    read_elements(checkpoint_, *tensor.info, 0, stored.span());
-    check_finite<T>(checkpoint_, *tensor.info, 0, stored.span());
+    read_elements(checkpoint_, *info, 0, stored.span());
+    check_finite<T>(checkpoint_, *info, 0, stored.span());
     turn(tensor, stored.data(), matrix.data());
   }
 
   /// Gives every part its rows.
   void hand_out(std::size_t i, ModelWeights<T>& weights) const {
-    const TensorPlan& tensor = plan_.tensors[i];
+    const PlacedTensor& tensor = plan_.tensors[i].placed;
     const Weight<T>& whole = wholes_[i];
     Index at = 0;
     for (const TensorPart& part : tensor.parts) {
       const auto view = tensor.vector ? whole.view.middle_columns(at, part.rows)
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
-      Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer);
+      Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
       place = tensor.turn == Turn::kNextRow && place ? stacked(place, own) : own;
       at += part.rows;
     }

@@ -67,7 +67,8 @@ void Pass<T>::run_one_stream(MatrixView<T> last) {
     keys_values(l, x);
     const bool convolved = !model_.layer(l).convolution.empty();  // reads neighbours
     // Nobody reads the other rows of the last layer.
-    if (l + 1 == layers && !shows() && !convolved && std::ssize(chunk_.wanted) < x.count()) {
+    if (l + 1 == layers && !shows() && !convolved && !needs_all_rows() &&
+        std::ssize(chunk_.wanted) < x.count()) {
       Stream<T> some = wanted_rows(StreamKind::kSome);
       copy_rows(x, some);
       advance(l, some);
@@ -83,7 +84,8 @@ template <class T>
 void Pass<T>::run_fixed_start(MatrixView<T> last) {
   const bool fixed_keys = settings_.keys == KeySource::kInput;
   // With fixed keys no row reads another row's states.
-  const bool some = fixed_keys && !shows() && design_.convolution_size == 0;  // reads neighbours
+  const bool neighbours = design_.convolution_size > 0 || model_.scheme_facts.input;
+  const bool some = fixed_keys && !shows() && !neighbours;
   Stream<T> x = some ? wanted_rows(StreamKind::kSome) : all_rows();
   if (settings_.query == QueryStart::kPosition) {
     embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
@@ -137,7 +139,10 @@ template <class T>
 void Pass<T>::run(MatrixView<T> last) {
   content_ = all_rows();
   embed(ids(), content_);
-  repeats_ = Repeats(ids(), content_.positions, content_.segments);
+  // A scheme that acts on the input may read neighbours.
+  if (!model_.scheme_facts.input) {
+    repeats_ = Repeats(ids(), content_.positions, content_.segments);
+  }
   if (!batch_.query_masks.empty()) {
     run_two_streams(last);
   } else if (settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken) {

@@ -13,6 +13,7 @@
 #include "model/repeats.hpp"
 #include "nn/attention.hpp"
 #include "nn/position.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::model {
 
@@ -84,9 +85,28 @@ class Pass {
   const kernel::RotaryTable<T>& rotary_table(const RotaryDesign& rotary, const Stream<T>& stream);
   void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
 
+  // Variants (variant_layer.cpp).
+  /// x + what the position scheme adds to the input; x (rows of the stream, all of each sequence).
+  void act_on_input(const Stream<T>& stream, MatrixView<T> x) const;
+  /// The scheme at work on a sequence of a layer; `places` lives as long.
+  std::unique_ptr<nn::PositionTerms<T>> scheme_terms(Index layer, const Stream<T>& stream,
+                                                     Index sequence, nn::Places places) const;
+  /// Attention beyond nn::AttentionProblem; `terms` may be null.
+  void attend_general(Index layer, const Stream<T>& stream, Index sequence,
+                      const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
+                      MatrixView<T> context, const nn::WeightsVisitor<T>& visit);
+  /// Fills scratch_.context.
+  void mix(Index layer, const Stream<T>& stream, MatrixView<const T> x);
+  /// Whether each row of a stream needs all others beside keys and values.
+  bool needs_all_rows() const;
+  /// x ← α x of DeepNorm.
+  void scale_residual(MatrixView<T> x) const;
+
   // GAU (gated_layer.cpp).
   void gated_keys_values(Index layer, const Stream<T>& source);
   void gated_advance(Index layer, Stream<T>& stream);
+  MatrixView<const T> gated_normed(const PreparedLayer<T>& weights, MatrixView<const T> x);
+  void gated_add(const PreparedLayer<T>& weights, MatrixView<T> x) const;
   Matrix<T> scaled_keys(const PreparedLayer<T>& weights, Index which, MatrixView<const T> z) const;
 
   // Attention (attend.cpp).
@@ -100,7 +120,7 @@ class Pass {
               MatrixView<T> context);
   void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
                        MatrixView<const T> query, Index sequence, const BlockMap* blocks,
-                       MatrixView<T> context) const;
+                       MatrixView<T> context);
   std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
                                                    MatrixView<const T> query, Index sequence,
                                                    nn::Places places) const;
@@ -147,6 +167,8 @@ class Pass {
   /// XLNet: the sinusoids of all distances, from first_distance_ downwards, for every layer.
   Matrix<T> distances_;
   Index first_distance_ = 0;
+  /// RealFormer: of every sequence the scores of each head in the layer before.
+  std::map<StreamKind, std::vector<std::vector<Matrix<T>>>> previous_;
   /// Of every sequence, by kind of mask and stream.
   std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const BlockMap>>>
       blocks_;

@@ -74,6 +74,10 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.segment_table = from.segment_table;
   to.gated_gamma = from.gated_gamma;
   to.gated_beta = from.gated_beta;
+  to.talking_before = from.talking_before;
+  to.talking_after = from.talking_after;
+  to.position = PreparedParts<T>(from.position);
+  to.mixer = PreparedParts<T>(from.mixer);
   steps.emplace_back([&, precision] { to.output = single(from.output, precision); });
   if (design.layer_kind == LayerKind::kGatedAttention) {
     steps.emplace_back([&, precision] {
@@ -81,10 +85,12 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
     });
     return;
   }
-  steps.emplace_back([&, precision] { to.query = single(from.query, precision); });
-  steps.emplace_back([&, precision] {
-    to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
-  });
+  if (design.variants.mixer.empty()) {
+    steps.emplace_back([&, precision] { to.query = single(from.query, precision); });
+    steps.emplace_back([&, precision] {
+      to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
+    });
+  }
   steps.emplace_back([&, precision] {
     to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, precision)
                          : single(from.up, precision, design.activation);
@@ -96,7 +102,28 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   });
 }
 
+template <class T>
+void prepare_variants(const ModelWeights<T>& weights, PreparedModel<T>& model) {
+  const Design& design = model.design;
+  model.scheme = position_scheme(design);
+  if (model.scheme) {
+    model.scheme_facts = model.scheme->facts();
+    model.scheme_shape = position_shape(design);
+    model.position_is_shared = shares_position(design);
+  }
+  model.shared_position = PreparedParts<T>(weights.position);
+  model.mixer = mixer_of(design);
+  if (model.mixer != nullptr) model.mixer_shape = mixer_shape(design);
+  model.general_attention = needs_general_attention(design);
+}
+
 }  // namespace
+
+template <class T>
+PreparedParts<T>::PreparedParts(const std::vector<Weight<T>>& parts) : weights(parts) {
+  views.reserve(parts.size());
+  for (const Weight<T>& part : parts) views.push_back(part.view);
+}
 
 template <class T>
 void PreparedNorm<T>::forward(MatrixView<const T> x, MatrixView<T> y) const {
@@ -143,6 +170,8 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
   model.relative_table = weights.relative_table;
   model.embedding_projection = single(weights.embedding_projection, precision);
 
+  prepare_variants(weights, model);
+
   model.layers.resize(weights.layers.size());
   std::vector<std::function<void()>> steps;
   for (std::size_t l = 0; l < weights.layers.size(); ++l) {
@@ -167,6 +196,8 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
   return model;
 }
 
+template struct PreparedParts<float>;
+template struct PreparedParts<double>;
 template struct PreparedNorm<float>;
 template struct PreparedNorm<double>;
 template struct PreparedModel<float>;

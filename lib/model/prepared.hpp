@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/linear.hpp"
+#include "model/variants.hpp"
 #include "model/weights.hpp"
 
 namespace masque::model {
@@ -25,6 +26,16 @@ struct PreparedNorm {
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
   /// x ← norm(x + residual).
   void add_and_forward(MatrixView<const T> residual, MatrixView<T> x) const;
+};
+
+/// Parameters as nn takes them: views, and what they point into.
+template <class T>
+struct PreparedParts {
+  std::vector<MatrixView<const T>> views;
+  std::vector<Weight<T>> weights;
+
+  PreparedParts() = default;
+  explicit PreparedParts(const std::vector<Weight<T>>& parts);
 };
 
 template <class T>
@@ -46,6 +57,9 @@ struct PreparedLayer {
   // GAU
   kernel::Linear<T> gated_input;
   Weight<T> gated_gamma, gated_beta;
+  // masque
+  Weight<T> talking_before, talking_after;
+  PreparedParts<T> position, mixer;
 };
 
 /// Everything that a pass needs. Immutable; owns or borrows through Weight.
@@ -63,6 +77,15 @@ struct PreparedModel {
   Weight<T> relative_table;
   std::vector<PreparedLayer<T>> layers;
   PreparedNorm<T> final_norm;
+  /// Of VariantDesign; nullptr where it has none.
+  std::shared_ptr<const nn::PositionScheme> scheme;
+  nn::PositionFacts scheme_facts;
+  nn::PositionShape scheme_shape;
+  PreparedParts<T> shared_position;
+  bool position_is_shared = false;
+  const nn::Mixer* mixer = nullptr;
+  nn::MixerShape mixer_shape;
+  bool general_attention = false;  ///< needs_general_attention
 
   const PreparedLayer<T>& layer(Index l) const {
     return layers[static_cast<std::size_t>(design.layers[static_cast<std::size_t>(l)].weights)];

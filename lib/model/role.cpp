@@ -1,6 +1,7 @@
 #include "model/role.hpp"
 
 #include "base/error.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 
@@ -41,6 +42,8 @@ RoleShape table_shape(const Design& design, Role role) {
     case Role::kLayerSegmentTable: return {2, width};
     case Role::kGatedGamma:
     case Role::kGatedBeta: return {2, design.attention_key_size};
+    case Role::kTalkingBefore:
+    case Role::kTalkingAfter: return {design.num_attention_heads, design.num_attention_heads};
     default: break;
   }
   MASQUE_CHECK(false);
@@ -48,20 +51,40 @@ RoleShape table_shape(const Design& design, Role role) {
 
 }  // namespace
 
-RoleShape role_shape(const Design& design, Role role) {
+bool same_design(const Design& a, const Design& b) {
+  Design like_b = a;
+  like_b.family = b.family;
+  like_b.model_type = b.model_type;
+  like_b.notes = b.notes;
+  if (head_value_size(a) == head_value_size(b)) like_b.value_size = b.value_size;
+  if (a.position_offset == 0 && b.position_offset == 0) like_b.pad_token_id = b.pad_token_id;
+  return like_b == b;
+}
+
+RoleShape role_shape(const Design& design, Role role, Index part) {
   const Index hidden = design.hidden_size;
   const Index inner = design.intermediate_size;
   const Index width = design.num_attention_heads * design.head_size;
   const Index key_width = design.num_key_value_heads * design.head_size;
+  const Index value_size = head_value_size(design);
   switch (role) {
+    case Role::kPositionPart:
+    case Role::kSharedPositionPart: {
+      const nn::PositionParameter own =
+          position_parameters(design).at(static_cast<std::size_t>(part));
+      return {own.rows, own.columns};
+    }
+    case Role::kMixerPart: {
+      const nn::MixerParameter own = mixer_parameters(design).at(static_cast<std::size_t>(part));
+      return {own.rows, own.columns};
+    }
     case Role::kQuery:
     case Role::kRelative:
     case Role::kPositionKey:
     case Role::kPositionQuery: return {width, hidden};
-    case Role::kKey:
-    case Role::kValue: return {key_width, hidden};
-    case Role::kOutput:
-      return {hidden, design.layer_kind == LayerKind::kGatedAttention ? inner : width};
+    case Role::kKey: return {key_width, hidden};
+    case Role::kValue: return {design.num_key_value_heads * value_size, hidden};
+    case Role::kOutput: return {hidden, context_width(design)};
     case Role::kUp:
     case Role::kGate: return {inner, hidden};
     case Role::kDown: return {hidden, inner};
@@ -140,6 +163,18 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kLayerSegmentTable: return &layer.segment_table;
     case Role::kGatedGamma: return &layer.gated_gamma;
     case Role::kGatedBeta: return &layer.gated_beta;
+    case Role::kTalkingBefore: return &layer.talking_before;
+    case Role::kTalkingAfter: return &layer.talking_after;
+    default: return nullptr;
+  }
+}
+
+template <class T>
+std::vector<Weight<T>>* parts_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kPositionPart: return &layer.position;
+    case Role::kSharedPositionPart: return &weights.position;
+    case Role::kMixerPart: return &layer.mixer;
     default: return nullptr;
   }
 }
@@ -147,19 +182,24 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
 }  // namespace
 
 template <class T>
-Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer) {
+Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part) {
   MASQUE_CHECK(layer >= 0 && layer < static_cast<Index>(weights.layers.size()));
   LayerWeights<T>& own = weights.layers[static_cast<std::size_t>(layer)];
   if (DenseWeights<T>* dense = dense_of(weights, own, role)) {
     return bias ? dense->bias : dense->weight;
   }
   if (NormWeights<T>* norm = norm_of(weights, own, role)) return bias ? norm->bias : norm->weight;
+  if (std::vector<Weight<T>>* parts = parts_of(weights, own, role)) {
+    MASQUE_CHECK(!bias && part >= 0);
+    if (part >= std::ssize(*parts)) parts->resize(static_cast<std::size_t>(part) + 1);
+    return (*parts)[static_cast<std::size_t>(part)];
+  }
   Weight<T>* single = single_of(weights, own, role);
   MASQUE_CHECK(single != nullptr && !bias);
   return *single;
 }
 
-template Weight<float>& place_of(ModelWeights<float>&, Role, bool, Index);
-template Weight<double>& place_of(ModelWeights<double>&, Role, bool, Index);
+template Weight<float>& place_of(ModelWeights<float>&, Role, bool, Index, Index);
+template Weight<double>& place_of(ModelWeights<double>&, Role, bool, Index, Index);
 
 }  // namespace masque::model

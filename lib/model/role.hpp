@@ -45,6 +45,12 @@ enum class Role {
   kLayerSegmentTable,
   kGatedGamma,
   kGatedBeta,
+  kTalkingBefore,
+  kTalkingAfter,
+  // several tensors, told apart by their number (TensorRow::part)
+  kPositionPart,        ///< parameter of VariantDesign::position, of a layer
+  kSharedPositionPart,  ///< of the input, or of all layers
+  kMixerPart,
 };
 
 /// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.
@@ -53,7 +59,7 @@ struct RoleShape {
   Index rows = 0;
   Index columns = 0;
 };
-RoleShape role_shape(const Design& design, Role role);
+RoleShape role_shape(const Design& design, Role role, Index part = 0);
 
 /// A norm: weight and bias are vectors.
 bool is_norm(Role role);
@@ -61,8 +67,9 @@ bool is_norm(Role role);
 bool is_vector(Role role);
 
 /// The place of a role's weight, or of its bias. `layer` counts ModelWeights::layers and is ignored
-/// by roles of the whole model.
+/// by roles of the whole model; `part` counts the tensors of roles that have several, and makes
+/// room for them.
 template <class T>
-Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer);
+Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part = 0);
 
 }  // namespace masque::model

@@ -43,7 +43,36 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     : model_(std::move(model)),
       masks_(model_.design, options.masks),
       settings_(settings_of(model_.design, options)),
-      restricted_(!options.masks.empty() || options.keys || options.query) {}
+      restricted_(!options.masks.empty() || options.keys || options.query) {
+  const bool plain = settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken;
+  if (model_.mixer != nullptr && !plain) {
+    throw UsageError(fmt::format("{} has no queries and keys: --kv and --query do not apply",
+                                 model_.mixer->info().name));
+  }
+}
+
+template <class T>
+void Transformer<T>::check_variants(const Request& request) const {
+  const auto has = [&](AttentionOverride one) {
+    return std::ranges::find(request.attention, one) != request.attention.end();
+  };
+  if (model_.mixer != nullptr && request.attentions) {
+    throw UsageError(fmt::format("{} has no attention weights", model_.mixer->info().name));
+  }
+  if (model_.mixer != nullptr && has(AttentionOverride::kMean)) {
+    throw UsageError(
+        fmt::format("{} has no attention that could be levelled", model_.mixer->info().name));
+  }
+  if (model_.general_attention && request.attention_rows) {
+    throw UsageError(
+        "weights of heads that talk, take scores of the layer before, or have factors or terms "
+        "behind them do not come from scores of their own");
+  }
+  if (model_.design.variants.previous_scores != PreviousScores::kNone &&
+      (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {
+    throw UsageError("a layer without attention leaves the next one without previous scores");
+  }
+}
 
 template <class T>
 void Transformer<T>::number_positions(Batch& batch) const {
@@ -82,7 +111,10 @@ Batch Transformer<T>::checked(const Batch& batch) const {
   }
   number_positions(result);
   const Index rows = model_.position_table ? model_.position_table.view.rows : 0;
-  const Index limit = rows > 0 ? rows - design.position_offset : design.max_position_embeddings;
+  // A scheme of the zoo says itself what it does beyond the trained length.
+  const Index longest =
+      model_.scheme && model_.mixer == nullptr ? 0 : design.max_position_embeddings;
+  const Index limit = rows > 0 ? rows - design.position_offset : longest;
   for (const Index position : result.positions) {
     if (limit > 0 && position >= limit) {
       fail(fmt::format("position {}, expected 0 to {}", position, limit - 1));
@@ -157,6 +189,7 @@ template <class T>
 std::vector<double> Transformer<T>::run(const Batch& given, const Request& request,
                                         Observer* observer) const {
   const Batch batch = checked(given);
+  check_variants(request);
   std::vector<Index> rows = request.rows;
   if (request.all_rows) {
     rows.resize(batch.ids.size());

@@ -25,6 +25,8 @@ class Transformer final : public Model {
 
  private:
   Batch checked(const Batch& batch) const;
+  /// Throws UsageError for requests that the design's variants cannot answer.
+  void check_variants(const Request& request) const;
   void number_positions(Batch& batch) const;
   std::vector<double> use_head(const Batch& batch, const Request& request,
                                std::span<const Index> rows, MatrixView<T> states,

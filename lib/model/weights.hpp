@@ -58,6 +58,10 @@ struct LayerWeights {
   // GAU: hidden → 2e + s; γ and β of queries and keys: (2, s)
   DenseWeights<T> gated_input;
   Weight<T> gated_gamma, gated_beta;
+  // masque: Λ of talking heads (heads, heads); parameters of the position scheme and of the mixer,
+  // as they list them
+  Weight<T> talking_before, talking_after;
+  std::vector<Weight<T>> position, mixer;
 };
 
 template <class T>
@@ -69,6 +73,7 @@ struct ModelWeights {
   Weight<T> query_start;     ///< XLNet's mask_emb
   Weight<T> relative_table;  ///< T5, MPNet: (buckets, heads); DeBERTa: (2 · span, hidden)
   NormWeights<T> relative_norm;
+  std::vector<Weight<T>> position;      ///< masque: of a scheme that acts on the input or is shared
   std::vector<LayerWeights<T>> layers;  ///< one for each different LayerDesign::weights
   NormWeights<T> final_norm;
   DenseWeights<T> head_transform;

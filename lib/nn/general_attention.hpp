@@ -1,6 +1,7 @@
 // Attention with everything the field does to it between scores and context: heads that talk,
 // scores of the layer before, factors of weights, terms of values. The scores of all heads exist at
-// once. Plain loops: the definition, for float, double and std::complex<double>.
+// once. Forward in plain loops: the definition; backward with the products of kernel. For float,
+// double and std::complex<double>.
 #pragma once
 
 #include <span>
@@ -98,7 +99,8 @@ struct GeneralGradients {
 template <class T>
 void general_attention_forward(const GeneralAttention<T>& attention, MatrixView<T> context,
                                GeneralSaved<T>* saved);
-/// `attention` and `saved` are those of the forward pass. T is float or double. Serial.
+/// `attention` and `saved` are those of the forward pass. T is float or double. Threads: as
+/// forward.
 template <class T>
 void general_attention_backward(const GeneralAttention<T>& attention, const GeneralSaved<T>& saved,
                                 MatrixView<const T> d_context,

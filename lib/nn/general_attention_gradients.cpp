@@ -1,3 +1,4 @@
+#include "kernel/linear.hpp"
 #include "nn/attention_gradients.hpp"
 #include "nn/general_attention_parts.hpp"
 
@@ -57,22 +58,10 @@ std::vector<Matrix<T>> values_backward(const GeneralAttention<T>& attention, con
     const auto d_out = reference::columns_of(d_context, head, heads.values);
     const MatrixView<const T> weights = saved.weights[static_cast<std::size_t>(head)].view();
     Matrix<T> d_weights = Matrix<T>::zero(queries, keys);
-    for (Index i = 0; i < queries; ++i) {
-      for (Index j = 0; j < keys; ++j) {
-        for (Index e = 0; e < value.columns; ++e) {
-          d_weights.view().at(i, j) += d_out.at(i, e) * value.at(j, e);
-        }
-      }
-    }
+    kernel::matmul_forward<T>(d_out, value, d_weights.view());
     if (gradients.value.data != nullptr) {
-      const MatrixView<T> d_value = reference::columns_of(gradients.value, group, heads.groups);
-      for (Index i = 0; i < queries; ++i) {
-        for (Index j = 0; j < keys; ++j) {
-          for (Index e = 0; e < value.columns; ++e) {
-            d_value.at(j, e) += weights.at(i, j) * d_out.at(i, e);
-          }
-        }
-      }
+      kernel::matmul_backward<T>(d_out, value, weights, {},
+                                 reference::columns_of(gradients.value, group, heads.groups));
     }
     if (gradients.value_terms != nullptr) {
       gradients.value_terms->add_backward(head, weights, d_out, d_weights.view());
@@ -122,15 +111,9 @@ void products_backward(const AttentionProblem<T>& problem, Index head, MatrixVie
   const MatrixView<T> d_query =
       reference::columns_of(d_operands.query.view(), head, problem.num_heads);
   const MatrixView<T> d_key = reference::columns_of(d_operands.key.view(), group, groups);
-  for (Index i = 0; i < d_scores.rows; ++i) {
-    for (Index j = 0; j < d_scores.columns; ++j) {
-      const T d = d_scores.at(i, j) * static_cast<T>(problem.scale);
-      for (Index e = 0; e < x.query.columns; ++e) {
-        d_query.at(i, e) += d * x.key.at(j, e);
-        d_key.at(j, e) += d * x.query.at(i, e);
-      }
-    }
-  }
+  Matrix<T> d_products = Matrix<T>::copy(d_scores);
+  general::scale(d_products.view(), static_cast<T>(problem.scale));
+  kernel::matmul_backward<T>(x.query, x.key, d_products.view(), d_query, d_key);
   if (gradients.bias != nullptr) {
     gradients.bias->backward(head, x.query, x.key, d_scores, d_query, d_key);
   }

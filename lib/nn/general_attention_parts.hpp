@@ -40,6 +40,14 @@ Heads heads_of(const GeneralAttention<T>& attention, Index context_rows, Index c
   return out;
 }
 
+/// x ← factor · x.
+template <class T>
+void scale(MatrixView<T> x, T factor) {
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) x.at(i, j) *= factor;
+  }
+}
+
 /// to += factor · x.
 template <class T>
 void add_scaled(MatrixView<const T> x, T factor, MatrixView<T> to) {

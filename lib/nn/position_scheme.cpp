@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/random.hpp"
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 namespace masque::nn {
 

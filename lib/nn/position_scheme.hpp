@@ -22,9 +22,11 @@
 #include "nn/position.hpp"
 #include "nn/variant.hpp"
 
-namespace masque::nn {
-
+namespace masque {
 class Spelled;
+}
+
+namespace masque::nn {
 
 /// The layer that a scheme serves.
 struct PositionShape {

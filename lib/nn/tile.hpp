@@ -48,6 +48,10 @@ void pack_transposed(MatrixView<const T> x, Packed<T> out);
 template <class T>
 void multiply(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c, bool add);
 
+/// c (columns of a, columns) += aᵀ · b, where a is (depth, any). Columns of c a multiple of kLanes.
+template <class T>
+void add_turned_product(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c);
+
 /// Elements of the row whose bit is not set become −∞; `columns` ≤ 64 of them, a multiple of
 /// kLanes.
 template <class T>

@@ -9,8 +9,9 @@ namespace masque::nn::tile {
 
 namespace {
 
-/// `kRows` rows of `kVectors` vectors: the sums stay in registers.
-template <class T, int kRows, int kVectors>
+/// `kRows` rows of `kVectors` vectors: the sums stay in registers. kTurned: a is the transpose of
+/// the left operand.
+template <class T, bool kTurned, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_tile(const T* a, Index a_stride, Index depth,
                                                  const T* b, T* c, Index c_stride, bool add) {
   using Vector = typename Vectors<T>::Aligned;
@@ -31,7 +32,7 @@ template <class T, int kRows, int kVectors>
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const T x = a[r * a_stride + k];
+      const T x = kTurned ? a[k * a_stride + r] : a[r * a_stride + k];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sums[r][v] += x * row[v];
     }
@@ -47,13 +48,13 @@ template <class T, int kRows, int kVectors>
 
 constexpr Index kMaxRows = 13;
 
-template <class T, int kVectors>
+template <class T, bool kTurned, int kVectors>
 [[gnu::always_inline]] inline void multiply_rows(Index rows, const T* a, Index a_stride,
                                                  Index depth, const T* b, T* c, Index c_stride,
                                                  bool add) {
   switch (rows) {
 #define MASQUE_CASE(n) \
-  case n: multiply_tile<T, n, kVectors>(a, a_stride, depth, b, c, c_stride, add); break;
+  case n: multiply_tile<T, kTurned, n, kVectors>(a, a_stride, depth, b, c, c_stride, add); break;
     MASQUE_CASE(1)
     MASQUE_CASE(2)
     MASQUE_CASE(3)
@@ -72,28 +73,42 @@ template <class T, int kVectors>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void multiply_any(const MatrixView<const T>& a,
+/// c has `rows` rows.
+template <class T, bool kTurned>
+[[gnu::always_inline]] inline void multiply_any(Index rows, Index depth,
+                                                const MatrixView<const T>& a,
                                                 const Packed<const T>& b, const MatrixView<T>& c,
                                                 bool add) {
   constexpr Index kWidth = kLanes<T>;
   const T* panel = b.data;
   Index column = 0;
   for (; column + kWidth < c.columns; column += 2 * kWidth, panel += b.panel_stride) {
-    multiply_rows<T, 2>(a.rows, a.data, a.stride, a.columns, panel, c.data + column, c.stride, add);
+    multiply_rows<T, kTurned, 2>(rows, a.data, a.stride, depth, panel, c.data + column, c.stride,
+                                 add);
   }
   if (column < c.columns) {
-    multiply_rows<T, 1>(a.rows, a.data, a.stride, a.columns, panel, c.data + column, c.stride, add);
+    multiply_rows<T, kTurned, 1>(rows, a.data, a.stride, depth, panel, c.data + column, c.stride,
+                                 add);
   }
 }
 
 MASQUE_VECTORIZE void multiply_up(const MatrixView<const float>& a, const Packed<const float>& b,
                                   const MatrixView<float>& c, bool add) {
-  multiply_any<float>(a, b, c, add);
+  multiply_any<float, false>(a.rows, a.columns, a, b, c, add);
 }
 MASQUE_VECTORIZE void multiply_up(const MatrixView<const double>& a, const Packed<const double>& b,
                                   const MatrixView<double>& c, bool add) {
-  multiply_any<double>(a, b, c, add);
+  multiply_any<double, false>(a.rows, a.columns, a, b, c, add);
+}
+MASQUE_VECTORIZE void multiply_turned_up(const MatrixView<const float>& a,
+                                         const Packed<const float>& b, const MatrixView<float>& c,
+                                         bool add) {
+  multiply_any<float, true>(a.columns, a.rows, a, b, c, add);
+}
+MASQUE_VECTORIZE void multiply_turned_up(const MatrixView<const double>& a,
+                                         const Packed<const double>& b, const MatrixView<double>& c,
+                                         bool add) {
+  multiply_any<double, true>(a.columns, a.rows, a, b, c, add);
 }
 
 }  // namespace
@@ -117,7 +132,18 @@ void multiply(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c, bool ad
   }
 }
 
+template <class T>
+void add_turned_product(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c) {
+  for (Index r = 0; r < a.columns; r += kMaxRows) {
+    const Index rows = std::min(kMaxRows, a.columns - r);
+    multiply_turned_up(a.middle_columns(r, rows), b, c.middle_rows(r, rows), true);
+  }
+}
+
 template void multiply(MatrixView<const float>, Packed<const float>, MatrixView<float>, bool);
 template void multiply(MatrixView<const double>, Packed<const double>, MatrixView<double>, bool);
+template void add_turned_product(MatrixView<const float>, Packed<const float>, MatrixView<float>);
+template void add_turned_product(MatrixView<const double>, Packed<const double>,
+                                 MatrixView<double>);
 
 }  // namespace masque::nn::tile

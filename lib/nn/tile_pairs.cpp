@@ -29,10 +29,18 @@ MASQUE_PAIRS_INLINE __m512bh pairs_at(const float* x) {
   return reinterpret_cast<__m512bh>(_mm512_load_ps(x));
 }
 
+/// What a product does.
+enum class Product {
+  kScale,      ///< c = factors ⊙ (a · b)
+  kAdd,        ///< c += a · b
+  kAddTurned,  ///< c += aᵀ · b
+};
+
 /// `kRows` rows of `kVectors` vectors: the sums stay in registers.
-template <int kRows, int kVectors, bool kAdd>
+template <int kRows, int kVectors, Product kProduct>
 MASQUE_PAIRS_INLINE void multiply_tile(const float* a, Index a_stride, Index pairs, const float* b,
                                        const float* factors, float* c, Index c_stride) {
+  constexpr bool kAdd = kProduct != Product::kScale;
   __m512 sums[std::size_t{kRows}][std::size_t{kVectors}];
 #pragma GCC unroll 16
   for (Index r = 0; r < kRows; ++r) {
@@ -47,7 +55,9 @@ MASQUE_PAIRS_INLINE void multiply_tile(const float* a, Index a_stride, Index pai
     for (Index v = 0; v < kVectors; ++v) row[v] = pairs_at(b + k * (2 * kWidth) + v * kWidth);
 #pragma GCC unroll 16
     for (Index r = 0; r < kRows; ++r) {
-      const auto x = reinterpret_cast<__m512bh>(_mm512_set1_ps(a[r * a_stride + k]));
+      const float pair =
+          kProduct == Product::kAddTurned ? a[k * a_stride + r] : a[r * a_stride + k];
+      const auto x = reinterpret_cast<__m512bh>(_mm512_set1_ps(pair));
 #pragma GCC unroll 2
       for (Index v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
     }
@@ -62,13 +72,13 @@ MASQUE_PAIRS_INLINE void multiply_tile(const float* a, Index a_stride, Index pai
   }
 }
 
-template <int kVectors, bool kAdd>
+template <int kVectors, Product kProduct>
 MASQUE_PAIRS_INLINE void multiply_rows(Index rows, const float* a, Index a_stride, Index pairs,
                                        const float* b, const float* factors, float* c,
                                        Index c_stride) {
   switch (rows) {
 #define MASQUE_CASE(n) \
-  case n: multiply_tile<n, kVectors, kAdd>(a, a_stride, pairs, b, factors, c, c_stride); break;
+  case n: multiply_tile<n, kVectors, kProduct>(a, a_stride, pairs, b, factors, c, c_stride); break;
     MASQUE_CASE(1)
     MASQUE_CASE(2)
     MASQUE_CASE(3)
@@ -87,18 +97,19 @@ MASQUE_PAIRS_INLINE void multiply_rows(Index rows, const float* a, Index a_strid
   }
 }
 
-template <bool kAdd>
+template <Product kProduct>
 MASQUE_PAIRS void multiply_any(const MatrixView<const float>& a, const Packed<const float>& b,
                                const float* factors, const MatrixView<float>& c) {
+  const Index pairs = kProduct == Product::kAddTurned ? a.rows : a.columns;
   const float* panel = b.data;
   Index column = 0;
   for (; column + kWidth < c.columns; column += 2 * kWidth, panel += b.panel_stride) {
-    multiply_rows<2, kAdd>(a.rows, a.data, a.stride, a.columns, panel, factors, c.data + column,
-                           c.stride);
+    multiply_rows<2, kProduct>(c.rows, a.data, a.stride, pairs, panel, factors, c.data + column,
+                               c.stride);
   }
   if (column < c.columns) {
-    multiply_rows<1, kAdd>(a.rows, a.data, a.stride, a.columns, panel, factors, c.data + column,
-                           c.stride);
+    multiply_rows<1, kProduct>(c.rows, a.data, a.stride, pairs, panel, factors, c.data + column,
+                               c.stride);
   }
 }
 
@@ -118,14 +129,29 @@ MASQUE_PAIRS void row_to_pairs(const float* x, Index columns, float* out) {
   _mm512_mask_storeu_ps(out + at / 2, first_lanes(pairs_of(columns - at)), pairs);
 }
 
-/// A panel of up to kPanel columns: the pairs of two keys, columns behind the last 0.
-MASQUE_PAIRS void pack_panel(const MatrixView<const float>& x, float* out) {
-  // Lanes of the first key's numbers and of the second's, in turn.
+/// Lanes of a first row and of a second, in turn.
+MASQUE_PAIRS_INLINE __m512i order_of_pairs() {
   alignas(64) std::uint16_t lanes[2 * kWidth];
   for (Index i = 0; i < 2 * kWidth; ++i) {
     lanes[i] = static_cast<std::uint16_t>(i / 2 + i % 2 * kWidth);
   }
-  const __m512i order = _mm512_load_si512(lanes);
+  return _mm512_load_si512(lanes);
+}
+
+MASQUE_PAIRS void rows_to_pairs(const float* first, const float* second, Index columns,
+                                float* out) {
+  const __m512i order = order_of_pairs();
+  for (Index at = 0; at < columns; at += kWidth) {
+    const __m512 low = _mm512_load_ps(first + at);
+    const __m512 high = second == nullptr ? _mm512_setzero_ps() : _mm512_load_ps(second + at);
+    const auto rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+    _mm512_store_si512(out + at, _mm512_permutexvar_epi16(order, rounded));
+  }
+}
+
+/// A panel of up to kPanel columns: the pairs of two keys, columns behind the last 0.
+MASQUE_PAIRS void pack_panel(const MatrixView<const float>& x, float* out) {
+  const __m512i order = order_of_pairs();
   for (Index key = 0; key < x.rows; key += 2) {
     for (Index v = 0; v < 2; ++v) {
       const __mmask16 columns = first_lanes(x.columns - v * kWidth);
@@ -153,6 +179,12 @@ void to_pairs(MatrixView<const float> x, MatrixView<float> out) {
   for (Index r = 0; r < x.rows; ++r) row_to_pairs(x.row(r), x.columns, out.row(r));
 }
 
+void to_row_pairs(MatrixView<const float> x, MatrixView<float> out) {
+  for (Index r = 0; r < x.rows; r += 2) {
+    rows_to_pairs(x.row(r), r + 1 < x.rows ? x.row(r + 1) : nullptr, x.columns, out.row(r / 2));
+  }
+}
+
 void pack_pairs(MatrixView<const float> x, Packed<float> out) {
   for (Index column = 0; column < x.columns; column += kPanel<float>) {
     pack_panel(x.middle_columns(column, std::min(kPanel<float>, x.columns - column)),
@@ -175,14 +207,24 @@ void multiply_pairs(MatrixView<const float> a, Packed<const float> b,
                     std::span<const float> factors, MatrixView<float> c) {
   for (Index r = 0; r < a.rows; r += kMaxRows) {
     const Index rows = std::min(kMaxRows, a.rows - r);
-    multiply_any<false>(a.middle_rows(r, rows), b, factors.data() + r, c.middle_rows(r, rows));
+    multiply_any<Product::kScale>(a.middle_rows(r, rows), b, factors.data() + r,
+                                  c.middle_rows(r, rows));
   }
 }
 
 void add_product_of_pairs(MatrixView<const float> a, Packed<const float> b, MatrixView<float> c) {
   for (Index r = 0; r < a.rows; r += kMaxRows) {
     const Index rows = std::min(kMaxRows, a.rows - r);
-    multiply_any<true>(a.middle_rows(r, rows), b, nullptr, c.middle_rows(r, rows));
+    multiply_any<Product::kAdd>(a.middle_rows(r, rows), b, nullptr, c.middle_rows(r, rows));
+  }
+}
+
+void add_turned_product_of_pairs(MatrixView<const float> a, Packed<const float> b,
+                                 MatrixView<float> c) {
+  for (Index r = 0; r < a.columns; r += kMaxRows) {
+    const Index rows = std::min(kMaxRows, a.columns - r);
+    multiply_any<Product::kAddTurned>(a.middle_columns(r, rows), b, nullptr,
+                                      c.middle_rows(r, rows));
   }
 }
 
@@ -192,6 +234,7 @@ bool has_pairs() { return false; }
 
 // Not reached.
 void to_pairs(MatrixView<const float> /*x*/, MatrixView<float> /*out*/) { MASQUE_CHECK(false); }
+void to_row_pairs(MatrixView<const float> /*x*/, MatrixView<float> /*out*/) { MASQUE_CHECK(false); }
 void pack_pairs(MatrixView<const float> /*x*/, Packed<float> /*out*/) { MASQUE_CHECK(false); }
 void pack_pairs_transposed(MatrixView<const float> /*x*/, Packed<float> /*out*/) {
   MASQUE_CHECK(false);
@@ -202,6 +245,10 @@ void multiply_pairs(MatrixView<const float> /*a*/, Packed<const float> /*b*/,
 }
 void add_product_of_pairs(MatrixView<const float> /*a*/, Packed<const float> /*b*/,
                           MatrixView<float> /*c*/) {
+  MASQUE_CHECK(false);
+}
+void add_turned_product_of_pairs(MatrixView<const float> /*a*/, Packed<const float> /*b*/,
+                                 MatrixView<float> /*c*/) {
   MASQUE_CHECK(false);
 }
 

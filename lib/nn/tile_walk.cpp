@@ -1,7 +1,6 @@
 #include "nn/tile_walk.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -9,26 +8,13 @@
 
 #include "nn/round.hpp"
 #include "nn/tile_pairs.hpp"
+#include "nn/tile_pieces.hpp"
 
 namespace masque::nn {
 
 namespace {
 
 constexpr Index kBlock = BlockMap::kBlock;
-
-/// The keys of a block that some query of a tile sees, in whole panels and vectors.
-struct Piece {
-  const BlockEntry* entry = nullptr;
-  Range keys;
-  Index column = 0;     ///< in the scores of the tile
-  bool hidden = false;  ///< some key is not visible to some query, or is behind the last one
-};
-
-/// Adjacent pieces.
-struct Run {
-  Range keys;
-  Index column = 0;
-};
 
 /// Buffers of a thread and the state of the rows of a block row.
 template <class T>
@@ -42,8 +28,7 @@ struct Scratch {
   std::vector<T> temperature;
   std::vector<Index> visible;
   std::vector<BlockEntry> entries;
-  std::vector<Piece> pieces;
-  std::vector<Run> runs;
+  TilePieces tile;
 };
 
 template <class T>
@@ -57,7 +42,7 @@ class Walk {
   }
 
   void run() {
-    list_entries();
+    list_entries(row_.blocks, row_.first_query / kBlock, row_.keys, s_.entries);
     prepare_rows();
     const Index entries = static_cast<Index>(s_.entries.size());
     const Index per_tile = tile_rows();
@@ -83,18 +68,6 @@ class Walk {
   Index tile_rows() const {
     const Index tiles = (rows_ + tile::best_rows() - 1) / tile::best_rows();
     return (rows_ + tiles - 1) / tiles;
-  }
-
-  void list_entries() {
-    s_.entries.clear();
-    if (row_.blocks != nullptr) {
-      const auto entries = row_.blocks->row(row_.first_query / kBlock);
-      s_.entries.assign(entries.begin(), entries.end());
-      return;
-    }
-    for (Index k = 0; k < row_.keys; k += kBlock) {
-      s_.entries.push_back({static_cast<std::int32_t>(k / kBlock), -1});
-    }
   }
 
   /// Scaled queries, temperatures, and zero sums.
@@ -141,43 +114,11 @@ class Walk {
     tile::multiply_row<T>({to.data, from.size()}, scale, to.data);
   }
 
-  /// The visible keys of row r in a block.
-  std::uint64_t word(const BlockEntry& e, Index r) const {
-    return e.tile < 0 ? low_bits(row_.keys - e.block * kBlock)
-                      : row_.blocks->tile(e)[static_cast<std::size_t>(r)];
-  }
-
-  /// Finds what the rows see in these entries; returns the width of their scores.
-  Index find_pieces(Range rows, Range entries) {
-    s_.pieces.clear();
-    s_.runs.clear();
-    Index width = 0;
-    for (Index i = entries.begin; i < entries.end; ++i) {
-      const BlockEntry& e = entry(i);
-      std::uint64_t any = e.tile < 0 ? word(e, 0) : 0;
-      std::uint64_t all = e.tile < 0 ? any : ~std::uint64_t{0};
-      for (Index r = rows.begin; r < rows.end && e.tile >= 0; ++r) {
-        any |= word(e, r);
-        all &= word(e, r);
-      }
-      if (any == 0) continue;
-      const Index begin = std::countr_zero(any) / tile::kPanel<T> * tile::kPanel<T>;
-      const Index end = tile::round_up(64 - std::countl_zero(any), tile::kLanes<T>);
-      const std::uint64_t cells = low_bits(end) & ~low_bits(begin);
-      const Range keys{e.block * kBlock + begin, e.block * kBlock + end};
-      s_.pieces.push_back({&e, keys, width, (all & cells) != cells});
-      if (!s_.runs.empty() && s_.runs.back().keys.end == keys.begin) {
-        s_.runs.back().keys.end = keys.end;
-      } else {
-        s_.runs.push_back({keys, width});
-      }
-      width += keys.size();
-    }
-    return width;
-  }
-
   void step_of_tile(Range rows, Range entries) {
-    const Index width = find_pieces(rows, entries);
+    const auto some = std::span(s_.entries)
+                          .subspan(static_cast<std::size_t>(entries.begin),
+                                   static_cast<std::size_t>(entries.size()));
+    const Index width = find_pieces<T>(row_.blocks, row_.keys, some, rows, s_.tile);
     if (width == 0) return;
     MatrixView<T> scores(s_.scores.data(), rows.size(), width, s_.scores.columns());
     make_scores(rows, scores);
@@ -208,7 +149,7 @@ class Walk {
     };
     if constexpr (std::is_same_v<T, float>) {
       if (row_.operands == Operands::kPairs) {
-        for (const Run& run : s_.runs) {
+        for (const TileRun& run : s_.tile.runs) {
           const Index keys = std::min(run.keys.end, row_.keys) - run.keys.begin;
           tile::add_product_of_pairs(
               numerators.middle_columns(run.column / 2, tile::pairs_of(keys)),
@@ -217,7 +158,7 @@ class Walk {
         return;
       }
     }
-    for (const Run& run : s_.runs) {
+    for (const TileRun& run : s_.tile.runs) {
       const Index keys = std::min(run.keys.end, row_.keys) - run.keys.begin;
       tile::multiply<T>(numerators.middle_columns(run.column, keys), value_from(run.keys.begin),
                         sums, true);
@@ -225,7 +166,7 @@ class Walk {
   }
 
   /// Products of queries and keys.
-  void multiply_keys(Range rows, const Run& run, MatrixView<T> scores) const {
+  void multiply_keys(Range rows, const TileRun& run, MatrixView<T> scores) const {
     MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
     const Index panel = run.keys.begin / tile::kPanel<T>;
     const tile::Packed<const T> key{row_.key.data + panel * row_.key.panel_stride,
@@ -244,7 +185,7 @@ class Walk {
 
   /// Scores of the pieces; −∞ where hidden.
   void make_scores(Range rows, MatrixView<T> scores) {
-    for (const Run& run : s_.runs) {
+    for (const TileRun& run : s_.tile.runs) {
       multiply_keys(rows, run, scores.middle_columns(run.column, run.keys.size()));
       if (row_.bias == nullptr) continue;
       const Range keys{run.keys.begin, std::min(run.keys.end, row_.keys)};
@@ -256,14 +197,7 @@ class Walk {
       const std::span<T> row = scores.row_span(r - rows.begin);
       tile::multiply_row<T>(row, temperature(r), row.data());
     }
-    for (const Piece& piece : s_.pieces) {
-      if (!piece.hidden) continue;
-      const Index shift = piece.keys.begin % kBlock;
-      for (Index r = rows.begin; r < rows.end; ++r) {
-        tile::hide(scores.row(r - rows.begin) + piece.column, piece.keys.size(),
-                   word(*piece.entry, r) >> shift);
-      }
-    }
+    hide_pieces(row_.blocks, row_.keys, rows, s_.tile, scores);
   }
 
   /// Scores become numerators; what was summed before follows the largest score of its row.
@@ -297,7 +231,7 @@ class Walk {
 
   void write_scores(Range rows, MatrixView<const T> scores) const {
     for (Index r = rows.begin; r < rows.end; ++r) {
-      for (const Run& run : s_.runs) {
+      for (const TileRun& run : s_.tile.runs) {
         const T* from = scores.row(r - rows.begin) + run.column;
         const Index end = std::min(run.keys.end, row_.keys);
         std::copy(from, from + (end - run.keys.begin), row_.scores.row(r) + run.keys.begin);
@@ -314,7 +248,7 @@ class Walk {
         const auto at = static_cast<std::size_t>(r);
         row_.log_divisors[at] = std::log(d) + (shifted ? s_.states[at].largest : T{});
       }
-      for (const Run& run : s_.runs) {
+      for (const TileRun& run : s_.tile.runs) {
         const T* from = scores.row(r - rows.begin) + run.column - run.keys.begin;
         const Index end = std::min(run.keys.end, row_.keys);
         for (Index j = run.keys.begin; j < end; ++j) row_.weights.at(r, j) = from[j] / d;

@@ -1,6 +1,7 @@
 #include "store/config.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,9 +11,13 @@
 namespace masque {
 
 ModelConfig ModelConfig::read(const std::string& path) {
+  return parse(InputFile::open(path).read_all(16 << 20), path);
+}
+
+ModelConfig ModelConfig::parse(std::string text, const std::string& path) {
   ModelConfig config;
   config.path_ = path;
-  config.text_ = InputFile::open(path).read_all(16 << 20);
+  config.text_ = std::move(text);
   config.root_ = parse_json_file(config.text_, path);
   if (!config.root_.is(JsonKind::kObject))
     throw InputError(path, "is no JSON object, expected one");

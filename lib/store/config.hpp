@@ -16,6 +16,8 @@ class ModelConfig {
  public:
   /// Reads a file of at most 16 MiB. Throws InputError if it is no JSON object.
   static ModelConfig read(const std::string& path);
+  /// The same of a text of which `path` is the name in messages.
+  static ModelConfig parse(std::string text, const std::string& path);
   /// The config.json of a folder; nothing if there is none.
   static std::optional<ModelConfig> find(const std::string& folder);
 

@@ -166,6 +166,11 @@ TEST_CASE("dropout: the share that falls, the scale of the rest, and the place d
   CHECK(values == std::set<float>{0.0F, 4.0F});
   const auto fallen = std::count(x.span().begin(), x.span().end(), 0.0F);
   CHECK(std::fabs(static_cast<double>(fallen) / 10100 - 0.25) < 0.02);
+  // What falls is said by the word of the place.
+  for (std::uint64_t i = 0; i < 10100; ++i) {
+    const bool falls = stream.block((10 + i) / 4)[(10 + i) % 4] < 0x40000000U;
+    REQUIRE((x.span()[i] == 0) == falls);
+  }
   // Row 7 alone, at its own place.
   Matrix<float> row(1, 101);
   std::fill_n(row.data(), 101, 3.0F);

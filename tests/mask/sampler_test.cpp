@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <doctest/doctest.h>
 
@@ -14,39 +13,6 @@ namespace {
 double share(const std::vector<bool>& flags) {
   return static_cast<double>(std::count(flags.begin(), flags.end(), true)) /
          static_cast<double>(flags.size());
-}
-
-TEST_CASE("numbers below n are uniform") {
-  Draw draw(1, "test");
-  std::vector<double> counts(7, 0);
-  const int n = 70000;
-  for (int i = 0; i < n; ++i) ++counts[static_cast<std::size_t>(draw.below(7))];
-  for (const double count : counts) CHECK(std::abs(count - n / 7.0) < 5 * std::sqrt(n * 6.0 / 49));
-}
-
-TEST_CASE("all orders of three are equally likely, every order is a permutation") {
-  std::map<std::vector<Index>, int> seen;
-  for (std::uint64_t i = 0; i < 6000; ++i) {
-    Draw draw(2, "order", i);
-    auto order = random_order(3, draw);
-    ++seen[order];
-    std::sort(order.begin(), order.end());
-    CHECK(order == std::vector<Index>{0, 1, 2});
-  }
-  CHECK(seen.size() == 6);
-  for (const auto& [order, count] : seen)
-    CHECK(std::abs(count - 1000) < 5 * std::sqrt(1000 * 5.0 / 6));
-}
-
-TEST_CASE("subsets have the size asked for and are fair") {
-  std::vector<double> counts(9, 0);
-  for (std::uint64_t i = 0; i < 9000; ++i) {
-    Draw draw(3, "subset", i);
-    const auto chosen = random_subset(9, 4, draw);
-    CHECK(std::count(chosen.begin(), chosen.end(), true) == 4);
-    for (std::size_t j = 0; j < 9; ++j) counts[j] += chosen[j];
-  }
-  for (const double count : counts) CHECK(std::abs(count - 4000) < 5 * std::sqrt(9000 * 20.0 / 81));
 }
 
 TEST_CASE("XLNet selects exactly num_predict of 512: 85, never a functional token") {

@@ -28,6 +28,8 @@ enum class Operation {
   kCrossEntropy,
   kLogProbability,
   kDropout,
+  kTrainedLinear,
+  kVocabularyLoss,
 };
 
 struct KernelCase {
@@ -66,6 +68,13 @@ inline std::vector<KernelCase> small_kernel_cases() {
                      kernel::Norm::kLayer, kernel::Precision::kBf16});
     cases.push_back({"matmul", O::kMatmul, rows, columns, inputs});
     cases.push_back({"matmul_plain", O::kMatmulPlain, rows, columns, inputs});
+    for (const auto operation : {O::kTrainedLinear, O::kVocabularyLoss}) {
+      const std::string name =
+          operation == O::kTrainedLinear ? "trained_linear" : "vocabulary_loss";
+      cases.push_back({name, operation, rows, columns, inputs});
+      cases.push_back({name + "_bf16", operation, rows, columns, inputs, Activation::kNone,
+                       kernel::Norm::kLayer, kernel::Precision::kBf16});
+    }
     cases.push_back({"log_probability", O::kLogProbability, rows, columns, inputs});
   }
   const std::vector<std::pair<std::string, Activation>> activations = {
@@ -101,7 +110,37 @@ inline std::vector<KernelCase> small_kernel_cases() {
   return cases;
 }
 
-/// The shapes of BERT-base and of its vocabulary, as they are timed.
+/// What one step of training does most: layers of 256 and of 768, and the heads.
+inline void add_training_cases(std::vector<KernelCase>& cases) {
+  using O = Operation;
+  for (const auto precision : {kernel::Precision::kF32, kernel::Precision::kBf16}) {
+    const std::string suffix = precision == kernel::Precision::kBf16 ? "_bf16" : "";
+    const auto add = [&](const char* name, O operation, Index rows, Index columns, Index inputs) {
+      cases.push_back({name + suffix, operation, rows, columns, inputs, kernel::Activation::kNone,
+                       kernel::Norm::kLayer, precision});
+    };
+    add("trained_linear", O::kTrainedLinear, 4096, 256, 256);
+    add("trained_linear", O::kTrainedLinear, 4096, 768, 256);
+    add("trained_linear", O::kTrainedLinear, 4096, 1024, 256);
+    add("trained_linear", O::kTrainedLinear, 4096, 256, 1024);
+    add("trained_linear", O::kTrainedLinear, 1024, 768, 768);
+    add("trained_linear", O::kTrainedLinear, 1024, 3072, 768);
+    add("trained_linear", O::kTrainedLinear, 1024, 768, 3072);
+    add("vocabulary_loss", O::kVocabularyLoss, 614, 30522, 256);
+    add("vocabulary_loss", O::kVocabularyLoss, 2048, 8192, 256);
+    add("vocabulary_loss", O::kVocabularyLoss, 154, 30522, 768);
+  }
+  for (const Index columns : {256, 1024}) {
+    cases.push_back({"gelu", O::kActivation, 4096, columns, 0, kernel::Activation::kGelu});
+    cases.push_back({"layer_norm", O::kNorm, 4096, columns});
+    cases.push_back({"dropout", O::kDropout, 4096, columns});
+    cases.push_back({"embedding", O::kEmbedding, 4096, columns});
+    cases.push_back({"softmax", O::kSoftmax, 4096, columns});
+    cases.push_back({"cross_entropy", O::kCrossEntropy, 4096, columns});
+  }
+}
+
+/// The shapes of BERT-base and of its vocabulary, and those of training, as they are timed.
 inline std::vector<KernelCase> large_kernel_cases() {
   using kernel::Activation;
   using O = Operation;
@@ -139,6 +178,7 @@ inline std::vector<KernelCase> large_kernel_cases() {
     bf16.precision = kernel::Precision::kBf16;
     cases.push_back(bf16);
   }
+  add_training_cases(cases);
   return cases;
 }
 

@@ -9,7 +9,10 @@
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
 #include "kernel/linear.hpp"
+#include "kernel/scalar.hpp"
 #include "kernel/softmax.hpp"
+#include "kernel/trained_linear.hpp"
+#include "kernel/vocabulary_loss.hpp"
 #include "support/kernel_cases.hpp"
 
 namespace masque::test {
@@ -25,17 +28,23 @@ class KernelRun {
   /// 0.25.
   explicit KernelRun(const KernelCase& kernel_case) : c(kernel_case) {
     const Index rows = c.rows, columns = c.columns;
-    result.resize(
-        c.operation == Operation::kCrossEntropy || c.operation == Operation::kLogProbability ? 1
-                                                                                             : rows,
-        c.operation == Operation::kCrossEntropy || c.operation == Operation::kLogProbability
-            ? rows
-            : columns);
+    if (c.operation == Operation::kVocabularyLoss) {
+      result.resize(1, 1);
+    } else if (c.operation == Operation::kCrossEntropy ||
+               c.operation == Operation::kLogProbability) {
+      result.resize(1, rows);
+    } else {
+      result.resize(rows, columns);
+    }
     switch (c.operation) {
       case Operation::kLinear:
       case Operation::kLogProbability:
         add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
         linear_ = make_linear();
+        break;
+      case Operation::kTrainedLinear:
+      case Operation::kVocabularyLoss:
+        add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
         break;
       case Operation::kMatmul: add(rows, c.inputs), add(columns, c.inputs); break;
       case Operation::kMatmulPlain: add(rows, c.inputs), add(c.inputs, columns); break;
@@ -51,6 +60,7 @@ class KernelRun {
       const Index bound = c.operation == Operation::kEmbedding ? kTableRows : columns;
       ids_.push_back(static_cast<TokenId>(i * i * 7919 % bound));
       positions_.push_back(3 * i + 1);
+      row_weights_.push_back(1.0 / static_cast<double>(1 + i % 3));
     }
     if (c.masked) {
       const Index words = (columns + 63) / 64;
@@ -99,6 +109,14 @@ class KernelRun {
         }
         break;
       }
+      case Operation::kTrainedLinear:
+        trained_.pack(std::vector<View<T>>{in(1)}, precision());
+        trained_.forward(in(0), row(2), result.view());
+        break;
+      case Operation::kVocabularyLoss:
+        result.data()[0] =
+            static_cast<T>(kernel::vocabulary_loss(task(row_weights_), precision(), {}).sum);
+        break;
       case Operation::kDropout:
         kernel::dropout_forward(0.3, RandomStream(5, "dropout"), 3, copied());
         break;
@@ -159,6 +177,14 @@ class KernelRun {
         kernel::add_to(std::as_const(d_x).view(), out(0));
         break;
       }
+      case Operation::kTrainedLinear:
+        trained_.backward(d_y, true, out(0));
+        kernel::add_weight_gradient(in(0), d_y, precision(), out(1), out(2).row_span(0));
+        break;
+      case Operation::kVocabularyLoss:
+        kernel::vocabulary_loss<T>(task(weights_times(d_result.data()[0])), precision(),
+                                   {out(0), out(1), out(2).row_span(0)});
+        break;
       case Operation::kLinear:
       case Operation::kLogProbability: break;
     }
@@ -186,10 +212,22 @@ class KernelRun {
     inputs.emplace_back(rows, columns);
     fill(inputs.back(), inputs.size());
   }
+  kernel::Precision precision() const {
+    return std::is_same_v<T, float> ? c.precision : kernel::Precision::kF64;
+  }
   kernel::Linear<T> make_linear() const {
     const View<T> weight = in(1);
-    return {std::span(&weight, 1), row(2),
-            std::is_same_v<T, float> ? c.precision : kernel::Precision::kF64, c.activation};
+    return {std::span(&weight, 1), row(2), precision(), c.activation};
+  }
+  kernel::VocabularyTask<T> task(std::span<const double> weights) const {
+    return {in(0), in(1), row(2), ids_, weights};
+  }
+  std::span<const double> weights_times(T factor) {
+    scaled_.clear();
+    for (const double weight : row_weights_) {
+      scaled_.push_back(weight * kernel::reference::real_part(factor));
+    }
+    return scaled_;
   }
   static Matrix<T> transposed(View<T> x) {
     Matrix<T> y(x.columns, x.rows);
@@ -211,6 +249,8 @@ class KernelRun {
   }
 
   kernel::Linear<T> linear_;
+  kernel::TrainedLinear<T> trained_;
+  std::vector<double> row_weights_, scaled_;
   std::vector<TokenId> ids_;
   std::vector<Index> positions_;
   std::vector<std::uint64_t> bits_;

@@ -31,9 +31,12 @@ Design read_design(const FamilyConfig& config) {
   design.type_vocab_size = config.count({"type_vocab_size"}, 2);
   design.max_position_embeddings = config.size({"max_position_embeddings"}, 512);
   design.pad_token_id = config.has("pad_token_id") ? config.optional_count("pad_token_id") : 0;
+  read_mask_token(design, config);
   design.layer_kind = LayerKind::kGatedAttention;
   design.norm = {kernel::Norm::kRms, config.positive("layer_norm_eps", 1e-12)};
   design.embedding_norm = design.norm;
+  design.norm_weights = false;
+  design.use_bias = config.flag("use_bias", false);
   design.activation = config.activation("hidden_act", "swish");
   design.normalizer = read_normalizer(config);
   if (config.flag("attention_scale", true)) {
@@ -63,7 +66,7 @@ ModelPlan plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "gau_alpha.";
   plan.design = read_design(config);
-  const bool bias = config.flag("use_bias", false);
+  const bool bias = plan.design.use_bias;
   const Parts parts = bias ? Parts::kBoth : Parts::kWeight;
   plan.rows = {{"~embeddings.word_embeddings", {Role::kWordTable}, Parts::kWeight}};
   if (plan.design.type_vocab_size > 0) {

@@ -20,6 +20,7 @@ Design read_design(const FamilyConfig& config) {
   design.max_position_embeddings =
       config.size({"n_positions", "max_position_embeddings", "n_ctx"}, 1024);
   design.pad_token_id = config.optional_count("pad_token_id");
+  read_mask_token(design, config);
   design.norm_placement = NormPlacement::kPre;
   design.norm.epsilon = config.positive("layer_norm_epsilon", 1e-5);
   design.final_norm = true;

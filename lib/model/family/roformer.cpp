@@ -24,6 +24,8 @@ Design read_design(const FamilyConfig& config) {
 void make_second_version(ModelPlan& plan, const FamilyConfig& config) {
   plan.design.norm.kind = kernel::Norm::kRms;
   plan.design.embedding_norm = plan.design.norm;
+  plan.design.norm_weights = false;
+  plan.design.use_bias = false;
   std::erase_if(plan.rows, [](const TensorRow& row) { return is_norm(row.roles[0]); });
   for (TensorRow& row : plan.rows) row.parts = Parts::kWeight;
   const HeadDesign head = vocabulary_head(plan.design, config);

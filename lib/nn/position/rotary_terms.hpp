@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/spelled.hpp"
 #include "kernel/rotary.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

@@ -5,8 +5,8 @@
 #include <complex>
 
 #include "base/error.hpp"
+#include "base/spelled.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

@@ -5,8 +5,8 @@
 #include <complex>
 
 #include "base/error.hpp"
+#include "base/spelled.hpp"
 #include "nn/position/pair_tables.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

@@ -2,9 +2,9 @@
 // extension, which reaches the square of its rows.
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "nn/position/table_rows.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

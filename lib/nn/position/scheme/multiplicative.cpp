@@ -3,9 +3,9 @@
 #include <array>
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "nn/position/table_rows.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/spelled.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

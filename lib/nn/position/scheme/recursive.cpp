@@ -6,8 +6,8 @@
 #include <complex>
 #include <utility>
 
+#include "base/spelled.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

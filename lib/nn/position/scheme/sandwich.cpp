@@ -3,10 +3,10 @@
 #include <cmath>
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "kernel/rotary.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/offset_bias.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

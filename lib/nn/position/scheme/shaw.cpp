@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "nn/position/pair_tables.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

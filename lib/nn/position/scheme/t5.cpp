@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/spelled.hpp"
 #include "nn/position/bias_terms.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

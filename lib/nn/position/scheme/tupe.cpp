@@ -5,10 +5,10 @@
 #include <cmath>
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/plain_products.hpp"
 #include "nn/position/table_rows.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

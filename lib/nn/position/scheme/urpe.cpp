@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/spelled.hpp"
 #include "nn/position_scheme.hpp"
-#include "nn/spelled.hpp"
 
 namespace masque::nn {
 

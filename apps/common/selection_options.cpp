@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque::droptoken {
+namespace masque::common {
 
 using records::Choice;
 using records::Unit;
@@ -45,8 +45,9 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
     rest.remove_prefix(std::min(rest.size(), colon + 1));
   }
   if (shares.size() < least || shares.size() > most) {
-    throw UsageError(
-        fmt::format("{}: found {} numbers, expected {} to {}", option, shares.size(), least, most));
+    throw UsageError(fmt::format(
+        "{}: found {} numbers, expected {}", option, shares.size(),
+        least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most)));
   }
   return shares;
 }
@@ -60,4 +61,4 @@ records::SelectionOptions selection_of(const SelectionChoice& options, std::uint
   return selection;
 }
 
-}  // namespace masque::droptoken
+}  // namespace masque::common

@@ -1,5 +1,5 @@
 // Names with arguments, and what is wrong with others.
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 #include <array>
 
@@ -11,8 +11,7 @@ namespace masque::test {
 namespace {
 
 TEST_CASE("arguments of a spelled variant, and what was not given") {
-  nn::Spelled spelled(
-      " some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
+  Spelled spelled(" some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
   CHECK(spelled.name() == "some_name");
   CHECK(spelled.count("count", 3, 1, 10) == 7);
   CHECK(spelled.number("ratio", 2, 0, 1) == 0.5);
@@ -25,13 +24,13 @@ TEST_CASE("arguments of a spelled variant, and what was not given") {
   spelled.check_all_known();
   CHECK(spelled.standards() ==
         "count=3, ratio=2, wide=false, inner=none, kind=a, more=5, tall=false");
-  CHECK(nn::Spelled("bare").name() == "bare");
-  CHECK(nn::Spelled("bare()").standards().empty());
+  CHECK(Spelled("bare").name() == "bare");
+  CHECK(Spelled("bare()").standards().empty());
 }
 
 std::string parse_error(std::string_view text) {
   try {
-    const nn::Spelled spelled(text);
+    const Spelled spelled(text);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -49,7 +48,7 @@ TEST_CASE("text that is no spelled variant") {
 }
 
 TEST_CASE("values that are none, and arguments that nobody knows") {
-  nn::Spelled spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
+  Spelled spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
   const auto error = [](auto&& ask) -> std::string {
     try {
       ask();
@@ -66,7 +65,7 @@ TEST_CASE("values that are none, and arguments that nobody knows") {
   constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
   CHECK(error([&] { spelled.choice("k", "a", kKinds); }) == "a: k is 'c', expected one of a, b");
   CHECK(error([&] { spelled.check_all_known(); }) == "a has no parameter 'other', only n, x, f, k");
-  CHECK(error([] { nn::Spelled("b(c=1)").check_all_known(); }) ==
+  CHECK(error([] { Spelled("b(c=1)").check_all_known(); }) ==
         "b has no parameter 'c', nor any other");
 }
 

@@ -1,4 +1,4 @@
-#include "nn/spelled.hpp"
+#include "base/spelled.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque::nn {
+namespace masque {
 
 namespace {
 
@@ -140,4 +140,4 @@ void Spelled::check_all_known() const {
 
 std::string Spelled::standards() const { return fmt::format("{}", fmt::join(standards_, ", ")); }
 
-}  // namespace masque::nn
+}  // namespace masque

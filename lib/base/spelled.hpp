@@ -9,7 +9,7 @@
 
 #include "base/types.hpp"
 
-namespace masque::nn {
+namespace masque {
 
 /// A name and its arguments. Whoever makes the variant asks for each argument that it knows; what
 /// nobody asked for is an error of `check_all_known`.
@@ -48,4 +48,4 @@ class Spelled {
   std::vector<std::string> standards_;
 };
 
-}  // namespace masque::nn
+}  // namespace masque

@@ -1,0 +1,189 @@
+#include "kernel/panel_product.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "kernel/parallel.hpp"
+
+namespace masque::kernel::panel {
+namespace {
+
+/// Steps of the inner index, in elements, between two visits of a tile of the result: a tile's part
+/// of the left operand stays in the first-level cache, a panel's in the second.
+constexpr Index kDepth = 512;
+/// Elements of the left operand that stay in the second-level cache beside a panel.
+constexpr Index kGroup = 98304;
+/// Operations that are worth a thread.
+constexpr double kWork = 1e6;
+
+Index parts_of(Index n, Index size) { return (n + size - 1) / size; }
+
+/// A part of the result.
+struct Range {
+  Index row, rows;
+  Index panel, panels;
+};
+
+/// Cuts the result into a part for each thread, along its longer side: bits do not depend on it.
+template <class Work>
+void for_ranges(Index rows, const Right& right, const Work& work) {
+  const Index tiles = parts_of(rows, kRows), panels = right.panels();
+  const double depth = static_cast<double>(right.depth()) + 1;
+  const auto grain = [&](Index height, Index width) {
+    const double one = 2 * depth * static_cast<double>(height) * static_cast<double>(width);
+    return static_cast<Index>(kWork / one) + 1;
+  };
+  if (tiles >= panels) {
+    parallel_ranges(tiles, grain(kRows, right.columns()), [&](Index begin, Index end) {
+      const Index row = begin * kRows;
+      work(Range{row, std::min(end * kRows, rows) - row, 0, panels});
+    });
+  } else {
+    parallel_ranges(panels, grain(rows, kColumns), [&](Index begin, Index end) {
+      work(Range{0, rows, begin, end - begin});
+    });
+  }
+}
+
+/// A few rows times a few panels, for one part of the inner index.
+void multiply_group(const Left& left, const Right& right, const Range& range, Index element,
+                    Index count, bool add, const MatrixView<float>& y) {
+  for (Index p = range.panel; p < range.panel + range.panels; ++p) {
+    const Index column = p * kColumns;
+    const auto to = y.middle_rows(range.row, range.rows)
+                        .middle_columns(column, std::min(kColumns, right.columns() - column));
+    const float* panel = right.panel(p) + element * kColumns;
+    if (right.kind() == Kind::kPairs) {
+      multiply_pairs(left, count, panel, to, add);
+    } else {
+      multiply(left, count, panel, to, add);
+    }
+  }
+}
+
+/// Calls work(rows of a group, first of the inner index, its count) for all groups of a range. An
+/// inner index is cut at even places, so that pairs stay together.
+template <class Work>
+void for_groups(const Range& range, const Right& right, const Work& work) {
+  const Index blocks = std::max<Index>(parts_of(elements(right.kind(), right.depth()), kDepth), 1);
+  const Index block = parts_of(parts_of(right.depth(), blocks), 2) * 2;
+  const Index most =
+      std::max(kGroup / std::max<Index>(std::min(kDepth, block), 1) / kRows, Index{1});
+  const Index tiles = parts_of(range.rows, kRows),
+              groups = std::max<Index>(parts_of(tiles, most), 1);
+  const Index height = parts_of(tiles, groups) * kRows;
+  for (Index r = 0; r < range.rows; r += height) {
+    const Range group{range.row + r, std::min(height, range.rows - r), range.panel, range.panels};
+    for (Index k = 0; k < right.depth(); k += block) {
+      work(group, k, std::min(block, right.depth() - k));
+    }
+  }
+}
+
+Index first_element(Kind kind, Index k) { return kind == Kind::kPairs ? k / 2 : k; }
+
+void put_bias(std::span<const float> bias, const Range& range, const MatrixView<float>& y) {
+  const Index column = range.panel * kColumns;
+  const Index count = std::min(range.panels * kColumns, y.columns - column);
+  for (Index i = range.row; i < range.row + range.rows; ++i) {
+    std::copy_n(bias.data() + column, count, y.row(i) + column);
+  }
+}
+
+void check_result(const Right& right, Index rows, Index depth, const MatrixView<float>& y) {
+  MASQUE_CHECK(depth > 0 && depth == right.depth());
+  MASQUE_CHECK(rows == y.rows && right.columns() == y.columns);
+}
+
+}  // namespace
+
+void Right::resize(Kind kind, Index depth, Index columns) {
+  kind_ = kind, depth_ = depth, columns_ = columns;
+  data_.resize(panels(), elements(kind, depth) * kColumns);
+}
+
+void Right::pack(Kind kind, std::span<const float* const> rows, Index columns) {
+  resize(kind, static_cast<Index>(rows.size()), columns);
+  // Parts of panels, so that there are enough for many threads: 64 rows each.
+  constexpr Index kPart = 64;
+  const Index parts = parts_of(depth_, kPart);
+  parallel_ranges(parts * panels(), 8, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const Index p = i % panels(), k = i / panels() * kPart;
+      const Index column = p * kColumns;
+      float* to = data_.view().row(p) + first_element(kind, k) * kColumns;
+      pack_panel(kind,
+                 rows.subspan(static_cast<std::size_t>(k),
+                              static_cast<std::size_t>(std::min(kPart, depth_ - k))),
+                 column, std::min(kColumns, columns - column), to);
+    }
+  });
+}
+
+void Right::pack_transposed(Kind kind, std::span<const float* const> rows, Index depth) {
+  resize(kind, depth, static_cast<Index>(rows.size()));
+  const Index grain = 65536 / (kColumns * std::max<Index>(depth, 1)) + 1;
+  parallel_ranges(panels(), grain, [&](Index begin, Index end) {
+    for (Index p = begin; p < end; ++p) {
+      const Index first = p * kColumns;
+      const auto some =
+          rows.subspan(static_cast<std::size_t>(first),
+                       static_cast<std::size_t>(std::min(kColumns, columns_ - first)));
+      pack_panel_transposed(kind, some, depth, data_.view().row(p));
+    }
+  });
+}
+
+void multiply_right(MatrixView<const float> x, const Right& right, Start start,
+                    std::span<const float> bias, MatrixView<float> y) {
+  check_result(right, x.rows, x.columns, y);
+  MASQUE_CHECK(start != Start::kBias || static_cast<Index>(bias.size()) == y.columns);
+  if (y.empty()) return;
+  const Kind kind = right.kind();
+  for_ranges(x.rows, right, [&](const Range& range) {
+    thread_local Matrix<float> packed;
+    for_groups(range, right, [&](const Range& group, Index k, Index count) {
+      const auto part = x.middle_rows(group.row, group.rows).middle_columns(k, count);
+      Left left{part.data, part.stride, false};
+      const Index size = elements(kind, count);
+      if (kind != Kind::kFloat) {
+        packed.resize(group.rows, size);
+        pack_left(kind, part, packed.data());
+        left = {packed.data(), size, false};
+      }
+      if (start == Start::kBias && k == 0) put_bias(bias, group, y);
+      multiply_group(left, right, group, first_element(kind, k), size,
+                     k > 0 || start != Start::kZero, y);
+    });
+  });
+}
+
+void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixView<float> y,
+                         std::span<float> sums) {
+  check_result(right, x.columns, x.rows, y);
+  MASQUE_CHECK(sums.empty() || static_cast<Index>(sums.size()) == y.rows);
+  if (y.empty()) return;
+  const Kind kind = right.kind();
+  for_ranges(y.rows, right, [&](const Range& range) {
+    thread_local Matrix<float> packed;
+    for_groups(range, right, [&](const Range& group, Index k, Index count) {
+      const Index stride = tile_stride(kind, count);
+      packed.resize(parts_of(group.rows, kRows), stride);
+      const bool adds = !sums.empty() && range.panel == 0;
+      pack_left_transposed(kind, x.middle_rows(k, count).middle_columns(group.row, group.rows),
+                           packed.data(), adds ? sums.data() + group.row : nullptr);
+      const Index size = elements(kind, count);
+      multiply_group({packed.data(), stride, true}, right, group, first_element(kind, k), size,
+                     true, y);
+    });
+  });
+}
+
+void list_rows(std::span<const MatrixView<const float>> parts, std::vector<const float*>& rows) {
+  rows.clear();
+  for (const auto& part : parts) {
+    for (Index i = 0; i < part.rows; ++i) rows.push_back(part.row(i));
+  }
+}
+
+}  // namespace masque::kernel::panel

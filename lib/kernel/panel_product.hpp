@@ -1,0 +1,56 @@
+// Products of matrices that change with every step of training: our own loops, because packing is
+// then part of each product, and because a transposed operand costs nothing more here.
+//
+// An element is a sum of chains of fused multiply-adds (bf16: of pairs), one for each block of at
+// most 512 of the inner index, in order: the same bits for any number of rows and threads.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/panel_pack.hpp"
+
+namespace masque::kernel::panel {
+
+/// A right operand (depth, columns), packed. Keeps its memory: packing again allocates only if it
+/// grows. Movable.
+class Right {
+ public:
+  /// Row k of the operand is rows[k], `columns` numbers. On all threads.
+  void pack(Kind kind, std::span<const float* const> rows, Index columns);
+  /// Column n of the operand is rows[n], `depth` numbers. On all threads.
+  void pack_transposed(Kind kind, std::span<const float* const> rows, Index depth);
+
+  Kind kind() const { return kind_; }
+  Index depth() const { return depth_; }
+  Index columns() const { return columns_; }
+  Index panels() const { return (columns_ + kColumns - 1) / kColumns; }
+  /// (elements(kind, depth), kColumns).
+  const float* panel(Index p) const {
+    return data_.data() + p * elements(kind_, depth_) * kColumns;
+  }
+
+ private:
+  void resize(Kind kind, Index depth, Index columns);
+
+  Kind kind_ = Kind::kFloat;
+  Index depth_ = 0;
+  Index columns_ = 0;
+  Matrix<float> data_;
+};
+
+/// What a product begins with.
+enum class Start { kZero, kResult, kBias };
+
+/// y = x · right, x (rows, depth). Start::kBias: behind bias (right.columns()), added first.
+void multiply_right(MatrixView<const float> x, const Right& right, Start start,
+                    std::span<const float> bias, MatrixView<float> y);
+
+/// y += xᵀ · right, x (depth, rows of y). sums[r] += Σ_k x(k, r) where given.
+void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixView<float> y,
+                         std::span<float> sums);
+
+/// Pointers to the rows of matrices, one behind the other; keeps the vector's memory.
+void list_rows(std::span<const MatrixView<const float>> parts, std::vector<const float*>& rows);
+
+}  // namespace masque::kernel::panel

@@ -1,0 +1,67 @@
+// The definition of the head's loss: one row at a time.
+#pragma once
+
+#include <vector>
+
+#include "kernel/cross_entropy_reference.hpp"
+#include "kernel/vocabulary_loss.hpp"
+
+namespace masque::kernel::reference {
+
+template <class T>
+void logits_row(const VocabularyTask<T>& task, Index row, std::vector<T>& logits) {
+  for (Index v = 0; v < task.weight.rows; ++v) {
+    T sum = task.bias.empty() ? T(0) : task.bias[static_cast<std::size_t>(v)];
+    for (Index k = 0; k < task.x.columns; ++k) sum += task.x.at(row, k) * task.weight.at(v, k);
+    logits[static_cast<std::size_t>(v)] = sum;
+  }
+}
+
+/// The first column whose real part is the largest.
+template <class T>
+Index first_largest(const std::vector<T>& values) {
+  std::size_t best = 0;
+  for (std::size_t v = 1; v < values.size(); ++v) {
+    if (real_part(values[v]) > real_part(values[best])) best = v;
+  }
+  return static_cast<Index>(best);
+}
+
+/// d_logits = row weight · (softmax − one-hot); then d_x += d_logits W, d_W += d_logitsᵀ x.
+template <class T>
+void add_logit_gradients(const VocabularyTask<T>& task, Index row, const std::vector<T>& d_logits,
+                         const VocabularyGradients<T>& gradients) {
+  for (Index v = 0; v < task.weight.rows; ++v) {
+    const T d = d_logits[static_cast<std::size_t>(v)];
+    for (Index k = 0; k < task.x.columns; ++k) {
+      if (gradients.x.data != nullptr) gradients.x.at(row, k) += d * task.weight.at(v, k);
+      if (gradients.weight.data != nullptr) gradients.weight.at(v, k) += d * task.x.at(row, k);
+    }
+    if (!gradients.bias.empty()) gradients.bias[static_cast<std::size_t>(v)] += d;
+  }
+}
+
+template <class T>
+VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
+                                  const VocabularyGradients<T>& gradients,
+                                  std::span<double> losses) {
+  VocabularyLoss<T> result;
+  const Index vocabulary = task.weight.rows;
+  std::vector<T> logits(static_cast<std::size_t>(vocabulary)), d_logits(logits.size());
+  for (Index row = 0; row < task.x.rows; ++row) {
+    const auto r = static_cast<std::size_t>(row);
+    logits_row(task, row, logits);
+    const T weight = number<T>(task.row_weights[r]);
+    const T loss = cross_entropy_row(logits.data(), vocabulary, Index{task.targets[r]});
+    result.sum += weight * loss;
+    if (!losses.empty()) losses[r] = real_part(loss);
+    if (first_largest(logits) == task.targets[r]) ++result.correct;
+    std::fill(d_logits.begin(), d_logits.end(), T(0));
+    cross_entropy_row_backward(logits.data(), vocabulary, Index{task.targets[r]}, weight,
+                               d_logits.data());
+    add_logit_gradients(task, row, d_logits, gradients);
+  }
+  return result;
+}
+
+}  // namespace masque::kernel::reference

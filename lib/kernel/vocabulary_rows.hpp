@@ -1,0 +1,32 @@
+// Loops over logits that are stored with the vocabulary as rows: one word, and a number of rows of
+// the model side by side.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.hpp"
+
+namespace masque::kernel {
+
+/// x += bias; where it is greater than largest[r], largest[r] and place[r] become x and `word`.
+void track_largest(std::int32_t word, float bias, Index n, float* x, float* largest,
+                   std::int32_t* place);
+
+/// x = exp(x − largest), sum += x.
+void exp_below(const float* largest, Index n, float* x, float* sum);
+
+/// total += sum · exp(largest − most)
+void add_rescaled(const float* sum, const float* largest, const float* most, Index n,
+                  double* total);
+
+/// factor = exp(largest − most) · share
+void rescale_factors(const float* largest, const float* most, const float* share, Index n,
+                     float* factor);
+
+/// x ⊙= factor
+void scale_columns(const float* factor, Index n, float* x);
+
+/// Σ x, in 16 lanes.
+float sum_of_row(const float* x, Index n);
+
+}  // namespace masque::kernel

@@ -1,0 +1,257 @@
+// The zoo's own family: any combination of what the engine has, for designs that have no family of
+// their own. Keys and tensor names: lib/model/README.md.
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "model/encoder_family.hpp"
+#include "model/masque_names.hpp"
+#include "model/masque_rows.hpp"
+#include "model/rotary_config.hpp"
+#include "model/variants.hpp"
+
+namespace masque::model {
+namespace {
+
+constexpr Index kMostHeads = 1 << 16;
+constexpr Index kWidest = 1 << 20;  // some schemes make their start values when asked for sizes
+
+template <class E, std::size_t N>
+E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
+  if (!config.has(name)) return fallback;
+  const std::string given = config.text(name, "");
+  std::string known;
+  for (const auto& [own, value] : words) {
+    if (own == given) return value;
+    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", own);
+  }
+  config.refuse(name, "one of " + known);
+}
+
+/// Lets nn judge what a key says: InputError naming the key for what is no such variant.
+void check_variant(const FamilyConfig& config, std::string_view name,
+                   const std::function<void()>& use) {
+  if (const auto problem = usage_problem_of(use)) {
+    throw InputError(config.raw().path(), fmt::format("{}: {}", name, *problem));
+  }
+}
+
+void read_sizes(Design& design, const FamilyConfig& config) {
+  design.vocab_size = config.size({"vocab_size"}, 30522);
+  design.hidden_size = config.size({"hidden_size"}, 256);
+  if (design.hidden_size > kWidest) config.refuse("hidden_size", fmt::format("1 to {}", kWidest));
+  design.embedding_size = config.size({"embedding_size"}, design.hidden_size);
+  if (design.embedding_size > kWidest) {
+    config.refuse("embedding_size", fmt::format("1 to {}", kWidest));
+  }
+  design.num_hidden_layers = config.layers({"num_hidden_layers"}, 4);
+  design.intermediate_size = config.size({"intermediate_size"}, 4 * design.hidden_size);
+  design.type_vocab_size = config.count({"type_vocab_size"}, 0);
+  design.max_position_embeddings = config.count({"max_position_embeddings"}, 512);
+  design.pad_token_id = config.optional_count("pad_token_id");
+  read_mask_token(design, config);
+}
+
+void read_heads(Design& design, const FamilyConfig& config) {
+  if (design.layer_kind == LayerKind::kGatedAttention) {
+    config.expect_number("num_attention_heads", 1);
+    design.attention_key_size = config.size({"attention_key_size"}, 128);
+    design.head_size = design.attention_key_size;
+    return;
+  }
+  design.num_attention_heads = config.size({"num_attention_heads"}, 4);
+  if (design.num_attention_heads > kMostHeads) config.refuse("num_attention_heads", "fewer");
+  design.num_key_value_heads = config.size({"num_key_value_heads"}, design.num_attention_heads);
+  if (design.num_attention_heads % design.num_key_value_heads != 0) {
+    config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
+  }
+  if (!config.has("head_size") && design.hidden_size % design.num_attention_heads != 0) {
+    config.refuse("num_attention_heads", "a divisor of hidden_size, or head_size beside it");
+  }
+  design.head_size = config.size(
+      {"head_size"}, std::max<Index>(1, design.hidden_size / design.num_attention_heads));
+  design.value_size = config.count({"value_size"}, 0);
+  if (design.value_size == design.head_size) design.value_size = 0;
+}
+
+void read_norms(Design& design, const FamilyConfig& config) {
+  design.norm_placement = word(config, "norm_placement", kNormPlacements, NormPlacement::kPost);
+  const bool post = design.norm_placement == NormPlacement::kPost;
+  design.norm.kind = word(config, "norm", kNorms, kernel::Norm::kLayer);
+  design.norm.epsilon = config.positive("layer_norm_eps", 1e-12);
+  design.norm_weights = config.flag("norm_weights", true);
+  if (config.flag("embedding_norm", post)) design.embedding_norm = design.norm;
+  design.final_norm = config.flag("final_norm", !post);
+  design.variants.residual_scale = config.positive("residual_scale", 1);
+  if (!post && design.variants.residual_scale != 1) {
+    config.refuse("residual_scale", "1: only norm_placement post has another");
+  }
+}
+
+void read_own_position(Design& design, const FamilyConfig& config) {
+  design.position =
+      word(config, "position_embedding_type", kPositionTypes, PositionScheme::kLearned);
+  if (design.position == PositionScheme::kLearned && design.max_position_embeddings == 0) {
+    config.refuse("max_position_embeddings", "at least 1: positions are learned");
+  }
+  if (design.position == PositionScheme::kSinusoidal) {
+    design.sinusoidal_interleaved = config.flag("sinusoidal_interleaved", false);
+  }
+}
+
+void read_position(Design& design, const FamilyConfig& config) {
+  design.variants.position = config.text("position", "");
+  LayerDesign layer;
+  layer.window = config.optional_count("window");
+  if (design.variants.position.empty()) {
+    read_own_position(design, config);
+    if (design.position == PositionScheme::kRotary) {
+      check_rotary_size(config, "head_size", design.head_size);
+      const bool adjacent = config.flag("rotary_interleaved", true);
+      layer.rotary =
+          plain_rotary(adjacent ? kernel::RotaryLayout::kAdjacent : kernel::RotaryLayout::kHalf,
+                       config.positive("rope_theta", 10000), design.head_size);
+    }
+  } else {
+    if (config.has("position_embedding_type")) {
+      config.refuse("position_embedding_type", "nothing beside position");
+    }
+    check_variant(config, "position", [&] { position_scheme(design); });
+    design.position = PositionScheme::kNone;
+    design.variants.position_shared = config.flag("position_shared", false);
+  }
+  fill_layers(design, layer);
+}
+
+void read_attention(Design& design, const FamilyConfig& config) {
+  design.normalizer = config.text("normalizer", "softmax");
+  check_variant(config, "normalizer", [&] { nn::parse_normalizer(design.normalizer); });
+  double scale = 1 / std::sqrt(static_cast<double>(design.head_size));
+  if (const auto scheme = position_scheme(design)) {
+    const nn::PositionShape shape = position_shape(design);
+    if (design.max_position_embeddings == 0 && !scheme->parameters(shape).empty()) {
+      config.refuse("max_position_embeddings", "at least 1: the scheme has parameters");
+    }
+    scale = scheme->scale(shape);
+  }
+  design.attention_scale = config.number("attention_scale", scale);
+  if (scale == 0 && design.attention_scale != 0) {
+    config.refuse("attention_scale", "0: the position scheme makes the whole score");
+  }
+  VariantDesign& variants = design.variants;
+  variants.talking_heads = word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
+  variants.previous_scores =
+      word(config, "previous_scores", kPreviousScores, PreviousScores::kNone);
+  if (design.layer_kind == LayerKind::kGatedAttention &&
+      variants.talking_heads != TalkingHeads::kNone) {
+    config.refuse("talking_heads", "\"none\": gated attention has one head");
+  }
+}
+
+void read_mixer(Design& design, const FamilyConfig& config) {
+  VariantDesign& variants = design.variants;
+  variants.mixer = config.text("mixer", "");
+  if (variants.mixer.empty()) return;
+  variants.mixer_inner_size = config.count({"mixer_inner_size"}, 0);
+  variants.mixer_attention_size = config.size({"mixer_attention_size"}, 64);
+  variants.mixer_kernel_size = config.size({"mixer_kernel_size"}, 7);
+  variants.mixer_dilation = config.size({"mixer_dilation"}, 1);
+  if (design.layer_kind == LayerKind::kGatedAttention) {
+    config.refuse("mixer", "none: gated attention has no place for it");
+  }
+  if (needs_general_attention(design)) {
+    config.refuse(
+        "mixer",
+        "none beside talking_heads, previous_scores and position schemes of weights and values");
+  }
+  const auto scheme = position_scheme(design);
+  if ((scheme && !scheme->facts().input && scheme->name() != "none") ||
+      design.position == PositionScheme::kRotary || design.position == PositionScheme::kAlibi) {
+    config.refuse("mixer", "none beside positions that act on queries, keys or scores");
+  }
+  check_variant(config, "mixer", [&] { mixer_parameters(design); });
+}
+
+void read_streams(Design& design, const FamilyConfig& config) {
+  design.streams = word(config, "streams", kStreams, Streams::kOne);
+  const bool fixed = design.streams == Streams::kFixedKeys;
+  design.mask = word(config, "mask", kMasks, fixed ? DefaultMask::kOthers : DefaultMask::kFull);
+  if (design.streams == Streams::kOne) return;
+  if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
+  const auto scheme = position_scheme(design);
+  const bool added = design.position == PositionScheme::kLearned ||
+                     design.position == PositionScheme::kSinusoidal ||
+                     (scheme && scheme->facts().input);
+  if (!fixed && added) {
+    config.refuse("streams",
+                  "\"one\" or \"fixed_keys\": a query stream does not see positions of the input");
+  }
+}
+
+Design read_design(const FamilyConfig& config) {
+  Design design;
+  design.family = "masque";
+  design.model_type = config.raw().model_type();
+  read_sizes(design, config);
+  design.layer_kind = word(config, "layer_kind", kLayerKinds, LayerKind::kTransformer);
+  const bool gated_attention = design.layer_kind == LayerKind::kGatedAttention;
+  design.use_bias = config.flag("use_bias", true);
+  design.activation = config.activation("hidden_act", gated_attention ? "silu" : "gelu");
+  design.gated = config.flag("gated", false);
+  if (gated_attention && design.gated) config.refuse("gated", "false with gated attention");
+  design.embedding_scale = config.positive("embedding_scale", 1);
+  read_heads(design, config);
+  read_norms(design, config);
+  if (gated_attention && design.norm_placement == NormPlacement::kParallel) {
+    config.refuse("norm_placement", "\"post\" or \"pre\" with gated attention");
+  }
+  read_position(design, config);
+  read_attention(design, config);
+  read_mixer(design, config);
+  read_streams(design, config);
+  return design;
+}
+
+HeadDesign read_head(const Design& design, const FamilyConfig& config) {
+  HeadDesign head;
+  head.kind = word(config, "head", kHeads,
+                   design.mask == DefaultMask::kCausal ? HeadKind::kCausal : HeadKind::kMasked);
+  if (head.kind == HeadKind::kNone) return head;
+  const bool vocabulary = head.kind != HeadKind::kDiscriminator;
+  head.transform = config.flag("head_transform", true);
+  const bool narrow = design.embedding_size != design.hidden_size;
+  if (vocabulary && narrow && !head.transform) {
+    config.refuse("head_transform", "true: embedding_size is not hidden_size");
+  }
+  if (head.transform) {
+    head.activation = config.activation("head_act", config.text("hidden_act", "gelu"));
+  }
+  if (config.flag("head_norm", vocabulary && head.transform)) head.norm = design.norm;
+  head.tied = vocabulary && config.flag("tie_word_embeddings", true);
+  head.scale = config.positive("head_scale", 1);
+  return head;
+}
+
+ModelPlan plan(const FamilyConfig& config) {
+  ModelPlan plan;
+  plan.design = read_design(config);
+  plan.rows = masque_rows(plan.design);
+  const HeadDesign head = read_head(plan.design, config);
+  if (head.kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, head)};
+  return plan;
+}
+
+const Family kFamily{
+    .name = "masque",
+    .model_types = {"masque"},
+    .classes = {},
+    .loads = "any combination of the variants, as lm-train writes it",
+    .plan = plan,
+};
+const FamilyRegistration kRegistration{kFamily};
+
+}  // namespace
+}  // namespace masque::model

@@ -1,0 +1,64 @@
+// Words of the family `masque`, as its config.json spells them: for reading and writing.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "model/design.hpp"
+
+namespace masque::model {
+
+template <class E, std::size_t N>
+using Words = std::array<std::pair<std::string_view, E>, N>;
+
+inline constexpr Words<NormPlacement, 3> kNormPlacements{{{"post", NormPlacement::kPost},
+                                                          {"pre", NormPlacement::kPre},
+                                                          {"parallel", NormPlacement::kParallel}}};
+inline constexpr Words<kernel::Norm, 2> kNorms{
+    {{"layer", kernel::Norm::kLayer}, {"rms", kernel::Norm::kRms}}};
+inline constexpr Words<LayerKind, 2> kLayerKinds{
+    {{"transformer", LayerKind::kTransformer}, {"gated_attention", LayerKind::kGatedAttention}}};
+inline constexpr Words<DefaultMask, 3> kMasks{{{"full", DefaultMask::kFull},
+                                               {"causal", DefaultMask::kCausal},
+                                               {"others", DefaultMask::kOthers}}};
+inline constexpr Words<Streams, 3> kStreams{
+    {{"one", Streams::kOne}, {"two", Streams::kTwo}, {"fixed_keys", Streams::kFixedKeys}}};
+inline constexpr Words<HeadKind, 4> kHeads{{{"none", HeadKind::kNone},
+                                            {"masked", HeadKind::kMasked},
+                                            {"causal", HeadKind::kCausal},
+                                            {"discriminator", HeadKind::kDiscriminator}}};
+inline constexpr Words<TalkingHeads, 4> kTalkingHeads{{{"none", TalkingHeads::kNone},
+                                                       {"before", TalkingHeads::kBefore},
+                                                       {"after", TalkingHeads::kAfter},
+                                                       {"both", TalkingHeads::kBoth}}};
+inline constexpr Words<PreviousScores, 3> kPreviousScores{
+    {{"none", PreviousScores::kNone},
+     {"one_layer", PreviousScores::kOneLayer},
+     {"accumulated", PreviousScores::kAccumulated}}};
+/// The engine's own schemes; those of nn are `position`.
+inline constexpr Words<PositionScheme, 5> kPositionTypes{
+    {{"learned", PositionScheme::kLearned},
+     {"none", PositionScheme::kNone},
+     {"sinusoidal", PositionScheme::kSinusoidal},
+     {"rotary", PositionScheme::kRotary},
+     {"alibi", PositionScheme::kAlibi}}};
+inline constexpr Words<kernel::Activation, 7> kActivations{
+    {{"gelu", kernel::Activation::kGelu},
+     {"gelu_new", kernel::Activation::kGeluTanh},
+     {"relu", kernel::Activation::kRelu},
+     {"relu2", kernel::Activation::kSquaredRelu},
+     {"silu", kernel::Activation::kSwish},
+     {"tanh", kernel::Activation::kTanh},
+     {"sigmoid", kernel::Activation::kSigmoid}}};
+
+/// Empty if it has no word.
+template <class E, std::size_t N>
+std::string_view word_of(const Words<E, N>& words, E value) {
+  for (const auto& [word, own] : words) {
+    if (own == value) return word;
+  }
+  return {};
+}
+
+}  // namespace masque::model

@@ -1,0 +1,127 @@
+#include "model/masque_rows.hpp"
+
+#include <utility>
+
+#include "model/variants.hpp"
+
+namespace masque::model {
+namespace {
+
+/// Rows of a design by its own choices.
+class Rows {
+ public:
+  explicit Rows(const Design& design) : design_(design) {}
+
+  void dense(const std::string& name, Role role) {
+    rows.push_back({name, {role}, design_.use_bias ? Parts::kBoth : Parts::kWeight});
+  }
+  void norm(const std::string& name, Role role) {
+    if (!design_.norm_weights) return;
+    const bool layer = design_.norm.kind == kernel::Norm::kLayer;
+    rows.push_back({name, {role}, layer ? Parts::kBoth : Parts::kWeight});
+  }
+  void table(const std::string& name, Role role) { rows.push_back({name, {role}, Parts::kWeight}); }
+  void tensor(const std::string& name, Role role, Index part = 0) {
+    TensorRow row{name, {role}, Parts::kTensor};
+    row.part = part;
+    rows.push_back(std::move(row));
+  }
+
+  std::vector<TensorRow> rows;
+
+ private:
+  const Design& design_;
+};
+
+void add_embeddings(const Design& design, Rows& to) {
+  to.table("embeddings.word", Role::kWordTable);
+  if (design.position == PositionScheme::kLearned) {
+    to.table("embeddings.position", Role::kPositionTable);
+  }
+  if (design.type_vocab_size > 0) to.table("embeddings.type", Role::kSegmentTable);
+  if (design.embedding_norm) to.norm("embeddings.norm", Role::kEmbeddingNorm);
+  if (design.embedding_size != design.hidden_size) {
+    to.dense("embeddings.projection", Role::kEmbeddingProjection);
+  }
+  if (design.streams == Streams::kTwo) to.tensor("query_start", Role::kQueryStart);
+}
+
+void add_gated_layers(const Design& design, Rows& to) {
+  const std::string layer = "layers.{l}.gated.";
+  to.norm(layer + "norm", Role::kAttentionNorm);
+  to.dense(layer + "input", Role::kGatedInput);
+  to.tensor(layer + "gamma", Role::kGatedGamma);
+  if (design.use_bias) to.tensor(layer + "beta", Role::kGatedBeta);
+  to.dense(layer + "output", Role::kOutput);
+}
+
+void add_layers(const Design& design, Rows& to) {
+  const std::string attention = "layers.{l}.attention.";
+  const std::string feed_forward = "layers.{l}.feed_forward.";
+  if (design.variants.mixer.empty()) {
+    to.dense(attention + "query", Role::kQuery);
+    to.dense(attention + "key", Role::kKey);
+    to.dense(attention + "value", Role::kValue);
+  }
+  to.dense(attention + "output", Role::kOutput);
+  to.norm(attention + "norm", Role::kAttentionNorm);
+  const TalkingHeads talking = design.variants.talking_heads;
+  if (talking == TalkingHeads::kBefore || talking == TalkingHeads::kBoth) {
+    to.tensor(attention + "talking_before", Role::kTalkingBefore);
+  }
+  if (talking == TalkingHeads::kAfter || talking == TalkingHeads::kBoth) {
+    to.tensor(attention + "talking_after", Role::kTalkingAfter);
+  }
+  to.dense(feed_forward + "up", Role::kUp);
+  if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
+  to.dense(feed_forward + "down", Role::kDown);
+  to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
+}
+
+void add_variants(const Design& design, Rows& to) {
+  const bool shared = shares_position(design);
+  Index part = 0;
+  for (const nn::PositionParameter& parameter : position_parameters(design)) {
+    to.tensor((shared ? "position." : "layers.{l}.position.") + parameter.name,
+              shared ? Role::kSharedPositionPart : Role::kPositionPart, part++);
+  }
+  part = 0;
+  for (const nn::MixerParameter& parameter : mixer_parameters(design)) {
+    to.tensor("layers.{l}.mixer." + parameter.name, Role::kMixerPart, part++);
+  }
+}
+
+}  // namespace
+
+HeadPlan masque_head(const Design& design, const HeadDesign& head) {
+  HeadPlan plan;
+  plan.design = head;
+  const bool vocabulary = head.kind != HeadKind::kDiscriminator;
+  plan.what = !vocabulary                      ? "discriminator head"
+              : head.kind == HeadKind::kCausal ? "causal-LM head"
+                                               : "masked-LM head";
+  plan.decoder = "head.decoder.weight";
+  Rows rows(design);
+  if (head.transform) rows.dense("head.transform", Role::kHeadTransform);
+  if (head.norm) rows.norm("head.norm", Role::kHeadNorm);
+  if (design.use_bias && head.transform) {
+    rows.rows.push_back({"head.decoder.bias", {Role::kDecoder}, Parts::kBiasTensor});
+  }
+  plan.rows = std::move(rows.rows);
+  return plan;
+}
+
+std::vector<TensorRow> masque_rows(const Design& design) {
+  Rows rows(design);
+  add_embeddings(design, rows);
+  if (design.layer_kind == LayerKind::kGatedAttention) {
+    add_gated_layers(design, rows);
+  } else {
+    add_layers(design, rows);
+  }
+  add_variants(design, rows);
+  if (design.final_norm) rows.norm("final_norm", Role::kFinalNorm);
+  return std::move(rows.rows);
+}
+
+}  // namespace masque::model

@@ -1,0 +1,16 @@
+// The tensor names of the family `masque`.
+#pragma once
+
+#include <vector>
+
+#include "model/family.hpp"
+
+namespace masque::model {
+
+/// Rows of everything but the head.
+std::vector<TensorRow> masque_rows(const Design& design);
+
+/// The plan of a head that is there: not of HeadKind::kNone.
+HeadPlan masque_head(const Design& design, const HeadDesign& head);
+
+}  // namespace masque::model

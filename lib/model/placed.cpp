@@ -1,0 +1,145 @@
+#include "model/placed.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::model {
+
+namespace {
+
+/// "a|b" with the ending: "a.weight|b.weight".
+std::string with_ending(std::string_view names, std::string_view ending) {
+  std::string result;
+  for_spellings(names, [&](std::string_view name) {
+    result += fmt::format("{}{}{}", result.empty() ? "" : "|", name, ending);
+  });
+  return result;
+}
+
+std::uint64_t u(Index size) { return static_cast<std::uint64_t>(size); }
+
+PlacedTensor place(const Design& design, const TensorRow& row, std::string names, bool bias,
+                   Index layer) {
+  PlacedTensor tensor;
+  tensor.names = std::move(names);
+  const bool vector = is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
+  Index rows = 0;
+  Index columns = 0;
+  for (const Role role : row.roles) {
+    const RoleShape shape = role_shape(design, role, row.part);
+    const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
+    tensor.parts.push_back({role, layer, row.part, vector && !bias ? shape.columns : own, 0});
+    rows += own;
+    columns = shape.columns;
+  }
+  tensor.vector = bias || vector;
+  tensor.bias = bias;
+  tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
+  tensor.heads = design.num_attention_heads;
+  if (tensor.vector) {
+    tensor.rows = 1;
+    tensor.columns = bias ? rows : columns;
+    tensor.shape = !bias && !row.shape.empty() ? row.shape : Shape{u(tensor.columns)};
+    return tensor;
+  }
+  tensor.rows = rows;
+  tensor.columns = columns;
+  if (!row.shape.empty()) {
+    tensor.shape = row.shape;
+  } else if (tensor.turn == Turn::kTransposed) {
+    tensor.shape = {u(columns), u(rows)};
+  } else {
+    tensor.shape = {u(rows), u(columns)};
+  }
+  return tensor;
+}
+
+void place_parts(const Design& design, const TensorRow& row, const std::string& name, Index layer,
+                 std::vector<PlacedTensor>& to) {
+  switch (row.parts) {
+    case Parts::kBoth:
+      to.push_back(place(design, row, with_ending(name, ".weight"), false, layer));
+      to.push_back(place(design, row, with_ending(name, ".bias"), true, layer));
+      return;
+    case Parts::kWeight:
+      to.push_back(place(design, row, with_ending(name, ".weight"), false, layer));
+      return;
+    case Parts::kTensor: to.push_back(place(design, row, name, false, layer)); return;
+    case Parts::kBiasTensor: to.push_back(place(design, row, name, true, layer)); return;
+  }
+}
+
+/// Whether no layer with these weights has the norm that the row names.
+bool is_skipped_layer(const Design& design, const TensorRow& row, Index layer) {
+  if (row.roles[0] != Role::kAttentionNorm) return false;
+  const auto uses = [&](const LayerDesign& l) { return l.weights == layer && l.input_norm; };
+  return std::ranges::none_of(design.layers, uses);
+}
+
+}  // namespace
+
+Index count_layers(const Design& design) {
+  Index layers = 0;
+  for (const LayerDesign& layer : design.layers) layers = std::max(layers, layer.weights + 1);
+  return layers;
+}
+
+std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row) {
+  std::vector<PlacedTensor> tensors;
+  constexpr std::string_view kNumber = "{l}";
+  if (row.name.find(kNumber) == std::string::npos) {
+    place_parts(design, row, row.name, row.layer.value_or(0), tensors);
+    return tensors;
+  }
+  const Index layers = count_layers(design);
+  for (Index l = 0; l < layers; ++l) {
+    if (is_skipped_layer(design, row, l)) continue;
+    std::string name = row.name;
+    for (auto at = name.find(kNumber); at != std::string::npos; at = name.find(kNumber)) {
+      name.replace(at, kNumber.size(), fmt::format("{}", l));
+    }
+    place_parts(design, row, name, l, tensors);
+  }
+  return tensors;
+}
+
+std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* head) {
+  Design design = plan.design;
+  std::vector<TensorRow> rows = plan.rows;
+  if (head != nullptr) {
+    design.head = head->design;
+    rows.insert(rows.end(), head->rows.begin(), head->rows.end());
+    if (!head->design.tied && !head->decoder.empty()) {
+      rows.push_back({head->decoder, {Role::kDecoder}, Parts::kTensor});
+    }
+  }
+  std::vector<PlacedTensor> tensors;
+  std::map<std::pair<Role, Index>, Index> next;  // rows of a place that have a tensor
+  for (const TensorRow& row : rows) {
+    for (PlacedTensor& tensor : place_row(design, row)) {
+      if (tensor.turn == Turn::kNextRow) {
+        TensorPart& part = tensor.parts[0];
+        part.first_row = next[{part.role, part.layer}]++;
+      }
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return tensors;
+}
+
+std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor) {
+  const std::string name = tensor.names.substr(tensor.names.rfind('|') + 1);
+  return name.starts_with('~') ? plan.prefix + name.substr(1) : name;
+}
+
+const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head) {
+  const auto same = [&](const HeadPlan& one) { return one.design == head; };
+  const auto found = std::ranges::find_if(plan.heads, same);
+  return found == plan.heads.end() ? nullptr : &*found;
+}
+
+}  // namespace masque::model

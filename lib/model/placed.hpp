@@ -1,0 +1,62 @@
+// A model's tensors as its family's files have them: the rows of a plan, layer by layer. What
+// loading, saving and training enumerate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/family.hpp"
+
+namespace masque::model {
+
+/// The part of a tensor that belongs to one place of the model.
+struct TensorPart {
+  Role role = Role::kWordTable;
+  Index layer = 0;
+  Index part = 0;       ///< of roles that have several tensors
+  Index rows = 0;       ///< of the matrix; of a vector: its elements
+  Index first_row = 0;  ///< of the place; not 0 for Turn::kNextRow alone
+};
+
+/// One tensor of a file.
+struct PlacedTensor {
+  std::string names;  ///< spellings "a|b"; "~" stands for the prefix
+  Shape shape;        ///< in the file
+  Turn turn = Turn::kNone;
+  bool bias = false;
+  bool vector = false;
+  Index rows = 0;  ///< after the turn; 1 for vectors
+  Index columns = 0;
+  Index heads = 1;                ///< of kHeadTriples
+  std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
+};
+
+/// The tensors of a row: weight, bias or both, one for each layer that has it. Rows of
+/// Turn::kNextRow do not know those before them: `first_row` is 0.
+std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row);
+
+/// Different layers of a design: elements of ModelWeights::layers.
+Index count_layers(const Design& design);
+
+/// All tensors of a model with this head (of `plan.heads`; nullptr: without), the vocabulary matrix
+/// included unless it is tied, in the order of the rows.
+std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* head);
+
+/// The name under which a tensor is written: its last spelling, with the prefix.
+std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor);
+
+/// The head of a plan that is as the design's; nullptr if the design has none or the plan lacks it.
+const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head);
+
+/// Calls visit(name) for each spelling of "a|b".
+template <class F>
+void for_spellings(std::string_view names, F visit) {
+  while (true) {
+    const std::size_t bar = names.find('|');
+    visit(names.substr(0, bar));
+    if (bar == std::string_view::npos) return;
+    names.remove_prefix(bar + 1);
+  }
+}
+
+}  // namespace masque::model

@@ -1,0 +1,115 @@
+#include "model/save.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "tensor/dtype.hpp"
+
+namespace masque::model {
+namespace {
+
+constexpr std::uint64_t kFloatBytes = 4;
+
+/// Row and column of the engine's matrix at a flat place of the file's tensor.
+std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat) {
+  const Index width = tensor.vector ? 1 : tensor.columns;
+  switch (tensor.turn) {
+    case Turn::kNone:
+    case Turn::kNextRow: return {flat / width, flat % width};
+    case Turn::kTransposed: return {flat % tensor.rows, flat / tensor.rows};
+    case Turn::kHeadTriples: break;
+  }
+  const Index rows = tensor.vector ? tensor.columns : tensor.rows;
+  const Index size = rows / (3 * tensor.heads);
+  const Index row = flat / width;
+  const Index head = row / (3 * size);
+  const Index part = row / size % 3;
+  return {(part * tensor.heads + head) * size + row % size, flat % width};
+}
+
+OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {
+  OutputTensor output;
+  output.info.name = tensor->name;
+  output.info.dtype = DType::kF32;
+  output.info.shape = tensor->placed.shape;
+  Computed source;
+  source.fill = [tensor = std::move(tensor)](std::uint64_t offset, MutableBytes out) {
+    std::vector<float> values(out.size() / kFloatBytes);
+    tensor->read(offset / kFloatBytes, values);
+    std::ranges::copy(std::as_bytes(std::span(values)), out.begin());
+  };
+  output.source = std::move(source);
+  return output;
+}
+
+/// Without a tie transformers reads one spelling of the decoder's bias and expects the other.
+void add_spellings(const ModelPlan& plan, const NamedTensor& tensor,
+                   std::vector<NamedTensor>& tensors) {
+  const bool bias = tensor.placed.bias && tensor.placed.parts[0].role == Role::kDecoder;
+  if (!bias || plan.design.head.tied) return;
+  for_spellings(tensor.placed.names, [&](std::string_view name) {
+    if (name == tensor.name) return;
+    NamedTensor other = tensor;
+    other.name = std::string(name);
+    tensors.push_back(std::move(other));
+  });
+}
+
+}  // namespace
+
+void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
+  const auto first = static_cast<Index>(begin);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto [row, column] = place_of_element(placed, first + static_cast<Index>(i));
+    std::size_t p = 0;
+    while (row >= placed.parts[p].rows) row -= placed.parts[p++].rows;
+    out[i] = placed.vector ? parts[p].at(placed.parts[p].first_row, row) : parts[p].at(row, column);
+  }
+}
+
+std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights) {
+  const HeadDesign& head = plan.design.head;
+  const HeadPlan* head_plan = head.kind == HeadKind::kNone ? nullptr : head_like(plan, head);
+  MASQUE_CHECK(head.kind == HeadKind::kNone || head_plan != nullptr);
+  std::vector<NamedTensor> tensors;
+  for (PlacedTensor& placed : placed_tensors(plan, head_plan)) {
+    NamedTensor tensor;
+    tensor.name = written_name(plan, placed);
+    for (const TensorPart& part : placed.parts) {
+      const Weight<float>& place = place_of(weights, part.role, placed.bias, part.layer, part.part);
+      const MatrixView<const float> view = place.view;
+      if (!place)
+        throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));
+      MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
+      MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);
+      tensor.parts.push_back(view);
+    }
+    tensor.placed = std::move(placed);
+    add_spellings(plan, tensor, tensors);
+    tensors.push_back(std::move(tensor));
+  }
+  std::ranges::sort(tensors, {}, &NamedTensor::name);
+  return tensors;
+}
+
+void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
+                const SaveOptions& options) {
+  const SavedConfig config = config_of(design, options.training);
+  OutputWeights output;
+  output.name = "model.safetensors";
+  output.metadata = {{"format", "pt"}};
+  for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
+    output.tensors.push_back(output_of(std::make_shared<const NamedTensor>(std::move(tensor))));
+  }
+  std::vector<OutputExtra> extras = options.files;
+  extras.push_back({"config.json", Literal{config.text}, config.text.size(), 0644});
+  std::vector<OutputWeights> all = options.more;
+  all.insert(all.begin(), std::move(output));
+  write_checkpoint_folder(path, all, extras, options.write);
+}
+
+}  // namespace masque::model

@@ -1,0 +1,61 @@
+// Models into Hugging Face folders: config.json from a design, model.safetensors from its weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/placed.hpp"
+#include "model/weights.hpp"
+#include "store/checkpoint_writer.hpp"
+
+namespace masque::model {
+
+/// What config.json says of training, for those who train on.
+struct TrainingConfig {
+  double initializer_range = 0.02;
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+};
+
+/// A design as its family spells it.
+struct SavedConfig {
+  std::string family;
+  std::string text;  ///< config.json
+};
+
+/// The config.json of the first family that has this design: bert, roformer, gpt2, electra,
+/// gau_alpha, tta, else masque. `same_design` holds for what the family makes of the text. Throws
+/// UsageError if no family has it; InputError or UsageError if masque refuses it, by name.
+SavedConfig config_of(const Design& design, const TrainingConfig& training = {});
+
+/// The plan of that family, with `design.head` as given. Throws as config_of.
+ModelPlan plan_of(const Design& design);
+
+/// A tensor to write: its bytes come from the weights, which must live as long.
+struct NamedTensor {
+  PlacedTensor placed;
+  std::string name;
+  /// Elements [begin, begin + out.size()) of the file's tensor. Thread-safe.
+  void read(std::uint64_t begin, std::span<float> out) const;
+
+  std::vector<MatrixView<const float>> parts;  ///< of placed.parts, where the weights have them
+};
+
+/// The tensors of a plan's base and of the head that `plan.design` has, sorted by name; the bias of
+/// an untied decoder under all its spellings. Throws UsageError for a place without data; shapes
+/// are those that the design gives (MASQUE_CHECK).
+std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
+
+struct SaveOptions {
+  TrainingConfig training;
+  std::vector<OutputExtra> files;   ///< a tokenizer and what else stands there
+  std::vector<OutputWeights> more;  ///< other files of tensors, the state of training say
+  WriteOptions write;
+};
+/// Writes a folder with config.json, model.safetensors (f32) and `options.files`, whole or not at
+/// all. `weights` are of the design's shapes. Throws InputError if it cannot be written, UsageError
+/// for a weight that is missing, and as config_of.
+void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
+                const SaveOptions& options = {});
+
+}  // namespace masque::model

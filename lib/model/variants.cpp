@@ -1,0 +1,82 @@
+#include "model/variants.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::model {
+
+std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design) {
+  if (design.variants.position.empty()) return nullptr;
+  return nn::parse_position(design.variants.position);
+}
+
+nn::PositionShape position_shape(const Design& design) {
+  const bool gated = design.layer_kind == LayerKind::kGatedAttention;
+  nn::PositionShape shape;
+  shape.hidden_size = design.hidden_size;
+  if (const auto scheme = position_scheme(design); scheme && scheme->facts().input) {
+    shape.hidden_size = design.embedding_size;
+  }
+  shape.num_attention_heads = gated ? 1 : design.num_attention_heads;
+  shape.head_size = gated ? design.attention_key_size : design.head_size;
+  shape.value_size = gated ? design.intermediate_size : head_value_size(design);
+  shape.max_position_embeddings = design.max_position_embeddings;
+  return shape;
+}
+
+std::vector<nn::PositionParameter> position_parameters(const Design& design) {
+  const auto scheme = position_scheme(design);
+  return scheme ? scheme->parameters(position_shape(design)) : std::vector<nn::PositionParameter>{};
+}
+
+bool shares_position(const Design& design) {
+  const auto scheme = position_scheme(design);
+  return scheme && (design.variants.position_shared || scheme->facts().input);
+}
+
+const nn::Mixer* mixer_of(const Design& design) {
+  if (design.variants.mixer.empty()) return nullptr;
+  const nn::Mixer* mixer = nn::find_mixer(design.variants.mixer);
+  if (mixer != nullptr) return mixer;
+  std::string known;
+  for (const nn::Mixer* one : nn::mixers()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", one->info().name);
+  }
+  throw UsageError(fmt::format("no mixer '{}', expected {}", escape(design.variants.mixer), known));
+}
+
+nn::MixerShape mixer_shape(const Design& design) {
+  nn::MixerShape shape;
+  shape.tokens = design.max_position_embeddings;
+  shape.hidden_size = design.hidden_size;
+  shape.num_attention_heads = design.num_attention_heads;
+  shape.inner_size = design.variants.mixer_inner_size;
+  shape.attention_size = design.variants.mixer_attention_size;
+  shape.kernel_size = design.variants.mixer_kernel_size;
+  shape.dilation = design.variants.mixer_dilation;
+  return shape;
+}
+
+std::vector<nn::MixerParameter> mixer_parameters(const Design& design) {
+  const nn::Mixer* mixer = mixer_of(design);
+  return mixer != nullptr ? mixer->parameters(mixer_shape(design))
+                          : std::vector<nn::MixerParameter>{};
+}
+
+bool needs_general_attention(const Design& design) {
+  const VariantDesign& variants = design.variants;
+  if (variants.talking_heads != TalkingHeads::kNone) return true;
+  if (variants.previous_scores != PreviousScores::kNone) return true;
+  const auto scheme = position_scheme(design);
+  return scheme && (scheme->facts().weights || scheme->facts().values);
+}
+
+Index context_width(const Design& design) {
+  if (design.layer_kind == LayerKind::kGatedAttention) return design.intermediate_size;
+  if (!design.variants.mixer.empty()) return design.hidden_size;
+  return design.num_attention_heads * head_value_size(design);
+}
+
+}  // namespace masque::model

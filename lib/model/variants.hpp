@@ -1,0 +1,35 @@
+// What a design's variants (VariantDesign) are in the registries of nn, with their sizes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/design.hpp"
+#include "nn/mixer.hpp"
+#include "nn/position_scheme.hpp"
+
+namespace masque::model {
+
+/// The scheme of `variants.position`; nullptr if that is empty. Throws UsageError for none.
+std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
+/// The sizes that the scheme serves. One that acts on the input sees embedding_size columns.
+nn::PositionShape position_shape(const Design& design);
+/// What it trains, or nothing.
+std::vector<nn::PositionParameter> position_parameters(const Design& design);
+/// Whether these are ModelWeights::position, one set, not LayerWeights::position.
+bool shares_position(const Design& design);
+
+/// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for none.
+const nn::Mixer* mixer_of(const Design& design);
+nn::MixerShape mixer_shape(const Design& design);
+/// What it has, or nothing.
+std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
+
+/// Whether attention needs nn::general_attention_forward: heads that talk, scores of the layer
+/// before, factors of weights, terms of values.
+bool needs_general_attention(const Design& design);
+
+/// Columns of what attention, mixer or gated unit gives to the output projection.
+Index context_width(const Design& design);
+
+}  // namespace masque::model

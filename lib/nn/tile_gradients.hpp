@@ -1,0 +1,43 @@
+// The row loops of attention that is trained: weights from what was saved of a row, and the
+// gradients of scores. Vectors as in tile.hpp: widths are multiples of kLanes, rows begin at
+// multiples of 64 bytes, unless said otherwise.
+#pragma once
+
+#include <span>
+
+#include "nn/normalizer.hpp"
+#include "nn/tile.hpp"
+
+namespace masque::nn::tile {
+
+/// Rows of scores become weights: e^(x − n), max(x, 0)² / n or 1 / (1 + e^−x) / n with n the number
+/// of the row. −∞ becomes 0, and so does every row whose number is +∞.
+template <class T>
+void weights_of_scores(ScoreMap map, std::span<const T> numbers, MatrixView<T> x);
+
+/// What the gradients of a row of scores need.
+template <class T>
+struct GradientRow {
+  T along = 0;        ///< of d_weights along the weights
+  T divisor = 1;      ///< of the numerators; not read for kExp
+  T temperature = 1;  ///< of the scores
+};
+
+/// d: gradients by the weights become those by the scores; 0 where a weight is 0.
+template <class T>
+void score_gradients(ScoreMap map, Divisor divisor, MatrixView<const T> weights,
+                     std::span<const GradientRow<T>> rows, MatrixView<T> d);
+
+/// out ← x ⊙ y; out may be one of them.
+template <class T>
+void multiply_elements(MatrixView<const T> x, MatrixView<const T> y, MatrixView<T> out);
+
+/// Row r of `to` += factors[r] · row r of `from`. Any width and address.
+template <class T>
+void add_scaled_rows(MatrixView<const T> from, std::span<const T> factors, MatrixView<T> to);
+
+/// x · y of two rows of any width and address, in kLanes sums.
+template <class T>
+T inner_product(std::span<const T> x, std::span<const T> y);
+
+}  // namespace masque::nn::tile

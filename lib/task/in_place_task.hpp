@@ -1,0 +1,42 @@
+// Tasks with a target at every token of a random string.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "task/task.hpp"
+
+namespace masque::task {
+
+/// `length` symbols, uniform in 0 … alphabet − 1, between [CLS] and [SEP] if there are `ends`; the
+/// ids behind the alphabet are those of `labels`, then the ends. Every symbol has a target, the
+/// ends have none. alphabet = 1 is the zero probe: all tokens are the same.
+class InPlaceTask : public Task {
+ public:
+  std::string_view info() const override { return info_; }
+  Index vocab_size() const override;
+  std::string token_text(TokenId id) const override;
+  bool causal() const override { return false; }
+  Index shortest() const override { return 1; }
+  Index tokens(Index length) const override { return length + (ends_ ? 2 : 0); }
+
+ protected:
+  /// info  as Task::info(), lives as long as the program
+  InPlaceTask(std::string_view info, Index alphabet, std::vector<std::string> labels, bool ends);
+
+  Index label_count() const { return std::ssize(labels_); }
+  TokenId label(Index i) const { return static_cast<TokenId>(alphabet_ + i); }
+  /// Of `symbols`, one a symbol.
+  virtual std::vector<TokenId> targets(const std::vector<TokenId>& symbols) const = 0;
+
+ private:
+  TaskExample make(Index length, Draw& draw) const final;
+
+  std::string_view info_;
+  Index alphabet_;
+  std::vector<std::string> labels_;
+  bool ends_;
+};
+
+}  // namespace masque::task

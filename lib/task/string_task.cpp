@@ -1,0 +1,36 @@
+#include "task/string_task.hpp"
+
+#include "base/spelled.hpp"
+
+namespace masque::task {
+
+std::vector<TokenId> random_string(Index length, Index alphabet, Draw& draw) {
+  std::vector<TokenId> symbols(static_cast<std::size_t>(length));
+  for (TokenId& symbol : symbols) symbol = static_cast<TokenId>(draw.below(alphabet));
+  return symbols;
+}
+
+// Braces keep the order: parameters are listed as they are asked for.
+StringTask::StringTask(std::string_view info, Spelled& spelled, Index alphabet, bool blanks,
+                       Map map, Index copies)
+    : StringTask{info, spelled.count("alphabet", alphabet, 2, 65536), read_blanks(spelled, blanks),
+                 map, copies} {}
+
+StringTask::StringTask(std::string_view info, Index alphabet, bool blanks, Map map, Index copies)
+    : QuestionTask(info, numbered(alphabet), blanks),
+      alphabet_(alphabet),
+      map_(map),
+      copies_(copies) {}
+
+QuestionTask::Question StringTask::ask(Index length, Draw& draw) const {
+  Question question;
+  question.asked = random_string(length, alphabet_, draw);
+  question.answer = map_(question.asked);
+  return question;
+}
+
+double StringTask::exact_chance(Index /*length*/) const {
+  return 1 / static_cast<double>(alphabet_);
+}
+
+}  // namespace masque::task

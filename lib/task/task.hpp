@@ -1,0 +1,91 @@
+// Synthetic tasks for length generalisation: one file each under task/task/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/types.hpp"
+
+namespace masque {
+class Spelled;
+}
+
+namespace masque::task {
+
+/// In place of a target where there is none.
+constexpr TokenId kNoTarget = -1;
+
+struct TaskExample {
+  std::vector<TokenId> ids;
+  std::vector<TokenId> targets;  ///< one an id: what is to be predicted there, or kNoTarget
+};
+
+/// A task whose examples exist at any length. Immutable, thread-safe.
+///
+/// "Length" is the size by which the task's source counts, e.g. the number of symbols to be copied;
+/// `info()` says which. The number of tokens is `tokens(length)`, the same for all examples of a
+/// length, so that they form batches; what stands behind a shorter answer has no target.
+class Task {
+ public:
+  virtual ~Task() = default;
+  Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  /// As on the command line, without parameters: "copy".
+  const std::string& name() const { return name_; }
+  /// What is asked, what is counted as length, and the source: author, year, identifier.
+  virtual std::string_view info() const = 0;
+  /// Ids and targets are from 0 to vocab_size() − 1, at every length.
+  virtual Index vocab_size() const = 0;
+  /// How a token is printed: "7", "+", "?". Different for each of 0 … vocab_size() − 1.
+  virtual std::string token_text(TokenId id) const = 0;
+  /// Whether answers are predicted from left to right: a target is then the id that follows, and
+  /// the model must not see it. Otherwise targets belong to the position where they stand, ids hold
+  /// no answer, and any mask may be used under which that position reads the whole question.
+  virtual bool causal() const = 0;
+  virtual Index shortest() const = 0;  ///< length, at least 1
+  virtual Index longest() const;       ///< length; 2^20 where the task knows no limit
+  virtual Index tokens(Index length) const = 0;
+
+  /// The example that `stream` names: a function of the task with its parameters, the length and
+  /// the stream. Cost O(tokens), quadratic for products and roots. Throws UsageError for a length
+  /// outside of shortest() … longest().
+  TaskExample example(Index length, const RandomStream& stream) const;
+
+  /// Accuracy, over the targets of this length, of always saying the one token that is right most
+  /// often. Exact where a formula is known; else counted in 2^16 targets (standard error about
+  /// 0.002) of a fixed stream. Same errors as `example`.
+  double chance(Index length) const;
+
+ protected:
+  virtual TaskExample make(Index length, Draw& draw) const = 0;
+  /// `chance` by a formula, or a negative number where none is known.
+  virtual double exact_chance(Index length) const;
+
+ private:
+  friend std::unique_ptr<const Task> parse_task(std::string_view text);
+  void check_length(Index length) const;
+  std::string name_;
+};
+
+/// "copy", "copy(alphabet=26)": a registered name, and values in place of its parameters. Throws
+/// UsageError that names what is possible.
+std::unique_ptr<const Task> parse_task(std::string_view text);
+
+/// Names of all registered tasks, sorted.
+std::vector<std::string> task_names();
+
+/// The parameters of a registered task with their standard values: "alphabet=16, blanks=false".
+std::string task_parameters(std::string_view name);
+
+/// Adds a task at program start. `make` asks `Spelled` for the parameters that it knows.
+struct TaskRegistration {
+  using Make = std::unique_ptr<Task> (*)(Spelled&);
+  TaskRegistration(std::string_view name, Make make);
+};
+
+}  // namespace masque::task

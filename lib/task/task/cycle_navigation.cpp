@@ -1,0 +1,48 @@
+// cycle_navigation: where a walk on a circle of five places ends that begins at place 0.
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+constexpr Index kPlaces = 5;
+constexpr Index kMoves = 3;
+
+std::vector<std::string> texts() {
+  std::vector<std::string> all = numbered(kPlaces);
+  all.insert(all.end(), {"-1", "+0", "+1"});
+  return all;
+}
+
+class CycleNavigation final : public QuestionTask {
+ public:
+  explicit CycleNavigation(bool blanks)
+      : QuestionTask(
+            "the end of a walk on a circle of five places; length: moves; Delétang et al. 2022, "
+            "arXiv:2207.02098",
+            texts(), blanks) {}
+
+ private:
+  Index answer_length(Index /*length*/) const override { return 1; }
+  Question ask(Index length, Draw& draw) const override {
+    Question question;
+    question.asked = random_string(length, kMoves, draw);
+    Index place = 0;
+    for (TokenId& move : question.asked) {
+      place = (place + move - 1 + kPlaces) % kPlaces;
+      move += static_cast<TokenId>(kPlaces);
+    }
+    question.answer = {static_cast<TokenId>(place)};
+    return question;
+  }
+};
+
+const TaskRegistration kRegistration("cycle_navigation",
+                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                       return std::make_unique<CycleNavigation>(
+                                           read_blanks(spelled, true));
+                                     });
+
+}  // namespace
+
+}  // namespace masque::task

@@ -1,0 +1,42 @@
+// parity: of bits, at once or after every bit ("steps"), which spells the way to the answer out.
+#include "base/spelled.hpp"
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+class Parity final : public QuestionTask {
+ public:
+  Parity(bool steps, bool blanks)
+      : QuestionTask(
+            "whether ones are odd in number, with steps=true after every bit; length: "
+            "bits; Anil et al. 2022, arXiv:2207.04901",
+            numbered(2), blanks),
+        steps_(steps) {}
+
+ private:
+  Index answer_length(Index length) const override { return steps_ ? length : 1; }
+  Question ask(Index length, Draw& draw) const override {
+    Question question;
+    question.asked = random_string(length, 2, draw);
+    TokenId odd = 0;
+    for (std::size_t i = 0; i < question.asked.size(); ++i) {
+      odd ^= question.asked[i];
+      if (steps_ || i + 1 == question.asked.size()) question.answer.push_back(odd);
+    }
+    return question;
+  }
+  double exact_chance(Index /*length*/) const override { return 0.5; }
+
+  bool steps_;
+};
+
+const TaskRegistration kRegistration("parity", [](Spelled& spelled) -> std::unique_ptr<Task> {
+  const bool steps = spelled.flag("steps", false);
+  return std::make_unique<Parity>(steps, read_blanks(spelled, false));
+});
+
+}  // namespace
+
+}  // namespace masque::task

@@ -1,0 +1,23 @@
+// reverse: x₁ … xₙ becomes xₙ … x₁.
+#include <algorithm>
+
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+  std::reverse(symbols.begin(), symbols.end());
+  return symbols;
+}
+
+const TaskRegistration kRegistration("reverse", [](Spelled& spelled) -> std::unique_ptr<Task> {
+  return std::make_unique<StringTask>(
+      "a string from its end; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466",
+      spelled, 16, false, answer);
+});
+
+}  // namespace
+
+}  // namespace masque::task

@@ -1,0 +1,24 @@
+// reverse_string: x₁ … xₙ becomes xₙ … x₁, of two symbols.
+#include <algorithm>
+
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+  std::reverse(symbols.begin(), symbols.end());
+  return symbols;
+}
+
+const TaskRegistration kRegistration(
+    "reverse_string", [](Spelled& spelled) -> std::unique_ptr<Task> {
+      return std::make_unique<StringTask>(
+          "a string from its end; length: its symbols; Delétang et al. 2022, arXiv:2207.02098",
+          spelled, 2, true, answer);
+    });
+
+}  // namespace
+
+}  // namespace masque::task

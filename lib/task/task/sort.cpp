@@ -1,0 +1,23 @@
+// sort: the symbols of a string in increasing order.
+#include <algorithm>
+
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+  std::sort(symbols.begin(), symbols.end());
+  return symbols;
+}
+
+const TaskRegistration kRegistration("sort", [](Spelled& spelled) -> std::unique_ptr<Task> {
+  return std::make_unique<StringTask>(
+      "a string in order; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", spelled,
+      16, false, answer);
+});
+
+}  // namespace
+
+}  // namespace masque::task

@@ -1,0 +1,51 @@
+// stack_manipulation: a stack of bits from its bottom, then pushes and pops; what is left, from its
+// top, then ".". Pops of an empty stack do nothing.
+#include "task/string_task.hpp"
+
+namespace masque::task {
+
+namespace {
+
+constexpr TokenId kPop = 2;
+constexpr TokenId kPush0 = 3;
+constexpr TokenId kEnd = 5;
+
+class StackManipulation final : public QuestionTask {
+ public:
+  explicit StackManipulation(bool blanks)
+      : QuestionTask(
+            "the stack after pushes and pops; length: ids of the question; "
+            "Delétang et al. 2022, arXiv:2207.02098",
+            {"0", "1", "pop", "push0", "push1", "."}, blanks) {}
+
+ private:
+  Index answer_length(Index length) const override { return length + 1; }
+  Question ask(Index length, Draw& draw) const override {
+    const Index height = length == 1 ? 1 : 1 + draw.below(length - 1);
+    std::vector<TokenId> stack = random_string(height, 2, draw);
+    Question question;
+    question.asked = stack;
+    while (std::ssize(question.asked) < length) {
+      const auto action = static_cast<TokenId>(kPop + draw.below(3));
+      question.asked.push_back(action);
+      if (action != kPop) {
+        stack.push_back(action - kPush0);
+      } else if (!stack.empty()) {
+        stack.pop_back();
+      }
+    }
+    question.answer.assign(stack.rbegin(), stack.rend());
+    question.answer.push_back(kEnd);
+    return question;
+  }
+};
+
+const TaskRegistration kRegistration("stack_manipulation",
+                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                       return std::make_unique<StackManipulation>(
+                                           read_blanks(spelled, true));
+                                     });
+
+}  // namespace
+
+}  // namespace masque::task

@@ -1,0 +1,44 @@
+// What an objective asks of a model: sequences, and rows of them with a target.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "mask/expression.hpp"
+
+namespace masque::train {
+
+/// A sequence with its loss.
+struct Example {
+  std::vector<TokenId> ids;
+  std::vector<Index> positions;    ///< one an id; empty: 0, 1, …
+  std::vector<Index> segments;     ///< one an id; empty: 0
+  std::optional<Mask> mask;        ///< none: the design's
+  std::optional<Mask> query_mask;  ///< two streams: what the query stream reads
+  std::vector<Index> rows;         ///< with a loss, ascending
+  std::vector<TokenId> targets;    ///< one a row
+  std::vector<double> weights;     ///< of the loss, one a row; empty: 1
+
+  Index size() const { return static_cast<Index>(ids.size()); }
+};
+
+/// Examples one behind the other, as an encoder takes them.
+struct Chunk {
+  std::vector<TokenId> ids;
+  std::vector<Index> begins{0};
+  std::vector<Index> positions;
+  std::vector<Index> segments;  ///< empty: all 0
+  std::vector<std::optional<Mask>> masks, query_masks;
+  std::vector<Index> wanted;            ///< rows of the chunk with a loss
+  std::vector<Index> wanted_begins{0};  ///< those of each sequence, and the end
+  std::vector<TokenId> targets;
+  std::vector<double> weights;
+
+  Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+  Index rows() const { return static_cast<Index>(ids.size()); }
+  void add(const Example& example);
+};
+
+}  // namespace masque::train

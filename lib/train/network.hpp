@@ -1,0 +1,75 @@
+// An encoder with its head, run over examples in chunks: losses, gradients.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/family.hpp"
+#include "train/encoder.hpp"
+#include "train/head.hpp"
+
+namespace masque::train {
+
+/// What a run over examples found.
+struct LossReport {
+  double loss = 0;    ///< Σ weight · loss
+  double weight = 0;  ///< Σ weight of rows
+  Index rows = 0;
+  Index correct = 0;
+
+  double mean() const { return weight > 0 ? loss / weight : 0; }
+  double accuracy() const {
+    return rows > 0 ? static_cast<double>(correct) / static_cast<double>(rows) : 0;
+  }
+  void add(const LossReport& other);
+};
+
+/// Σ weights of the rows of examples.
+double total_weight(std::span<const Example> examples);
+
+/// T is float or double. For one thread; kernels use all threads, and results do not depend on
+/// their number.
+template <class T>
+class Network {
+ public:
+  /// `parameters` must stay.
+  Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+          kernel::Precision precision);
+
+  const model::Design& design() const { return encoder_.design(); }
+  /// After every change of the values.
+  void prepare();
+
+  /// Adds the gradients of Σ scale · weight · loss to those of the parameters.
+  LossReport train(std::span<const Example> examples, double scale, const Noise& noise);
+  /// Losses alone, without noise.
+  LossReport evaluate(std::span<const Example> examples);
+
+  /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
+  /// sums over chunks, so that another number changes them by rounding.
+  Index chunk_rows = 2048;
+
+ private:
+  LossReport run(std::span<const Example> examples, double scale, const Noise* noise);
+
+  Encoder<T> encoder_;
+  Head<T> head_;
+  Tape<T> tape_;
+  Matrix<T> last_, d_last_;
+};
+
+/// How a model starts.
+struct StartOptions {
+  std::uint64_t seed = 0;
+  double initializer_range = 0.02;  ///< deviation of weights and tables
+  /// DeepNorm: Xavier weights, with this gain for values, output and feed-forward; 0: no.
+  double residual_gain = 0;
+};
+
+/// Fills the values: a number is a function of seed, name and place.
+template <class T>
+void start_values(const model::Design& design, const Slots& slots, const StartOptions& options,
+                  Parameters<T>& parameters);
+
+}  // namespace masque::train

@@ -1,0 +1,32 @@
+// In which order training takes the sequences of a corpus.
+#pragma once
+
+#include "base/random.hpp"
+#include "base/types.hpp"
+
+namespace masque::train {
+
+/// Every epoch takes each of `size` items once, in an order of its own. The n-th item of training
+/// is a function of (size, seed, n) alone, so that a run goes on from n. Immutable, thread-safe.
+///
+/// The swap-or-not shuffle of Hoang, Morris and Rogaway 2012, doi:10.1007/978-3-642-32009-5_1: no
+/// list, O(log size) random words a call.
+class EpochOrder {
+ public:
+  struct Place {
+    std::uint64_t epoch = 0;
+    Index item = 0;  ///< 0 … size − 1
+    bool operator==(const Place&) const = default;
+  };
+
+  /// size from 1 to 2^40.
+  EpochOrder(Index size, std::uint64_t seed);
+  Place at(std::uint64_t n) const;
+
+ private:
+  Index size_;
+  std::uint64_t rounds_;
+  std::uint64_t seed_;
+};
+
+}  // namespace masque::train

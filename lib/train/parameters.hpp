@@ -1,0 +1,95 @@
+// The numbers that training changes: all tensors of a model in one piece of memory, and their
+// gradients in another.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "model/placed.hpp"
+#include "model/weights.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::train {
+
+/// One tensor.
+struct Parameter {
+  std::string name;  ///< unique; names the random numbers that it starts with
+  Index rows = 0;    ///< a vector is one row
+  Index columns = 0;
+  bool decays = false;  ///< whether weight decay applies: matrices and tables
+  bool trained = true;
+  Index offset = 0;  ///< first element in the memory
+
+  Index size() const { return rows * columns; }
+};
+
+/// Tensors with values and gradients. T is float, double or std::complex<double>.
+template <class T>
+class Parameters {
+ public:
+  /// Adds a tensor of zeros; `offset` is filled in. Views taken before are no longer valid.
+  Index add(Parameter parameter);
+
+  Index count() const { return static_cast<Index>(list_.size()); }
+  const Parameter& operator[](Index i) const { return list_[static_cast<std::size_t>(i)]; }
+  MatrixView<T> value(Index i) { return view(values_, i); }
+  MatrixView<T> gradient(Index i) { return view(gradients_, i); }
+  /// All values, with a few zeros between tensors: each begins at a multiple of 64 bytes.
+  std::span<T> values() { return values_.span(); }
+  std::span<T> gradients() { return gradients_.span(); }
+  void clear_gradients();
+
+ private:
+  MatrixView<T> view(Matrix<T>& from, Index i) {
+    const Parameter& p = list_[static_cast<std::size_t>(i)];
+    return {from.data() + p.offset, p.rows, p.columns};
+  }
+
+  std::vector<Parameter> list_;
+  Matrix<T> values_;
+  Matrix<T> gradients_;
+  Index used_ = 0;
+};
+
+/// Which parameter stands at a place of a model.
+class Slots {
+ public:
+  static constexpr Index kNone = -1;
+
+  Index weight(model::Role role, Index layer = 0, Index part = 0) const {
+    return find({role, false, layer, part});
+  }
+  Index bias(model::Role role, Index layer = 0) const { return find({role, true, layer, 0}); }
+  void set(model::Role role, bool bias, Index layer, Index part, Index parameter) {
+    places_[{role, bias, layer, part}] = parameter;
+  }
+  /// Calls visit(role, bias, layer, part, parameter) for all.
+  template <class F>
+  void for_each(F visit) const {
+    for (const auto& [key, parameter] : places_)
+      std::apply([&](auto... parts) { visit(parts..., parameter); }, key);
+  }
+
+ private:
+  using Key = std::tuple<model::Role, bool, Index, Index>;
+  Index find(const Key& key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? kNone : found->second;
+  }
+  std::map<Key, Index> places_;
+};
+
+/// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
+/// behind `prefix`. Places that `shared` has are taken from there.
+template <class T>
+Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
+                const std::string& prefix, const Slots& shared, Parameters<T>& parameters);
+
+/// The values of a model's places, for saving: views that last as long as `parameters`.
+template <class T>
+model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+                                  Parameters<T>& parameters);
+
+}  // namespace masque::train

@@ -1,0 +1,44 @@
+// A model's design from the few words that people choose it by.
+#pragma once
+
+#include <string>
+
+#include "model/design.hpp"
+
+namespace masque::train {
+
+/// Names as in config.json and in nn's registries.
+struct DesignRecipe {
+  Index vocab_size = 0;
+  Index num_hidden_layers = 4;
+  Index hidden_size = 256;
+  Index num_attention_heads = 4;
+  Index head_size = 0;             ///< of queries and keys; 0: hidden size / heads
+  Index intermediate_size = 0;     ///< 0: four times the hidden size, twice of gated units
+  Index attention_key_size = 128;  ///< of gated attention units
+  Index max_position_embeddings = 0;
+  std::string layer_kind = "transformer";  ///< or "gated_attention"
+  std::string position = "learned";        ///< "learned", "sinusoidal", "rope", "none", or a scheme
+  bool position_shared = false;
+  std::string normalizer = "softmax";
+  std::string norm_placement = "post";  ///< "post", "pre", "parallel", "deepnorm", "deepnorm_su"
+  std::string norm = "layer";           ///< "layer", "rms"
+  std::string hidden_act;               ///< empty: gelu; swish of gated units
+  bool gated = false;                   ///< the feed-forward layer
+  std::string mixer;
+  std::string talking_heads = "none";    ///< "before", "after", "both"
+  std::string previous_scores = "none";  ///< "one_layer", "accumulated"
+  bool head_transform = true;            ///< a dense layer in front of the vocabulary
+  bool tie_word_embeddings = true;
+};
+
+/// How the parameters of a norm placement start: the gain of DeepNorm behind the residual; 0: as
+/// ever. DeepNorm: Wang 2022, arXiv:2203.00555, table of encoders and decoders; deepnorm_su: the
+/// same for Adam, https://kexue.fm/archives/8978.
+double residual_gain(const DesignRecipe& recipe);
+
+/// The design, with head, mask and streams left for the objective (Objective::adapt). Throws
+/// UsageError for words that are none and sizes that do not fit.
+model::Design design_of(const DesignRecipe& recipe);
+
+}  // namespace masque::train

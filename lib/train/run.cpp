@@ -1,0 +1,217 @@
+#include "train/run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/parallel.hpp"
+#include "model/save.hpp"
+#include "store/checkpoint.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr const char* kStateName = "training.safetensors";
+constexpr std::size_t kFloatBytes = sizeof(float);
+
+/// A row of floats as a tensor to write; it must stay.
+OutputTensor output_of(const std::string& name, std::span<const float> values) {
+  OutputTensor tensor;
+  tensor.info.name = name;
+  tensor.info.dtype = DType::kF32;
+  tensor.info.shape = {values.size()};
+  Computed source;
+  source.fill = [bytes = std::as_bytes(values)](std::uint64_t offset, MutableBytes out) {
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+  };
+  tensor.source = source;
+  return tensor;
+}
+
+/// The files of a tokenizer, which the model's folder gets too.
+std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened) {
+  std::vector<std::string> found;
+  const auto is_file = [](const std::string& name) {
+    return problem_of([&] { InputFile::open(name); }) == std::nullopt;
+  };
+  if (is_file(path)) {
+    found.push_back(path);
+  } else {
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+          "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
+      if (is_file(join(path, name))) found.push_back(join(path, name));
+    }
+  }
+  std::vector<OutputExtra> extras;
+  for (const std::string& name : found) {
+    const InputFile& file = opened.emplace_back(InputFile::open(name));
+    extras.push_back({base_name(name), CopyFrom{&file, 0}, file.size(), 0644});
+  }
+  return extras;
+}
+
+OutputExtra text_file(const std::string& name, const std::string& text) {
+  return {name, Literal{text}, text.size(), 0644};
+}
+
+std::int64_t number_of(const Metadata& metadata, const std::string& name, const std::string& path) {
+  const auto found = std::ranges::find(metadata, name, [](const auto& m) { return m.first; });
+  std::int64_t number = -1;
+  if (found != metadata.end()) {
+    const std::string& text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+  }
+  if (number < 0) throw InputError(path, fmt::format("{}: expected a whole number", name));
+  return number;
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus)
+    : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
+  ObjectiveOptions& asked = options_.asked;
+  asked.tokens = token_table(tokenizer_);
+  asked.seed = options_.trainer.seed;
+  asked.pairs = corpus_.pairs();
+  DesignRecipe& recipe = options_.design;
+  if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
+  if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
+  design_ = design_of(recipe);
+  // BERT as transformers has it knows two kinds of tokens.
+  if (options_.objective == "mlm" && design_.layer_kind == model::LayerKind::kTransformer)
+    design_.type_vocab_size = 2;
+  const text::Roles roles = tokenizer_.roles();
+  if (roles.pad) design_.pad_token_id = *roles.pad;
+  if (roles.mask) design_.mask_token_id = *roles.mask;
+  objective_ = find_objective(options_.objective).make(asked);
+  objective_->adapt(design_);
+  const model::SavedConfig config = model::config_of(design_);
+  family_ = config.family;
+  const model::ModelPlan plan = model::plan_of(design_);
+  slots_ = add_model(plan, model::head_like(plan, design_.head), "", Slots(), parameters_);
+  start_values(design_, slots_,
+               {.seed = options_.trainer.seed,
+                .initializer_range = options_.initializer_range,
+                .residual_gain = residual_gain(recipe)},
+               parameters_);
+  network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
+  network_->chunk_rows = options_.chunk_rows;
+  trainer_ =
+      std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_, options_.trainer);
+}
+
+TrainingRun::~TrainingRun() = default;
+
+Index TrainingRun::parameter_count() const {
+  Index count = 0;
+  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
+  return count;
+}
+
+LossReport TrainingRun::evaluate(const Corpus& corpus, Index most) {
+  return train::evaluate(*network_, *objective_, corpus, most);
+}
+
+LossReport TrainingRun::evaluate_never_selected(Index most) {
+  return train::evaluate(*network_, *objective_, corpus_, most, Asked::kNeverSelected);
+}
+
+std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
+  std::vector<std::pair<std::string, std::string>> facts = options_.settings;
+  facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
+  facts.emplace_back("corpus", corpus_.digest());
+  return facts;
+}
+
+void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
+  OutputWeights state;
+  state.name = kStateName;
+  for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
+  state.metadata.emplace_back("masque.step", std::to_string(trainer_->done()));
+  std::ranges::sort(state.metadata);
+  const OptimizerState& optimizer = trainer_->state();
+  state.tensors.push_back(output_of("first", optimizer.first.span()));
+  state.tensors.push_back(output_of("second", optimizer.second.span()));
+  state.tensors.push_back(output_of("values", parameters_.values()));
+  model::SaveOptions options;
+  options.training.initializer_range = options_.initializer_range;
+  options.training.hidden_dropout = options_.trainer.hidden_dropout;
+  options.training.attention_dropout = options_.trainer.attention_dropout;
+  std::deque<InputFile> opened;
+  options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  options.files.push_back(text_file("metrics.jsonl", files.metrics));
+  if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
+  options.more.push_back(std::move(state));
+  options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
+  model::save_model(folder, design_, weights_of(design_, slots_, parameters_), options);
+}
+
+bool TrainingRun::has_state(const std::string& folder) {
+  return !problem_of([&] { InputFile::open(join(folder, kStateName)); });
+}
+
+std::string TrainingRun::saved_setting(const std::string& folder, const std::string& name) {
+  const std::string path = join(folder, kStateName);
+  const Checkpoint state = open_checkpoint(path);
+  const Metadata& metadata = state.files().front().content.metadata;
+  const auto found =
+      std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
+  if (found == metadata.end()) throw InputError(path, fmt::format("no {} of a run", name));
+  return found->second;
+}
+
+std::string TrainingRun::resume(const std::string& folder) {
+  const std::string path = join(folder, kStateName);
+  const Checkpoint state = open_checkpoint(path);
+  const Metadata& metadata = state.files().front().content.metadata;
+  for (const auto& [name, value] : facts()) {
+    const auto found =
+        std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
+    const std::string was = found == metadata.end() ? "absent" : found->second;
+    if (was != value) {
+      throw InputError(
+          path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
+    }
+  }
+  const auto read = [&](const std::string& name, std::span<float> to) {
+    const TensorInfo& tensor = state.get(name);
+    if (tensor.dtype != DType::kF32 || tensor.shape != Shape{to.size()}) {
+      throw InputError(path, fmt::format("{}: {} numbers, expected {}", name,
+                                         shape_text(tensor.shape), to.size()));
+    }
+    state.read(tensor, 0, std::as_writable_bytes(to));
+  };
+  read("values", parameters_.values());
+  read("first", trainer_->state().first.span());
+  read("second", trainer_->state().second.span());
+  trainer_->set_done(number_of(metadata, "masque.step", path));
+  return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);
+}
+
+double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
+                     const Corpus& corpus, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  RunOptions trial = options;
+  trial.trainer.schedule.learning_rate = 0;
+  TrainingRun run(trial, tokenizer, corpus);
+  run.trainer().step();  // the first one touches all memory
+  const auto start = Clock::now();
+  std::int64_t steps = 0;
+  double elapsed = 0;
+  do {
+    run.trainer().step();
+    ++steps;
+    elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+  } while (elapsed < seconds && steps < 1000);
+  return static_cast<double>(steps) / elapsed;
+}
+
+}  // namespace masque::train

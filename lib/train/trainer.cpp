@@ -1,0 +1,130 @@
+#include "train/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/optimizer.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// Evaluation draws what no epoch of training draws.
+constexpr std::uint64_t kEvaluationEpoch = std::uint64_t{1} << 40;
+constexpr Index kEvaluationBatch = 64;
+
+std::span<float> part(std::span<float> of, const Parameter& p) {
+  return of.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
+}
+
+}  // namespace
+
+Trainer::Trainer(Network<float>& network, Parameters<float>& parameters, const Objective& objective,
+                 const Corpus& corpus, const TrainerOptions& options)
+    : network_(network),
+      parameters_(parameters),
+      objective_(objective),
+      corpus_(corpus),
+      options_(options),
+      order_(corpus.size(), options.seed) {
+  objective.check(corpus);
+  const auto size = static_cast<Index>(parameters.values().size());
+  state_.first = Matrix<float>::zero(1, size);
+  state_.second = Matrix<float>::zero(1, size);
+}
+
+std::vector<Example> Trainer::examples(std::int64_t step, std::uint64_t& epoch) const {
+  std::vector<Example> out;
+  const auto batch = static_cast<std::uint64_t>(options_.batch_size);
+  out.reserve(batch);
+  for (std::uint64_t k = 0; k < batch; ++k) {
+    const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
+    epoch = place.epoch;
+    out.push_back(objective_.example(corpus_.item(place.item), place.epoch));
+  }
+  return out;
+}
+
+void Trainer::update(StepReport& report) {
+  const double norm = std::sqrt(kernel::sum_of_squares<float>(parameters_.gradients()));
+  report.gradient_norm = norm;
+  if (!std::isfinite(norm)) {
+    throw InputError(
+        fmt::format("step {}: the gradient is not finite, expected a number; a smaller "
+                    "learning rate or a longer warm-up may help",
+                    report.step));
+  }
+  kernel::OptimizerSettings settings;
+  settings.learning_rate = report.learning_rate;
+  settings.beta1 = options_.beta1;
+  settings.beta2 = options_.beta2;
+  settings.epsilon = options_.epsilon;
+  settings.step = report.step;
+  // As torch.nn.utils.clip_grad_norm_.
+  if (options_.clip > 0) settings.gradient_scale = std::min(1.0, options_.clip / (norm + 1e-6));
+  for (Index i = 0; i < parameters_.count(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (!p.trained) continue;
+    settings.weight_decay = p.decays ? options_.weight_decay : 0;
+    const kernel::OptimizedTensor<float> tensor{
+        part(parameters_.values(), p), part(parameters_.gradients(), p),
+        part(state_.first.span(), p), part(state_.second.span(), p)};
+    if (options_.optimizer == Optimizer::kLamb) {
+      kernel::lamb_update<float>(settings, tensor);
+    } else {
+      kernel::adamw_update<float>(settings, tensor);
+    }
+  }
+}
+
+StepReport Trainer::step() {
+  StepReport report;
+  report.step = done_ + 1;
+  report.learning_rate = options_.schedule.at(report.step);
+  const std::vector<Example> batch = examples(report.step, report.epoch);
+  for (const Example& example : batch) report.tokens += example.size();
+  const double total = total_weight(batch);
+  parameters_.clear_gradients();
+  network_.prepare();
+  if (total > 0) {
+    Noise noise;
+    noise.hidden_dropout = options_.hidden_dropout;
+    noise.attention_dropout = options_.attention_dropout;
+    noise.seed = options_.seed;
+    noise.step = static_cast<std::uint64_t>(report.step);
+    noise.draw = static_cast<std::uint64_t>(report.step) << 32;
+    report.loss = network_.train(batch, 1 / total, noise);
+    if (!std::isfinite(report.loss.loss)) {
+      throw InputError(
+          fmt::format("step {}: the loss is not finite, expected a number; a smaller "
+                      "learning rate or a longer warm-up may help",
+                      report.step));
+    }
+  }
+  update(report);
+  ++done_;
+  return report;
+}
+
+LossReport evaluate(Network<float>& network, const Objective& objective, const Corpus& corpus,
+                    Index most, Asked asked) {
+  LossReport report;
+  network.prepare();
+  const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
+  std::vector<Example> batch;
+  for (Index i = 0; i < count; ++i) {
+    const CorpusItem item = corpus.item(i);
+    batch.push_back(asked == Asked::kObjective
+                        ? objective.example(item, kEvaluationEpoch)
+                        : objective.never_selected_example(item, kEvaluationEpoch));
+    if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
+    report.add(network.evaluate(batch));
+    batch.clear();
+  }
+  return report;
+}
+
+}  // namespace masque::train

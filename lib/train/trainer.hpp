@@ -1,0 +1,88 @@
+// Updates of a model: examples of a step, gradients, optimizer.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/corpus.hpp"
+#include "train/network.hpp"
+#include "train/objective.hpp"
+#include "train/order.hpp"
+#include "train/schedule.hpp"
+
+namespace masque::train {
+
+enum class Optimizer { kAdamW, kLamb };
+
+struct TrainerOptions {
+  Schedule schedule;
+  Index batch_size = 32;  ///< sequences of an update
+  Optimizer optimizer = Optimizer::kAdamW;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip = 1;  ///< largest norm of all gradients together; 0: none
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+  std::uint64_t seed = 0;
+};
+
+/// One update.
+struct StepReport {
+  std::int64_t step = 0;  ///< from 1
+  LossReport loss;
+  double learning_rate = 0;
+  double gradient_norm = 0;  ///< before clipping
+  Index tokens = 0;
+  std::uint64_t epoch = 0;  ///< of its last sequence
+};
+
+/// What an optimizer keeps: one number for each of the parameters' memory.
+struct OptimizerState {
+  Matrix<float> first, second;
+};
+
+/// Trains a network on a corpus. Everything that a step does is a function of options, corpus,
+/// values, state and its number. For one thread; kernels use all.
+class Trainer {
+ public:
+  /// All references must stay. Throws what Objective::check throws.
+  Trainer(Network<float>& network, Parameters<float>& parameters, const Objective& objective,
+          const Corpus& corpus, const TrainerOptions& options);
+
+  /// The next update. Throws InputError if the loss is not finite: values are those before it.
+  StepReport step();
+  /// Steps that are done; a run that goes on sets it.
+  std::int64_t done() const { return done_; }
+  void set_done(std::int64_t steps) { done_ = steps; }
+  OptimizerState& state() { return state_; }
+  const TrainerOptions& options() const { return options_; }
+
+ private:
+  std::vector<Example> examples(std::int64_t step, std::uint64_t& epoch) const;
+  void update(StepReport& report);
+
+  Network<float>& network_;
+  Parameters<float>& parameters_;
+  const Objective& objective_;
+  const Corpus& corpus_;
+  TrainerOptions options_;
+  EpochOrder order_;
+  OptimizerState state_;
+  std::int64_t done_ = 0;
+};
+
+/// What an evaluation asks of a sequence.
+enum class Asked {
+  kObjective,      ///< what training asks, drawn as in no epoch
+  kNeverSelected,  ///< positions that training never asks (Objective::has_never_selected)
+};
+
+/// Losses of the first `most` sequences of a corpus (0: all), corrupted as in one epoch.
+LossReport evaluate(Network<float>& network, const Objective& objective, const Corpus& corpus,
+                    Index most, Asked asked = Asked::kObjective);
+
+}  // namespace masque::train

@@ -1,0 +1,164 @@
+// The loss of a language model's head: against whole logits, for any threads, and its corners.
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "kernel/cross_entropy.hpp"
+#include "kernel/linear.hpp"
+#include "kernel/vocabulary_loss.hpp"
+#include "support/near.hpp"
+#include "support/random_matrix.hpp"
+
+namespace masque::test {
+namespace {
+
+using kernel::Precision;
+
+struct Problem {
+  Problem(Index rows, Index vocabulary, Index hidden)
+      : x(random_matrix(rows, hidden, 1)),
+        weight(random_matrix(vocabulary, hidden, 2)),
+        bias(random_matrix(1, vocabulary, 3)) {
+    for (Index i = 0; i < rows; ++i) {
+      targets.push_back(static_cast<TokenId>(i * 7919 % vocabulary));
+      row_weights.push_back(i % 4 == 3 ? 0 : 1.0 / static_cast<double>(1 + i % 3));
+    }
+  }
+  kernel::VocabularyTask<float> task() const {
+    return {x.view(), weight.view(), bias.span(), targets, row_weights};
+  }
+  Matrix<float> x, weight, bias;
+  std::vector<TokenId> targets;
+  std::vector<double> row_weights;
+};
+
+struct Found {
+  explicit Found(const Problem& p)
+      : d_x(random_matrix(p.x.rows(), p.x.columns(), 4)),
+        d_weight(random_matrix(p.weight.rows(), p.weight.columns(), 5)),
+        d_bias(random_matrix(1, p.weight.rows(), 6)),
+        losses(p.targets.size()) {}
+  kernel::VocabularyGradients<float> gradients() {
+    return {d_x.view(), d_weight.view(), d_bias.span()};
+  }
+  Matrix<float> d_x, d_weight, d_bias;
+  std::vector<double> losses;
+  kernel::VocabularyLoss<float> loss;
+};
+
+Found run(const Problem& p, Precision precision, int threads) {
+  const Threads set(threads);
+  Found found(p);
+  found.loss = kernel::vocabulary_loss(p.task(), precision, found.gradients(), found.losses);
+  return found;
+}
+
+std::vector<double> doubles(std::span<const float> x) { return {x.begin(), x.end()}; }
+
+TEST_CASE("the head's loss is the cross-entropy of all logits at once") {
+  // The last has more than one chunk of rows.
+  for (const auto& [rows, vocabulary] :
+       std::vector<std::pair<Index, Index>>{{1, 1}, {70, 5}, {50, 1000}, {400, 40000}}) {
+    CAPTURE(vocabulary);
+    const Index hidden = 12;
+    const Problem p(rows, vocabulary, hidden);
+    Found found = run(p, Precision::kF32, 2);
+    Matrix<float> logits(rows, vocabulary);
+    const MatrixView<const float> weight = p.weight.view();
+    const kernel::Linear<float> head(std::span(&weight, 1), p.bias.span(), Precision::kF32);
+    head.forward(p.x.view(), logits.view());
+    std::vector<float> losses(p.targets.size()), d_losses;
+    const Matrix<float>& whole = logits;
+    kernel::cross_entropy_forward<float>(whole.view(), p.targets, losses);
+    CHECK(far_off(found.losses, doubles(losses), 2e-5, 1e-6) == "");
+    double sum = 0;
+    Index correct = 0;
+    for (std::size_t r = 0; r < losses.size(); ++r) {
+      sum += p.row_weights[r] * static_cast<double>(losses[r]);
+      d_losses.push_back(static_cast<float>(p.row_weights[r]));
+      const auto row = logits.view().row_span(static_cast<Index>(r));
+      correct += std::max_element(row.begin(), row.end()) - row.begin() == p.targets[r];
+    }
+    CHECK(found.loss.sum == doctest::Approx(sum).epsilon(1e-6));
+    CHECK(found.loss.correct == correct);
+    auto d_logits = Matrix<float>::zero(rows, vocabulary);
+    kernel::cross_entropy_backward<float>(whole.view(), p.targets, d_losses, d_logits.view());
+    Found expected(p);
+    const Matrix<float>& d = d_logits;
+    kernel::matmul_backward<float>(p.x.view(), weight, d.view(), expected.d_x.view(), {});
+    // d_weight += dᵀ x
+    for (Index v = 0; v < vocabulary; ++v) {
+      for (Index r = 0; r < rows; ++r) {
+        const float g = d.view().at(r, v);
+        expected.d_bias.data()[v] += g;
+        for (Index k = 0; k < hidden; ++k) {
+          expected.d_weight.view().at(v, k) += g * p.x.view().at(r, k);
+        }
+      }
+    }
+    CHECK(far_off(doubles(found.d_x.span()), doubles(expected.d_x.span()), 2e-5, 1e-5) == "");
+    CHECK(far_off(doubles(found.d_weight.span()), doubles(expected.d_weight.span()), 2e-5, 1e-5) ==
+          "");
+    CHECK(far_off(doubles(found.d_bias.span()), doubles(expected.d_bias.span()), 2e-5, 1e-5) == "");
+  }
+}
+
+TEST_CASE("the head's loss: the same bits for any threads, each gradient alone, or none") {
+  for (const auto precision : {Precision::kF32, Precision::kBf16}) {
+    const Problem p(130, 20000, 33);
+    const Found one = run(p, precision, 1);
+    for (const int threads : {2, 3}) {
+      const Found more = run(p, precision, threads);
+      CHECK(more.loss.sum == one.loss.sum);
+      CHECK(more.loss.correct == one.loss.correct);
+      CHECK(more.losses == one.losses);
+      CHECK(same_bits(more.d_x, one.d_x));
+      CHECK(same_bits(more.d_weight, one.d_weight));
+      CHECK(same_bits(more.d_bias, one.d_bias));
+    }
+    CHECK(kernel::vocabulary_loss(p.task(), precision, {}).sum == one.loss.sum);
+    Found part(p);
+    kernel::vocabulary_loss(p.task(), precision, {part.d_x.view(), {}, {}});
+    kernel::vocabulary_loss(p.task(), precision, {{}, part.d_weight.view(), {}});
+    kernel::vocabulary_loss(p.task(), precision, {{}, {}, part.d_bias.span()});
+    CHECK(same_bits(part.d_x, one.d_x));
+    CHECK(same_bits(part.d_weight, one.d_weight));
+    CHECK(same_bits(part.d_bias, one.d_bias));
+    // A row's loss does not depend on the other rows.
+    auto task = p.task();
+    task.x = task.x.middle_rows(0, 7);
+    task.targets = task.targets.first(7);
+    task.row_weights = task.row_weights.first(7);
+    std::vector<double> losses(7);
+    kernel::vocabulary_loss(task, precision, {}, losses);
+    CHECK(std::equal(losses.begin(), losses.end(), one.losses.begin()));
+  }
+}
+
+TEST_CASE("the head's loss: NaN stays in its row, the first of equal logits counts") {
+  Problem p(3, 300, 4);
+  p.x.view().at(1, 2) = std::numeric_limits<float>::quiet_NaN();
+  const Found found = run(p, Precision::kF32, 1);
+  CHECK(std::isfinite(found.losses[0]));
+  CHECK(std::isnan(found.losses[1]));
+  CHECK(std::isfinite(found.losses[2]));
+  CHECK(std::isnan(found.loss.sum));
+
+  Problem same(2, 300, 4);
+  std::fill_n(same.x.data(), 8, 0.0F);
+  std::fill_n(same.bias.data(), 300, 1.0F);
+  same.targets = {0, 299};
+  CHECK(run(same, Precision::kF32, 1).loss.correct == 1);
+  CHECK(run(same, Precision::kF32, 1).losses[1] == doctest::Approx(std::log(300.0)));
+
+  Problem none(1, 5, 2);
+  auto task = none.task();
+  task.x = task.x.middle_rows(0, 0);
+  task.targets = {};
+  task.row_weights = {};
+  CHECK(kernel::vocabulary_loss(task, Precision::kF32, {}).sum == 0);
+}
+
+}  // namespace
+}  // namespace masque::test

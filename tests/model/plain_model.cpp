@@ -1,0 +1,236 @@
+// The designs of the zoo by definition: every step a matrix, every product a loop.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "model/random_model.hpp"
+#include "model/variants.hpp"
+#include "nn/general_attention.hpp"
+
+namespace masque::model::test {
+
+namespace {
+
+using M = Matrix<double>;
+using View = MatrixView<const double>;
+
+M dense(View x, const DenseWeights<double>& weights) {
+  M y(x.rows, weights.weight.view.rows);
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index o = 0; o < y.columns(); ++o) {
+      double sum = weights.bias ? weights.bias.view.at(0, o) : 0;
+      for (Index c = 0; c < x.columns; ++c) sum += x.at(i, c) * weights.weight.view.at(o, c);
+      y.view().at(i, o) = sum;
+    }
+  }
+  return y;
+}
+
+M normed(View x, const NormDesign& design, const NormWeights<double>& weights) {
+  M y = M::copy(x);
+  const auto n = static_cast<double>(x.columns);
+  for (Index i = 0; i < x.rows; ++i) {
+    const auto row = y.view().row_span(i);
+    double mean = 0;
+    if (design.kind == kernel::Norm::kLayer)
+      mean = std::accumulate(row.begin(), row.end(), 0.0) / n;
+    double squares = 0;
+    for (double& v : row) {
+      v -= mean;
+      squares += v * v;
+    }
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      row[c] /= std::sqrt(squares / n + design.epsilon);
+      if (weights.weight) row[c] *= weights.weight.span()[c];
+      if (weights.bias) row[c] += weights.bias.span()[c];
+    }
+  }
+  return y;
+}
+
+M active(kernel::Activation f, M x) {
+  kernel::activation_forward<double>(f, x.view());
+  return x;
+}
+
+M columns(View x, Index first, Index count) { return M::copy(x.middle_columns(first, count)); }
+
+M times(View a, View b) {
+  M y = M::copy(a);
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index c = 0; c < a.columns; ++c) y.view().at(i, c) *= b.at(i, c);
+  }
+  return y;
+}
+
+/// α x + f.
+M added(View x, View f, double alpha) {
+  M y = M::copy(x);
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index c = 0; c < x.columns; ++c) y.view().at(i, c) = alpha * x.at(i, c) + f.at(i, c);
+  }
+  return y;
+}
+
+class Plain {
+ public:
+  Plain(const Design& design, const ModelWeights<double>& weights, const BlockMap* mask,
+        Index length)
+      : design_(design),
+        weights_(weights),
+        mask_(mask),
+        scheme_(position_scheme(design)),
+        places_(static_cast<std::size_t>(length)) {
+    std::iota(places_.begin(), places_.end(), Index{0});
+  }
+
+  M embed(const std::vector<TokenId>& ids) const {
+    M x(std::ssize(ids), design_.embedding_size);
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index c = 0; c < x.columns(); ++c) {
+        double value = weights_.word_table.view.at(ids[static_cast<std::size_t>(i)], c);
+        if (weights_.segment_table) value += weights_.segment_table.view.at(0, c);
+        if (weights_.position_table) value += weights_.position_table.view.at(i, c);
+        x.view().at(i, c) = value;
+      }
+    }
+    if (scheme_ && scheme_->facts().input) terms({})->input(x.view());
+    if (design_.embedding_norm) {
+      x = normed(x.view(), *design_.embedding_norm, weights_.embedding_norm);
+    }
+    if (weights_.embedding_projection.weight) x = dense(x.view(), weights_.embedding_projection);
+    return x;
+  }
+
+  M layer(const LayerWeights<double>& own, View x) {
+    const bool post = design_.norm_placement == NormPlacement::kPost;
+    const double alpha = design_.variants.residual_scale;
+    const M input = post ? M::copy(x) : normed(x, design_.norm, own.attention_norm);
+    if (design_.layer_kind == LayerKind::kGatedAttention) {
+      const M y = added(x, gated(own, input.view()).view(), alpha);
+      return post ? normed(y.view(), design_.norm, own.attention_norm) : M::copy(y.view());
+    }
+    const M first = dense(mixed(own, input.view()).view(), own.output);
+    M y = added(x, first.view(), alpha);
+    if (post) {
+      y = normed(y.view(), design_.norm, own.attention_norm);
+      y = added(y.view(), feed_forward(own, y.view()).view(), alpha);
+      return normed(y.view(), design_.norm, own.feed_forward_norm);
+    }
+    const bool parallel = design_.norm_placement == NormPlacement::kParallel;
+    const M second = normed(parallel ? x : y.view(), design_.norm, own.feed_forward_norm);
+    return added(y.view(), feed_forward(own, second.view()).view(), 1);
+  }
+
+ private:
+  std::unique_ptr<nn::PositionTerms<double>> terms(const std::vector<Weight<double>>& own) const {
+    parameters_.clear();
+    for (const Weight<double>& part : shares_position(design_) ? weights_.position : own) {
+      parameters_.push_back(part.view);
+    }
+    nn::PositionProblem<double> problem;
+    problem.shape = position_shape(design_);
+    problem.places = {places_, places_};
+    problem.parameters = parameters_;
+    return scheme_->terms(problem);
+  }
+
+  M feed_forward(const LayerWeights<double>& own, View x) const {
+    M up = dense(x, own.up);
+    if (!design_.gated) return dense(active(design_.activation, std::move(up)).view(), own.down);
+    const M gate = active(design_.activation, dense(x, own.gate));
+    return dense(times(gate.view(), up.view()).view(), own.down);
+  }
+
+  M mixed(const LayerWeights<double>& own, View x) {
+    if (const nn::Mixer* mixer = mixer_of(design_)) {
+      std::vector<View> views;
+      for (const Weight<double>& part : own.mixer) views.push_back(part.view);
+      M y(x.rows, x.columns);
+      mixer->forward(nn::MixerProblem<double>{mixer_shape(design_), x, views, mask_}, y.view());
+      return y;
+    }
+    return attention(own, dense(x, own.query), dense(x, own.key), dense(x, own.value).view(),
+                     design_.num_attention_heads, design_.num_key_value_heads);
+  }
+
+  M gated(const LayerWeights<double>& own, View x) {
+    const Index e = design_.intermediate_size;
+    const Index s = design_.attention_key_size;
+    const M wide = active(design_.activation, dense(x, own.gated_input));
+    const auto scaled = [&](Index which) {
+      M z = columns(wide.view(), 2 * e, s);
+      for (Index i = 0; i < z.rows(); ++i) {
+        for (Index c = 0; c < s; ++c) {
+          z.view().at(i, c) *= own.gated_gamma.view.at(which, c);
+          if (own.gated_beta) z.view().at(i, c) += own.gated_beta.view.at(which, c);
+        }
+      }
+      return z;
+    };
+    const M value = columns(wide.view(), e, e);
+    const M context = attention(own, scaled(0), scaled(1), value.view(), 1, 1);
+    return dense(times(context.view(), wide.view().middle_columns(0, e)).view(), own.output);
+  }
+
+  M attention(const LayerWeights<double>& own, M query, M key, View value, Index heads,
+              Index groups) {
+    std::unique_ptr<nn::PositionTerms<double>> at_work;
+    nn::GeneralAttention<double> attention;
+    if (scheme_ && !scheme_->facts().input) {
+      at_work = terms(own.position);
+      at_work->query_key(query.view(), key.view());
+      attention.problem.bias = at_work->bias();
+      attention.weight_terms = at_work->weight_terms();
+      attention.value_terms = at_work->value_terms();
+    }
+    const auto normalizer = nn::parse_normalizer(design_.normalizer);
+    attention.problem.query = query.view();
+    attention.problem.key = key.view();
+    attention.problem.value = value;
+    attention.problem.num_heads = heads;
+    attention.problem.num_key_value_heads = groups;
+    attention.problem.scale = design_.attention_scale;
+    attention.problem.normalizer = normalizer.get();
+    attention.problem.blocks = mask_;
+    attention.talking_before = own.talking_before.view;
+    attention.talking_after = own.talking_after.view;
+    std::vector<View> previous;
+    for (const M& scores : previous_) previous.push_back(scores.view());
+    attention.previous = previous;
+    const PreviousScores kind = design_.variants.previous_scores;
+    attention.hands_on_own = kind == PreviousScores::kOneLayer;
+    M context(query.rows(), value.columns / groups * heads);
+    nn::GeneralSaved<double> saved;
+    nn::general_attention_forward(attention, context.view(), &saved);
+    if (kind != PreviousScores::kNone) previous_ = std::move(saved.scores);
+    return context;
+  }
+
+  const Design& design_;
+  const ModelWeights<double>& weights_;
+  const BlockMap* mask_;
+  std::shared_ptr<const nn::PositionScheme> scheme_;
+  std::vector<Index> places_;
+  mutable std::vector<View> parameters_;
+  std::vector<M> previous_;
+};
+
+}  // namespace
+
+Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& weights,
+                            const std::vector<TokenId>& ids, const BlockMap* mask) {
+  Plain plain(design, weights, mask, std::ssize(ids));
+  M x = plain.embed(ids);
+  for (const LayerWeights<double>& layer : weights.layers) x = plain.layer(layer, x.view());
+  if (design.final_norm) x = normed(x.view(), design.norm, weights.final_norm);
+  if (design.head.transform) {
+    x = active(design.head.activation, dense(x.view(), weights.head_transform));
+  }
+  if (design.head.norm) x = normed(x.view(), *design.head.norm, weights.head_norm);
+  for (double& value : x.span()) value *= design.head.scale;
+  return dense(x.view(), weights.decoder);
+}
+
+}  // namespace masque::model::test

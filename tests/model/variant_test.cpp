@@ -1,0 +1,339 @@
+// Every variant of the registries as a model: saved, opened, run in both precisions, compared with
+// its definition; rows and sequences that share a batch do not matter; T-TA does not leak.
+#include <atomic>
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "mask/expression.hpp"
+#include "model/model.hpp"
+#include "model/random_model.hpp"
+#include "model/save.hpp"
+#include "model/variants.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::model {
+namespace {
+
+using masque::test::TempFolder;
+
+/// Rows of logits, states and weights of one sequence.
+class Seen final : public Observer {
+ public:
+  void logits(Index s, Index first, MatrixView<const float> x) override { keep(s, first, x); }
+  void logits(Index s, Index first, MatrixView<const double> x) override { keep(s, first, x); }
+  void attention(Index, Index, Index, MatrixView<const float>) override { count(maps); }
+  void attention(Index, Index, Index, MatrixView<const double>) override { count(maps); }
+  void hidden_states(Index, Index, MatrixView<const float>) override { count(states); }
+  void hidden_states(Index, Index, MatrixView<const double>) override { count(states); }
+
+  std::map<Index, std::vector<std::vector<double>>> rows;  ///< by sequence
+  std::atomic<int> maps = 0;                               ///< heads of one layer may share time
+  std::atomic<int> states = 0;
+
+ private:
+  static void count(std::atomic<int>& what) { ++what; }
+  template <class T>
+  void keep(Index s, Index, MatrixView<const T> x) {
+    for (Index i = 0; i < x.rows; ++i) rows[s].emplace_back(x.row(i), x.row(i) + x.columns);
+  }
+};
+
+const ModelOptions kExact = [] {
+  ModelOptions options;
+  options.precision = kernel::Precision::kF64;
+  return options;
+}();
+
+const std::vector<TokenId> kIds{7, 3, 22, 39, 5, 11, 7, 30, 2};
+
+std::unique_ptr<Seen> run(const Model& model, const std::vector<std::vector<TokenId>>& texts,
+                          std::vector<Index> rows = {}, bool everything = false) {
+  Batch batch;
+  for (const auto& text : texts) batch.add(text);
+  Request request;
+  request.logits = true;
+  request.all_rows = rows.empty();
+  request.rows = std::move(rows);
+  request.hidden_states = everything;
+  request.attentions = everything && model.design().variants.mixer.empty();
+  auto seen = std::make_unique<Seen>();
+  model.run(batch, request, seen.get());
+  return seen;
+}
+
+double worst(const std::vector<std::vector<double>>& a, const Matrix<double>& b) {
+  double result = 0;
+  REQUIRE(std::ssize(a) == b.rows());
+  for (Index i = 0; i < b.rows(); ++i) {
+    const auto& row = a[static_cast<std::size_t>(i)];
+    REQUIRE(std::ssize(row) == b.columns());
+    for (Index c = 0; c < b.columns(); ++c) {
+      result = std::max(result, std::abs(row[static_cast<std::size_t>(c)] - b.view().at(i, c)) /
+                                    (1 + std::abs(b.view().at(i, c))));
+    }
+  }
+  return result;
+}
+
+ModelWeights<double> in_double(const std::string& path) { return load_model<double>(path).weights; }
+
+/// Saves the design with random weights and runs it in all ways.
+void check_variant(const Design& design) {
+  TempFolder folder = TempFolder::in_memory();
+  const std::string path = folder / "saved";
+  save_model(path, design, test::random_weights<float>(design, 5));
+  REQUIRE(same_design(load_model<float>(path).design, design));
+  const auto in_float = open_model(path);
+  const auto exact = open_model(path, kExact);
+
+  const auto whole = run(*exact, {kIds})->rows[0];
+  if (design.streams == Streams::kOne) {
+    std::optional<BlockMap> mask;
+    if (design.mask == DefaultMask::kCausal) {
+      const auto n = std::ssize(kIds);
+      mask.emplace(parse_mask("causal").bind({n, n}));
+    }
+    const Matrix<double> plain =
+        test::plain_logits(design, in_double(path), kIds, mask ? &*mask : nullptr);
+    CHECK(worst(whole, plain) < 1e-9);
+  }
+  Matrix<double> reference(std::ssize(whole), 40);
+  for (Index i = 0; i < reference.rows(); ++i) {
+    std::ranges::copy(whole[static_cast<std::size_t>(i)], reference.view().row(i));
+  }
+  const auto rough = run(*in_float, {kIds})->rows[0];
+  CHECK(worst(rough, reference) < 2e-4);
+
+  // The same bits whatever shares the batch, whichever rows are wanted, whatever else is shown.
+  const std::vector<TokenId> other{1, 38, 7, 7};
+  const auto together = run(*in_float, {other, kIds, other})->rows[1];
+  CHECK(together == rough);
+  const auto some = run(*in_float, {kIds, other}, {2, 7, 9})->rows[0];
+  CHECK(some == std::vector{rough[2], rough[7]});
+  const auto shown = run(*in_float, {kIds}, {}, true);
+  CHECK(shown->rows[0] == rough);
+  CHECK(shown->states == 3);
+  const bool mixes = !design.variants.mixer.empty();
+  CHECK(shown->maps == (mixes ? 0 : 2 * design.num_attention_heads));
+
+  if (design.streams == Streams::kFixedKeys) {
+    for (std::size_t i = 0; i < kIds.size(); ++i) {
+      std::vector<TokenId> changed = kIds;
+      changed[i] = 17;
+      auto now = run(*in_float, {changed})->rows[0];
+      CHECK(now[i] == rough[i]);
+      CHECK(now != rough);
+    }
+  }
+}
+
+std::string position_member(const std::string& name) {
+  const bool causal = name == "xpos";
+  return "\"position\": \"" + name + "\"" + (causal ? ", \"mask\": \"causal\"" : "");
+}
+
+TEST_CASE("models of every position scheme") {
+  for (const std::string& name : nn::position_names()) {
+    CAPTURE(name);
+    const Design design = test::tiny_design(position_member(name));
+    CHECK(config_of(design).family == "masque");
+    check_variant(design);
+  }
+}
+
+TEST_CASE("one set of position parameters for all layers") {
+  for (const char* name : {"t5", "shaw", "transformer_xl", "urpe"}) {
+    CAPTURE(name);
+    const Design shared =
+        test::tiny_design(std::string("\"position\": \"") + name + "\", \"position_shared\": true");
+    CHECK(shares_position(shared));
+    check_variant(shared);
+    const ModelWeights<float> weights = test::random_weights<float>(shared, 1);
+    CHECK(weights.layers[0].position.empty());
+    CHECK(weights.position.size() == position_parameters(shared).size());
+  }
+}
+
+TEST_CASE("T-TA of every position scheme reads every token but its own") {
+  for (const std::string& name : nn::position_names()) {
+    CAPTURE(name);
+    if (name == "xpos" || name == "convolutional") continue;  // causal; reads neighbours
+    check_variant(test::tiny_design("\"streams\": \"fixed_keys\", \"position\": \"" + name + "\""));
+  }
+}
+
+TEST_CASE("models of every mixer") {
+  for (const nn::Mixer* mixer : nn::mixers()) {
+    const std::string name(mixer->info().name);
+    CAPTURE(name);
+    const std::string member = "\"mixer\": \"" + name + "\"";
+    check_variant(test::tiny_design(member));
+    check_variant(test::tiny_design(member + ", \"norm_placement\": \"pre\", \"gated\": true"));
+    if (mixer->info().masks != nn::MixerMasks::kFull) {
+      check_variant(test::tiny_design(member + ", \"mask\": \"causal\""));
+    }
+  }
+}
+
+TEST_CASE("models and gated units of every normalizer") {
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    const std::string name(normalizer->name());
+    CAPTURE(name);
+    const std::string member = "\"normalizer\": \"" + name + "\"";
+    check_variant(test::tiny_design(member));
+    check_variant(test::tiny_design(member + ", \"layer_kind\": \"gated_attention\", "
+                                             "\"attention_key_size\": 8, \"position\": \"rope\""));
+  }
+}
+
+TEST_CASE("gated units of every position scheme") {
+  for (const std::string& name : nn::position_names()) {
+    CAPTURE(name);
+    const std::string member =
+        position_member(name) + ", \"layer_kind\": \"gated_attention\", \"attention_key_size\": 8";
+    check_variant(test::tiny_design(member + ", \"normalizer\": \"squared_relu\""));
+    check_variant(test::tiny_design(member + ", \"norm_placement\": \"pre\", \"norm\": \"rms\""));
+  }
+}
+
+TEST_CASE("layers of the zoo: heads that talk, previous scores, norms, sizes") {
+  for (const char* members : {
+           R"("talking_heads": "before")",
+           R"("talking_heads": "after", "position": "alibi")",
+           R"("talking_heads": "both", "position": "shaw", "norm_placement": "pre")",
+           R"("previous_scores": "one_layer")",
+           R"("previous_scores": "accumulated", "mask": "causal", "position": "rope")",
+           R"("previous_scores": "accumulated", "talking_heads": "both", "position": "urpe")",
+           R"("previous_scores": "accumulated", "streams": "fixed_keys")",
+           R"("talking_heads": "both", "streams": "fixed_keys", "position": "xlnet")",
+           R"("previous_scores": "one_layer", "layer_kind": "gated_attention",
+              "attention_key_size": 6)",
+           R"("residual_scale": 1.5)",
+           R"("residual_scale": 2.5, "layer_kind": "gated_attention", "attention_key_size": 6)",
+           R"("norm": "rms", "norm_weights": false, "use_bias": false, "head_transform": false)",
+           R"("norm_placement": "parallel", "gated": true, "hidden_act": "silu")",
+           R"("norm_placement": "pre", "norm": "rms", "layer_norm_eps": 1e-5)",
+           R"("head_size": 4, "value_size": 10)",
+           R"("head_size": 4, "value_size": 10, "num_key_value_heads": 1, "talking_heads": "both")",
+           R"("embedding_size": 8, "position": "learned")",
+           R"("embedding_size": 8, "head_act": "tanh", "head_scale": 0.5)",
+           R"("type_vocab_size": 2, "tie_word_embeddings": false)",
+           R"("embedding_norm": false, "final_norm": true, "position_embedding_type": "none")",
+           R"("attention_scale": 0.7, "position_embedding_type": "none")",
+       }) {
+    CAPTURE(members);
+    check_variant(test::tiny_design(members));
+  }
+}
+
+TEST_CASE("the engine's own positions are those of the registry") {
+  for (const auto& [own, scheme] :
+       {std::pair{R"("position_embedding_type": "rotary")", "rope"},
+        std::pair{R"("position_embedding_type": "alibi")", "alibi"},
+        std::pair{R"("position_embedding_type": "none")", "none"},
+        std::pair{R"("position_embedding_type": "sinusoidal", "sinusoidal_interleaved": true)",
+                  "sinusoidal"}}) {
+    CAPTURE(scheme);
+    const Design design = test::tiny_design(own);
+    const Design other = test::tiny_design(position_member(scheme));
+    TempFolder folder = TempFolder::in_memory();
+    save_model(folder / "own", design, test::random_weights<float>(design, 5));
+    save_model(folder / "other", other, test::random_weights<float>(other, 5));
+    const auto a = run(*open_model(folder / "own", kExact), {kIds})->rows[0];
+    const auto b = run(*open_model(folder / "other", kExact), {kIds})->rows[0];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      for (std::size_t c = 0; c < a[i].size(); ++c) CHECK(a[i][c] == doctest::Approx(b[i][c]));
+    }
+  }
+}
+
+TEST_CASE("a query stream beside every relative scheme") {
+  for (const std::string& name : nn::position_names()) {
+    const auto scheme = nn::parse_position(name);
+    if (scheme->facts().input || name == "xpos") continue;
+    CAPTURE(name);
+    const Design design = test::tiny_design("\"streams\": \"two\", \"position\": \"" + name +
+                                            "\", \"previous_scores\": \"accumulated\"");
+    TempFolder folder = TempFolder::in_memory();
+    save_model(folder / "saved", design, test::random_weights<float>(design, 5));
+    const auto model = open_model(folder / "saved");
+    // The stream reads all tokens but its own, and so does the content: nothing leaks in one layer,
+    // and by two it depends on every other token.
+    const auto logits = [&](const std::vector<TokenId>& ids) {
+      Batch batch;
+      const auto n = std::ssize(ids);
+      const Mask others = parse_mask("tta").bind({n, n});
+      const Mask causal = parse_mask("causal").bind({n, n});
+      SequenceParts parts;
+      parts.mask = causal;
+      parts.query_mask = causal & others;
+      batch.add(ids, parts);
+      Request request;
+      request.logits = true;
+      request.all_rows = true;
+      Seen seen;
+      model->run(batch, request, &seen);
+      return seen.rows[0];
+    };
+    const auto before = logits(kIds);
+    std::vector<TokenId> changed = kIds;
+    changed[4] = 17;
+    const auto after = logits(changed);
+    for (std::size_t i = 0; i < kIds.size(); ++i) CHECK((before[i] == after[i]) == (i <= 4));
+  }
+}
+
+TEST_CASE("options that a design cannot have are refused by name") {
+  for (const auto& [members, name] : {
+           std::pair{R"("mixer": "gmlp", "talking_heads": "both")", "mixer"},
+           std::pair{R"("mixer": "gmlp", "position": "rope")", "mixer"},
+           std::pair{R"("mixer": "gmlp", "streams": "fixed_keys")", "streams"},
+           std::pair{R"("streams": "two")", "streams"},
+           std::pair{R"("norm_placement": "pre", "residual_scale": 2)", "residual_scale"},
+           std::pair{R"("position": "rerope", "attention_scale": 1)", "attention_scale"},
+           std::pair{R"("position": "rope", "position_embedding_type": "none")",
+                     "position_embedding_type"},
+           std::pair{R"("layer_kind": "gated_attention", "talking_heads": "both")",
+                     "talking_heads"},
+           std::pair{R"("layer_kind": "gated_attention", "mixer": "gmlp")", "mixer"},
+           std::pair{R"("mask": "most")", "mask"},
+           std::pair{R"("position": "rop")", "position"},
+           std::pair{R"x("position": "rope(bas=3)")x", "position"},
+           std::pair{R"("normalizer": "soft")", "normalizer"},
+           std::pair{R"("mixer": "gml")", "mixer"},
+           std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
+           std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
+       }) {
+    CAPTURE(members);
+    CHECK_THROWS_WITH_AS(test::tiny_design(members), doctest::Contains(name), InputError);
+  }
+}
+
+TEST_CASE("requests that a design cannot answer are refused") {
+  TempFolder folder = TempFolder::in_memory();
+  const Design mixed = test::tiny_design(R"("mixer": "resmlp")");
+  save_model(folder / "mixed", mixed, test::random_weights<float>(mixed, 5));
+  const Design talks = test::tiny_design(R"("previous_scores": "one_layer")");
+  save_model(folder / "talks", talks, test::random_weights<float>(talks, 5));
+  Batch batch;
+  batch.add(kIds);
+  Request maps;
+  maps.attentions = true;
+  CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, maps), UsageError);
+  CHECK_NOTHROW(open_model(folder / "talks")->run(batch, maps));
+  maps.attention_rows = true;
+  CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, maps), UsageError);
+  Request level;
+  level.attention = {AttentionOverride::kMean, AttentionOverride::kIntact};
+  CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, level), UsageError);
+  CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, level), UsageError);
+  ModelOptions fixed;
+  fixed.keys = KeySource::kInput;
+  CHECK_THROWS_AS(open_model(folder / "mixed", fixed), UsageError);
+}
+
+}  // namespace
+}  // namespace masque::model

@@ -1,0 +1,65 @@
+// Attention that is trained, with everything that it points to.
+#pragma once
+
+#include <span>
+
+#include "nn/example.hpp"
+#include "nn/trained_attention.hpp"
+#include "nn/trained_attention_reference.hpp"
+
+namespace masque::test {
+
+/// What both ways make of a sequence.
+template <class T>
+struct Trained {
+  nn::TrainedAttention<T> attention;
+  Matrix<T> context, saved, d_context, d_query, d_key, d_value;
+
+  Trained(const nn::TrainedAttention<T>& given, std::uint64_t seed) : attention(given) {
+    const nn::AttentionProblem<T>& p = given.problem;
+    context = context_of(p);
+    saved = Matrix<T>(p.num_heads, p.query.rows);
+    d_context = random_matrix<T>(context.rows(), context.columns(), seed);
+    d_query = Matrix<T>::zero(p.query.rows, p.query.columns);
+    d_key = Matrix<T>::zero(p.key.rows, p.key.columns);
+    d_value = Matrix<T>::zero(p.value.rows, p.value.columns);
+  }
+  nn::TrainedForward<T> forward() { return {attention, context.view(), saved.view()}; }
+  nn::TrainedBackward<T> backward() {
+    const Trained& in = *this;
+    return {attention,
+            in.context.view(),
+            in.saved.view(),
+            in.d_context.view(),
+            {d_query.view(), d_key.view(), d_value.view()}};
+  }
+  std::vector<const Matrix<T>*> results() const { return {&context, &d_query, &d_key, &d_value}; }
+};
+
+template <class T>
+void run_forward(const nn::TrainedForward<T>& sequence) {
+  nn::trained_attention_forward<T>(std::span(&sequence, 1));
+}
+template <class T>
+void run_backward(const nn::TrainedBackward<T>& sequence) {
+  nn::trained_attention_backward<T>(std::span(&sequence, 1));
+}
+
+/// Forward and backward of one sequence.
+template <class T>
+Trained<T> train(const nn::TrainedAttention<T>& attention, std::uint64_t seed = 9) {
+  Trained<T> out(attention, seed);
+  run_forward(out.forward());
+  run_backward(out.backward());
+  return out;
+}
+
+/// The largest difference, in units of 1 plus the largest expected element.
+template <class T>
+double relative_distance(const Matrix<T>& found, const Matrix<double>& expected) {
+  double most = 1;
+  for (const double x : expected.span()) most = std::max(most, 1 + std::abs(x));
+  return distance(found, expected) / most;
+}
+
+}  // namespace masque::test

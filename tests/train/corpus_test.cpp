@@ -1,0 +1,210 @@
+// Text, pairs and records to sequences.
+#include "train/corpus.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::train {
+namespace {
+
+using test::contains;
+using test::message_of;
+using Ids = std::vector<TokenId>;
+
+/// [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, c 7, d 8; `bare`: <unk> 0, </s> 1, a 2 …
+class Files {
+ public:
+  Files() {
+    test::write_file(folder_ / "words", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+    test::write_file(folder_ / "bare", "<unk>\n</s>\na\nb\nc\nd\n");
+    test::write_file(folder_ / "none", "<unk>\na\nb\n");
+  }
+  text::Tokenizer open(const std::string& name) const {
+    return text::Tokenizer::open("whitespace:" + (folder_ / name));
+  }
+  Corpus read(std::string_view text, const CorpusOptions& options,
+              const std::string& tokenizer = "words") const {
+    test::write_file(folder_ / "text", text);
+    return read_corpus(folder_ / "text", open(tokenizer), options);
+  }
+
+ private:
+  test::TempFolder folder_;
+};
+
+std::vector<Ids> all(const Corpus& corpus) {
+  std::vector<Ids> out;
+  for (Index i = 0; i < corpus.size(); ++i) {
+    const CorpusItem item = corpus.item(i);
+    CHECK(item.number == static_cast<std::uint64_t>(i));
+    out.emplace_back(item.ids.begin(), item.ids.end());
+  }
+  return out;
+}
+
+CorpusOptions of(CorpusFormat format, Index length, int threads = 2) {
+  CorpusOptions options;
+  options.format = format;
+  options.length = length;
+  options.threads = threads;
+  return options;
+}
+
+TEST_CASE("lines: template, cut ends, empty ones, carriage returns, bad bytes") {
+  const Files files;
+  const Corpus corpus = files.read("a b\n\n  \na b c d\r\nc \xFF\nd", of(CorpusFormat::kLines, 5));
+  CHECK(all(corpus) == std::vector<Ids>{{2, 5, 6, 3}, {2, 5, 6, 7, 3}, {2, 7, 1, 3}, {2, 8, 3}});
+  CHECK(corpus.longest() == 5);
+  CHECK(corpus.tokens() == 16);
+  CHECK_FALSE(corpus.pairs());
+}
+
+TEST_CASE("lines without a template: what a causal model needs around them") {
+  const Files files;
+  CorpusOptions options = of(CorpusFormat::kLines, 4);
+  CHECK(all(files.read("a b c d a\n", options, "bare")) == std::vector<Ids>{{2, 3, 4, 5}});
+  options.begin = 1;
+  options.end = 1;
+  CHECK(all(files.read("a b c d a\n", options, "bare")) == std::vector<Ids>{{1, 2, 3, 1}});
+  CHECK(all(files.read("a b c d a\n", options)) == std::vector<Ids>{{2, 5, 6, 3}});
+}
+
+TEST_CASE("blocks: lines joined, exact lengths, the rest dropped") {
+  const Files files;
+  // a b [SEP] c [SEP] d a b
+  CHECK(all(files.read("a b\nc\n\nd a b\n", of(CorpusFormat::kBlocks, 5))) ==
+        std::vector<Ids>{{2, 5, 6, 3, 3}, {2, 7, 3, 8, 3}});
+  // a b </s> c </s> d a b
+  CHECK(all(files.read("a b\nc\n\nd a b\n", of(CorpusFormat::kBlocks, 4), "bare")) ==
+        std::vector<Ids>{{2, 3, 1, 4}, {1, 5, 2, 3}});
+  CHECK(all(files.read("a b\na b", of(CorpusFormat::kBlocks, 3), "none")) ==
+        std::vector<Ids>{{1, 2, 1}});
+  CHECK(contains(message_of([&] { files.read("a b\nc\n", of(CorpusFormat::kBlocks, 7)); }),
+                 "4 tokens of text, expected at least 5 for one sequence of 7"));
+}
+
+TEST_CASE("nothing to train on, and no room") {
+  const Files files;
+  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kLines, 5)); }), "no line"));
+  CHECK(contains(message_of([&] { files.read(" \n\n", of(CorpusFormat::kLines, 5)); }), "no line"));
+  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kBlocks, 5)); }), "0 tokens"));
+  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kPairs, 9)); }), "no pair"));
+  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kRecords, 9)); }), "no record"));
+  CHECK(contains(message_of<UsageError>([&] { files.read("a", of(CorpusFormat::kLines, 2)); }),
+                 "length 2, expected at least 3"));
+}
+
+TEST_CASE("pairs: segments, longest first, and lines that are none") {
+  const Files files;
+  const Corpus corpus =
+      files.read("a b\tc\n\na\td d d d d\n\ta\nb\t\n", of(CorpusFormat::kPairs, 8));
+  CHECK(all(corpus) == std::vector<Ids>{{2, 5, 6, 3, 7, 3}, {2, 5, 3, 8, 8, 8, 8, 3}});
+  REQUIRE(corpus.pairs());
+  const CorpusItem item = corpus.item(0);
+  CHECK(std::vector<std::uint8_t>(item.segments.begin(), item.segments.end()) ==
+        std::vector<std::uint8_t>{0, 0, 0, 0, 1, 1});
+  CHECK(all(files.read("a b c d\td c b a\n", of(CorpusFormat::kPairs, 8))) ==
+        std::vector<Ids>{{2, 5, 6, 3, 8, 7, 6, 3}});
+  CHECK(all(files.read("a\tb\n", of(CorpusFormat::kPairs, 8), "bare")) ==
+        std::vector<Ids>{{2, 1, 3, 1}});
+  CHECK(contains(message_of([&] { files.read("a\tb\nc\n", of(CorpusFormat::kPairs, 8)); }),
+                 "line 2: expected a source and a target"));
+  CHECK(contains(message_of([&] { files.read("a\tb\tc\n", of(CorpusFormat::kPairs, 8)); }),
+                 "line 1: expected a source and a target"));
+  CHECK(contains(
+      message_of<UsageError>([&] { files.read("a\tb\n", of(CorpusFormat::kPairs, 8), "none"); }),
+      "puts nothing between two texts"));
+}
+
+TEST_CASE("records: ids as they are, corrupted ones refused") {
+  const Files files;
+  const Corpus corpus =
+      files.read("{\"ids\":[2,5,3]}\n{\"ids\":[5,6],\"seg\":[0,1]}\n{\"text\":\"a\"}\n",
+                 of(CorpusFormat::kRecords, 3));
+  CHECK(all(corpus) == std::vector<Ids>{{2, 5, 3}, {5, 6}, {2, 5, 3}});
+  CHECK(corpus.item(0).segments[2] == 0);
+  CHECK(corpus.item(1).segments[1] == 1);
+  CHECK(corpus.item(2).segments[2] == 0);
+  const auto problem = [&](const std::string& line) {
+    return message_of([&] { files.read("{\"ids\":[5]}\n" + line, of(CorpusFormat::kRecords, 3)); });
+  };
+  CHECK(
+      contains(problem("{\"ids\":[5],\"labels\":[6]}\n"), "line 2: a corrupted or packed record"));
+  CHECK(contains(problem("{\"ids\":[5],\"mask\":\"causal\"}\n"), "line 2: a corrupted"));
+  CHECK(contains(problem("{\"ids\":[5,5,5,5]}\n"), "line 2: 4 tokens, expected at most 3"));
+  CHECK(contains(problem("{\"ids\":[9]}\n"), "line 2: id 9, expected 0 to 8"));
+  CHECK(contains(problem("{\"ids\":[5],\"seg\":[2]}\n"), "line 2: seg 2, expected 0 or 1"));
+}
+
+TEST_CASE("any number of threads reads the same, and digests differ") {
+  const Files files;
+  std::string text;
+  for (int i = 0; i < 60000; ++i) text += i % 7 == 0 ? "a b c\n" : i % 3 == 0 ? "d\n" : "b a d a\n";
+  REQUIRE(text.size() > std::size_t{256} << 10);  // more than one piece
+  for (const CorpusFormat format : {CorpusFormat::kLines, CorpusFormat::kBlocks}) {
+    const Corpus one = files.read(text, of(format, 16, 1));
+    const Corpus three = files.read(text, of(format, 16, 3));
+    CHECK(one.digest() == three.digest());
+    if (format == CorpusFormat::kLines) CHECK(one.size() == 60000);
+    CHECK(files.read(text + "a b c d a b c d a b c d a b c d\n", of(format, 16)).digest() !=
+          one.digest());
+  }
+  // Blocks over the borders of pieces: tokens of all lines, separators between them.
+  Index tokens = 0;
+  for (int i = 0; i < 60000; ++i) tokens += (i % 7 == 0 ? 3 : i % 3 == 0 ? 1 : 4) + 1;
+  CHECK(files.read(text, of(CorpusFormat::kBlocks, 16)).size() == (tokens - 1) / 14);
+
+  CHECK(vocabulary_digest(files.open("words")) == vocabulary_digest(files.open("words")));
+  CHECK(vocabulary_digest(files.open("words")) != vocabulary_digest(files.open("bare")));
+}
+
+TEST_CASE("lines and pairs are what the tokenizer itself makes of them") {
+  const std::vector<std::string> texts{"the cat", "Hello, world!  naïve été", "a",
+                                       "中文 and more words here",
+                                       "unbelievable tokenization of <mask> and [MASK] things"};
+  const test::TempFolder folder;
+  for (const std::string name : {"bert", "roberta", "gpt2"}) {
+    const auto tokenizer =
+        text::Tokenizer::open(std::string(MASQUE_TEST_DATA "/text/tokenizers/") + name + ".json");
+    for (const Index length : {Index{8}, Index{9}, Index{200}}) {
+      CAPTURE(name);
+      CAPTURE(length);
+      text::EncodeOptions options;
+      options.special = true;
+      options.truncation = text::Truncation{.max_length = static_cast<std::size_t>(length)};
+      std::string lines;
+      std::string pairs;
+      std::vector<Ids> expected;
+      std::vector<Ids> expected_pairs;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        const std::string& other = texts[(i + 3) % texts.size()];
+        lines += texts[i] + "\n";
+        pairs += texts[i] + "\t" + other + "\n";
+        expected.push_back(tokenizer.encode(texts[i], options).ids);
+        expected_pairs.push_back(tokenizer.encode_pair(texts[i], other, options).ids);
+      }
+      test::write_file(folder / "lines", lines);
+      test::write_file(folder / "pairs", pairs);
+      CHECK(all(read_corpus(folder / "lines", tokenizer, of(CorpusFormat::kLines, length))) ==
+            expected);
+      if (name == "gpt2") continue;  // without a template of its own
+      CHECK(all(read_corpus(folder / "pairs", tokenizer, of(CorpusFormat::kPairs, length))) ==
+            expected_pairs);
+    }
+  }
+}
+
+TEST_CASE("what corruptions know of a tokenizer") {
+  const Files files;
+  const records::TokenTable table = token_table(files.open("words"));
+  CHECK(table.size == 9);
+  CHECK(table.mask == 4);
+  CHECK(table.is_special(2));
+  CHECK_FALSE(table.is_special(5));
+}
+
+}  // namespace
+}  // namespace masque::train

@@ -1,0 +1,195 @@
+#include "train/network_cases.hpp"
+
+#include <cmath>
+
+#include "mask/expression.hpp"
+#include "model/rotary_config.hpp"
+#include "model/variants.hpp"
+#include "nn/mixer.hpp"
+#include "nn/normalizer.hpp"
+#include "nn/position_scheme.hpp"
+
+namespace masque::test {
+
+using namespace masque::model;
+
+model::Design small_design() {
+  Design d;
+  d.family = d.model_type = "masque";
+  d.vocab_size = 13;
+  d.hidden_size = d.embedding_size = 8;
+  d.num_hidden_layers = 2;
+  d.num_attention_heads = d.num_key_value_heads = 2;
+  d.head_size = 4;
+  d.intermediate_size = 12;
+  d.max_position_embeddings = 6;
+  d.attention_scale = 0.5;
+  d.embedding_norm = NormDesign{};
+  d.position = model::PositionScheme::kLearned;
+  d.mask_token_id = 4;
+  d.head.kind = HeadKind::kMasked;
+  d.head.transform = true;
+  d.head.norm = NormDesign{};
+  for (Index l = 0; l < 2; ++l) {
+    LayerDesign layer;
+    layer.weights = l;
+    d.layers.push_back(layer);
+  }
+  return d;
+}
+
+namespace {
+
+void make_gated(Design& d) {
+  d.layer_kind = LayerKind::kGatedAttention;
+  d.attention_key_size = d.head_size = 4;
+  d.num_attention_heads = d.num_key_value_heads = 1;
+  d.activation = kernel::Activation::kSwish;
+}
+
+void scheme(Design& d, std::string name) {
+  d.position = model::PositionScheme::kNone;
+  d.variants.position = std::move(name);
+  const auto found = model::position_scheme(d);
+  d.attention_scale = found->scale(model::position_shape(d));
+}
+
+}  // namespace
+
+std::vector<NetworkCase> network_cases() {
+  std::vector<NetworkCase> cases;
+  const auto add = [&](std::string name, const std::function<void(Design&)>& change) {
+    NetworkCase one{std::move(name), small_design()};
+    change(one.design);
+    cases.push_back(std::move(one));
+  };
+  add("post", [](Design&) {});
+  add("pre", [](Design& d) {
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  add("parallel", [](Design& d) {
+    d.norm_placement = NormPlacement::kParallel;
+    d.final_norm = true;
+  });
+  add("deepnorm", [](Design& d) { d.variants.residual_scale = 1.4; });
+  add("rms, gated, rotary", [](Design& d) {
+    d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;
+    d.gated = true;
+    d.activation = kernel::Activation::kSwish;
+    d.position = model::PositionScheme::kRotary;
+    for (LayerDesign& l : d.layers)
+      l.rotary = plain_rotary(kernel::RotaryLayout::kHalf, 10000, d.head_size);
+  });
+  add("sinusoidal", [](Design& d) { d.position = model::PositionScheme::kSinusoidal; });
+  add("grouped keys", [](Design& d) { d.num_key_value_heads = 1; });
+  add("key size", [](Design& d) {
+    d.head_size = 3;
+    d.value_size = 4;
+    d.attention_scale = 1 / std::sqrt(3.0);
+  });
+  add("untied", [](Design& d) { d.head.tied = false; });
+  add("bare head", [](Design& d) {
+    d.head.transform = false;
+    d.head.norm.reset();
+  });
+  add("segments", [](Design& d) { d.type_vocab_size = 2; });
+  add("narrow tables", [](Design& d) { d.embedding_size = 5; });
+  add("discriminator", [](Design& d) {
+    d.head = {};
+    d.head.kind = HeadKind::kDiscriminator;
+    d.head.transform = true;
+    d.head.tied = false;
+  });
+  add("causal", [](Design& d) {
+    d.mask = DefaultMask::kCausal;
+    d.head.kind = HeadKind::kCausal;
+  });
+  add("tta", [](Design& d) {
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+  });
+  add("tta pre", [](Design& d) {
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  for (const char* name : {"rope", "transformer_xl", "xlnet", "t5", "urpe"}) {
+    add(std::string("two streams with ") + name, [&](Design& d) {
+      d.streams = Streams::kTwo;
+      scheme(d, name);
+    });
+  }
+  add("gau", [](Design& d) { make_gated(d); });
+  add("gau tta", [](Design& d) {
+    make_gated(d);
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+  });
+  for (const TalkingHeads talk : {TalkingHeads::kBefore, TalkingHeads::kAfter, TalkingHeads::kBoth})
+    add("talking heads", [&](Design& d) { d.variants.talking_heads = talk; });
+  for (const PreviousScores previous : {PreviousScores::kOneLayer, PreviousScores::kAccumulated}) {
+    add("previous scores", [&](Design& d) {
+      d.variants.previous_scores = previous;
+      d.num_hidden_layers = 3;
+      d.layers.push_back(d.layers.back());
+      d.layers.back().weights = 2;
+    });
+  }
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    const std::string name(normalizer->name());
+    add("normalizer " + name, [&](Design& d) { d.normalizer = name; });
+    add("gau with " + name, [&](Design& d) {
+      make_gated(d);
+      d.normalizer = name;
+    });
+  }
+  for (const std::string& name : nn::position_names()) {
+    add("position " + name, [&](Design& d) { scheme(d, name); });
+    if (!nn::parse_position(name)->facts().input)
+      add("tta with " + name, [&](Design& d) {
+        scheme(d, name);
+        d.streams = Streams::kFixedKeys;
+        d.mask = DefaultMask::kOthers;
+      });
+    add("shared " + name, [&](Design& d) {
+      scheme(d, name);
+      d.variants.position_shared = true;
+    });
+  }
+  for (const nn::Mixer* mixer : nn::mixers()) {
+    add("mixer " + std::string(mixer->info().name),
+        [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
+  }
+  return cases;
+}
+
+std::vector<train::Example> small_examples(const Design& design) {
+  std::vector<train::Example> examples(2);
+  const bool discriminator = design.head.kind == HeadKind::kDiscriminator;
+  examples[0].ids = {2, 7, 4, 9, 3};
+  examples[0].rows = {1, 2, 4};
+  examples[0].targets = {5, 11, 3};
+  examples[0].weights = {1, 0.5, 2};
+  examples[1].ids = {6, 1, 12};
+  examples[1].rows = {0, 2};
+  examples[1].targets = {6, 0};
+  for (train::Example& e : examples) {
+    if (discriminator) {
+      for (TokenId& target : e.targets) target %= 2;
+    }
+    if (design.type_vocab_size > 1) {
+      e.segments.assign(e.ids.size(), 0);
+      e.segments.back() = 1;
+    }
+    if (design.streams == Streams::kTwo) {
+      const Lengths lengths{e.size(), e.size()};
+      e.mask = parse_mask("causal").bind(lengths);
+      e.query_mask = parse_mask("strict_causal").bind(lengths);
+    }
+  }
+  return examples;
+}
+
+}  // namespace masque::test

@@ -1,0 +1,28 @@
+// Small designs of every variant that training has.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/design.hpp"
+#include "train/example.hpp"
+
+namespace masque::test {
+
+struct NetworkCase {
+  std::string name;
+  model::Design design;
+  bool causal = false;  ///< only masks that a causal scheme bears
+};
+
+/// A transformer of two layers: hidden size 8, two heads, 13 tokens, post-norm, masked head.
+model::Design small_design();
+
+/// One of each position scheme, normalizer, mixer, arrangement.
+std::vector<NetworkCase> network_cases();
+
+/// Two sequences of 5 and 3 tokens with some rows wanted, and masks where two streams want them.
+std::vector<train::Example> small_examples(const model::Design& design);
+
+}  // namespace masque::test
