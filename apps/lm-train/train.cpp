@@ -162,8 +162,8 @@ std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
 }
 
 void train_steps(const Options& o, train::TrainingRun& run,
-                 const std::optional<train::Corpus>& eval, std::int64_t steps, Log& log,
-                 bool saved) {
+                 const std::optional<train::Corpus>& eval, std::int64_t steps, Log& log, bool saved,
+                 cli::Session& session) {
   train::Trainer& trainer = run.trainer();
   auto last_save = Clock::now();
   const auto save = [&] {
@@ -186,7 +186,14 @@ void train_steps(const Options& o, train::TrainingRun& run,
       if (o.checkpoint_every > 0 ? done % o.checkpoint_every == 0 : since > kSecondsBetween) save();
     }
   });
-  save();
+  {
+    // A step that a signal broke off has changed nothing: what was reached is saved. Behind another
+    // failure the last checkpoint stays.
+    const InterruptsHeld held;
+    if (!failed || held.interrupted()) save();
+    session.say_if_interrupted(
+        fmt::format("{} is at step {}, --resume goes on", o.output, trainer.done()));
+  }
   if (failed) std::rethrow_exception(failed);
 }
 
@@ -219,7 +226,7 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
     log.set_first(run.trainer().done());
     session.note(fmt::format("goes on behind step {}", run.trainer().done()));
   }
-  train_steps(o, run, eval, steps, log, goes_on);
+  train_steps(o, run, eval, steps, log, goes_on, session);
   session.note(fmt::format("{}: written", o.output));
   return cli::ExitCode::kDone;
 }

@@ -38,6 +38,62 @@ void fill_objective(const Options& o, train::ObjectiveOptions& asked) {
   asked.drop = o.drop.value_or(0);
 }
 
+/// Everything that decides the bytes.
+void add_settings(const Options& o, std::int64_t steps, train::RunOptions& run) {
+  const auto set = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, fmt::format("{}", value));
+  };
+  set("objective", o.objective);
+  set("format", o.format);
+  set("length", o.length);
+  set("steps", steps);
+  set("batch_size", o.batch_size);
+  set("num_hidden_layers", o.num_hidden_layers);
+  set("hidden_size", o.hidden_size);
+  set("num_attention_heads", o.num_attention_heads);
+  set("head_size", run.design.head_size);
+  set("intermediate_size", run.design.intermediate_size);
+  set("attention_key_size", o.attention_key_size);
+  set("layer_kind", run.design.layer_kind);
+  set("position", run.design.position);
+  set("position_shared", run.design.position_shared);
+  set("normalizer", run.design.normalizer);
+  set("norm_placement", run.design.norm_placement);
+  set("norm", run.design.norm);
+  set("hidden_act", run.design.hidden_act);
+  set("gated", run.design.gated);
+  set("mixer", run.design.mixer);
+  set("talking_heads", run.design.talking_heads);
+  set("previous_scores", run.design.previous_scores);
+  set("tie_word_embeddings", run.design.tie_word_embeddings);
+  set("optimizer", o.optimizer == train::Optimizer::kLamb ? "lamb" : "adamw");
+  set("learning_rate", o.learning_rate);
+  set("warmup", run.trainer.schedule.warmup);
+  set("decay", train::decay_name(o.decay));
+  set("decay_floor", o.decay_floor);
+  set("weight_decay", o.weight_decay);
+  set("beta1", o.beta1);
+  set("beta2", o.beta2);
+  set("clip", o.clip);
+  set("dropout", o.dropout);
+  set("attention_dropout", o.attention_dropout);
+  set("initializer_range", o.initializer_range);
+  set("rate", o.selection.rate);
+  set("unit", static_cast<int>(o.selection.selection.unit));
+  set("choice", static_cast<int>(o.selection.selection.choice));
+  set("span_p", o.selection.selection.span_p);
+  set("span_longest", o.selection.selection.span_longest);
+  set("split", o.split);
+  set("draws", o.draws);
+  set("fixed_selection", o.fixed_selection);
+  set("predict", o.predict);
+  set("mae_ratio", o.mae_ratio);
+  set("drop", run.asked.drop);
+  set("precision", kernel::precision_name(o.precision));
+  set("chunk_tokens", o.chunk_tokens);
+  set("seed", o.common.seed);
+}
+
 }  // namespace
 
 train::RunOptions run_options(const Options& o, std::int64_t steps) {
@@ -68,58 +124,7 @@ train::RunOptions run_options(const Options& o, std::int64_t steps) {
   run.precision = o.precision;
   run.initializer_range = o.initializer_range;
   run.chunk_rows = o.chunk_tokens;
-  const auto set = [&](const char* name, const auto& value) {
-    run.settings.emplace_back(name, fmt::format("{}", value));
-  };
-  set("objective", o.objective);
-  set("format", o.format);
-  set("length", o.length);
-  set("steps", steps);
-  set("batch_size", o.batch_size);
-  set("num_hidden_layers", o.num_hidden_layers);
-  set("hidden_size", o.hidden_size);
-  set("num_attention_heads", o.num_attention_heads);
-  set("head_size", run.design.head_size);
-  set("intermediate_size", run.design.intermediate_size);
-  set("attention_key_size", o.attention_key_size);
-  set("layer_kind", run.design.layer_kind);
-  set("position", run.design.position);
-  set("position_shared", run.design.position_shared);
-  set("normalizer", run.design.normalizer);
-  set("norm_placement", run.design.norm_placement);
-  set("norm", run.design.norm);
-  set("hidden_act", run.design.hidden_act);
-  set("gated", run.design.gated);
-  set("mixer", run.design.mixer);
-  set("talking_heads", run.design.talking_heads);
-  set("previous_scores", run.design.previous_scores);
-  set("tie_word_embeddings", run.design.tie_word_embeddings);
-  set("optimizer", o.optimizer == train::Optimizer::kLamb ? "lamb" : "adamw");
-  set("learning_rate", o.learning_rate);
-  set("warmup", trainer.schedule.warmup);
-  set("decay", train::decay_name(o.decay));
-  set("decay_floor", o.decay_floor);
-  set("weight_decay", o.weight_decay);
-  set("beta1", o.beta1);
-  set("beta2", o.beta2);
-  set("clip", o.clip);
-  set("dropout", o.dropout);
-  set("attention_dropout", o.attention_dropout);
-  set("initializer_range", o.initializer_range);
-  set("rate", o.selection.rate);
-  set("unit", static_cast<int>(o.selection.selection.unit));
-  set("choice", static_cast<int>(o.selection.selection.choice));
-  set("span_p", o.selection.selection.span_p);
-  set("span_longest", o.selection.selection.span_longest);
-  set("split", o.split);
-  set("draws", o.draws);
-  set("fixed_selection", o.fixed_selection);
-  set("predict", o.predict);
-  set("mae_ratio", o.mae_ratio);
-  set("drop", run.asked.drop);
-  set("precision", kernel::precision_name(o.precision));
-  set("chunk_tokens", o.chunk_tokens);
-  set("seed", o.common.seed);
+  add_settings(o, steps, run);
   return run;
 }
 

@@ -27,6 +27,12 @@ void catch_interrupts() {
   }
 }
 
+InterruptsHeld::InterruptsHeld() : signal_(g_signal.exchange(0)) {}
+
+InterruptsHeld::~InterruptsHeld() {
+  if (signal_ != 0) g_signal.store(signal_);
+}
+
 void throw_if_interrupted() {
   if (const int signal = g_signal.load(std::memory_order_relaxed)) throw Interrupted(signal);
 }

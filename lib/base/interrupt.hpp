@@ -10,4 +10,20 @@ void catch_interrupts();
 /// Throws Interrupted if one of them arrived. Cheap; safe from any thread.
 void throw_if_interrupted();
 
+/// Forgets a noted signal while it lives, for work that must still be finished, as saving what was
+/// reached; another signal of the same kind kills meanwhile. One at a time.
+class InterruptsHeld {
+ public:
+  InterruptsHeld();
+  InterruptsHeld(const InterruptsHeld&) = delete;
+  InterruptsHeld& operator=(const InterruptsHeld&) = delete;
+  ~InterruptsHeld();
+
+  /// Whether a signal had been noted.
+  bool interrupted() const { return signal_ != 0; }
+
+ private:
+  int signal_;
+};
+
 }  // namespace masque

@@ -95,7 +95,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     result = code(ExitCode::kInput);
   } catch (const Interrupted& interrupted) {
     session.clear_progress();
-    say(name, "interrupted; nothing was changed");
+    say(name, "interrupted; " + session.if_interrupted());
     ::signal(interrupted.signal(), SIG_DFL);
     ::raise(interrupted.signal());
   } catch (const std::bad_alloc&) {

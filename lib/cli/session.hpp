@@ -64,6 +64,11 @@ class Session {
   /// With -v: how long the run has taken so far.
   void detail_time();
 
+  /// What is said behind "interrupted; " if a signal ends the run, instead of "nothing was
+  /// changed".
+  void say_if_interrupted(std::string text) { if_interrupted_ = std::move(text); }
+  const std::string& if_interrupted() const { return if_interrupted_; }
+
   /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
   std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
@@ -77,6 +82,7 @@ class Session {
  private:
   std::string tool_;
   std::string buffer_;
+  std::string if_interrupted_ = "nothing was changed";
   bool stdout_closed_;
   bool stdout_is_terminal_;
   bool stderr_is_terminal_;

@@ -1,7 +1,7 @@
 // The inner loops of the products of training: rows times a panel of packed columns.
 //
-// An element of a product is a chain of fused multiply-adds in the order of the inner index, from 0,
-// which is then added to what was there: its bits do not depend on how rows and columns are cut.
+// An element of a product is a chain of fused multiply-adds in the order of the inner index, from
+// 0, which is then added to what was there: its bits do not depend on how rows and columns are cut.
 #pragma once
 
 #include "tensor/matrix.hpp"

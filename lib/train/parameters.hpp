@@ -68,8 +68,8 @@ class Slots {
   /// Calls visit(role, bias, layer, part, parameter) for all.
   template <class F>
   void for_each(F visit) const {
-    for (const auto& [key, parameter] : places_)
-      std::apply([&](auto... parts) { visit(parts..., parameter); }, key);
+    for (const auto& place : places_)
+      std::apply([&](auto... parts) { visit(parts..., place.second); }, place.first);
   }
 
  private:
