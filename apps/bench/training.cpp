@@ -43,7 +43,7 @@ constexpr std::array<Case, 7> kCases{{
 struct Options {
   int repeats = 5;
   std::string filter;
-  std::int64_t chunk_tokens = 2048;
+  std::int64_t chunk_tokens = 1024;
   kernel::Precision precision = kernel::Precision::kF32;
   cli::CommonOptions common;
 };

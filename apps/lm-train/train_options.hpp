@@ -46,7 +46,7 @@ struct Options {
   double predict = 85.0 / 512;
   double mae_ratio = 0.75;
   std::optional<double> drop;
-  std::int64_t chunk_tokens = 2048;
+  std::int64_t chunk_tokens = 1024;
   cli::CommonOptions common;
 };
 

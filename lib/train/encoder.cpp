@@ -213,7 +213,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   }
   const auto fill_zero = [](Matrix<T>& m, Index rows, Index columns) {
     m.resize(rows, columns);
-    std::ranges::fill(m.span(), T{});
+    zero_rows<T>(m.view());
   };
   fill_zero(tape_.d_content, content.count(), width);
   if (tape_.split) {
@@ -245,7 +245,7 @@ void EncoderRun<T>::backward_layers() {
   const auto step = [&](Index l, Stream& stream, Matrix<T>& d, MatrixView<const T> m,
                         MatrixView<T> d_m) {
     before.resize(stream.count(), width);
-    std::ranges::fill(before.span(), T{});
+    zero_rows<T>(before.view());
     const bool own = &stream == &content;
     layer_backward(l, stream, content, m, d.view(), before.view(), own ? before.view() : d_m);
     std::swap(before, d);
@@ -344,7 +344,7 @@ MatrixView<T> EncoderRun<T>::scratch(std::size_t which, Index rows, Index column
 template <class T>
 MatrixView<T> EncoderRun<T>::zeros(std::size_t which, Index rows, Index columns) const {
   const MatrixView<T> x = scratch(which, rows, columns);
-  std::fill_n(x.data, rows * columns, T{});
+  zero_rows<T>(x);
   return x;
 }
 

@@ -163,9 +163,7 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
                                     MatrixView<const T> value, MatrixView<const T> context,
                                     MatrixView<const T> d_context, MatrixView<T> d_query,
                                     MatrixView<T> d_key, MatrixView<T> d_value) {
-  for (const MatrixView<T>& d : {d_query, d_key, d_value}) {
-    for (Index i = 0; i < d.rows; ++i) std::fill_n(d.row(i), d.columns, T{});
-  }
+  for (const MatrixView<T>& d : {d_query, d_key, d_value}) zero_rows<T>(d);
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, true);
   if (encoder_.general_) {
     general_backward(l, stream, all, d_context, d_query, d_key, d_value);

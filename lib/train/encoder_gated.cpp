@@ -27,24 +27,37 @@ enum : std::size_t {
 template <class T>
 void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
                    Index which, MatrixView<T> out) {
-  for (Index i = 0; i < z.rows; ++i) {
-    for (Index c = 0; c < z.columns; ++c) {
-      out.at(i, c) = z.at(i, c) * gamma.at(which, c);
-      if (beta.data != nullptr) out.at(i, c) += beta.at(which, c);
-    }
-  }
+  const T* const scale = gamma.row(which);
+  const T* const shift = beta.data != nullptr ? beta.row(which) : nullptr;
+  for_rows(z.rows, z.columns, [&](Index i) {
+    const T* from = z.row(i);
+    T* to = out.row(i);
+    for (Index c = 0; c < z.columns; ++c) to[c] = from[c] * scale[c];
+    for (Index c = 0; shift != nullptr && c < z.columns; ++c) to[c] += shift[c];
+  });
 }
 
 template <class T>
 void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
                             MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
                             MatrixView<T> d_beta) {
+  const T* const scale = gamma.row(which);
+  for_rows(z.rows, z.columns, [&](Index i) {
+    const T* from = d_out.row(i);
+    T* to = d_z.row(i);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
+  });
+  // In the order of the rows.
+  T* const d_scale = d_gamma.row(which);
   for (Index i = 0; i < z.rows; ++i) {
-    for (Index c = 0; c < z.columns; ++c) {
-      d_z.at(i, c) += d_out.at(i, c) * gamma.at(which, c);
-      d_gamma.at(which, c) += d_out.at(i, c) * z.at(i, c);
-      if (d_beta.data != nullptr) d_beta.at(which, c) += d_out.at(i, c);
-    }
+    const T* from = d_out.row(i);
+    const T* x = z.row(i);
+    for (Index c = 0; c < z.columns; ++c) d_scale[c] += from[c] * x[c];
+  }
+  for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    T* to = d_beta.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c];
   }
 }
 
@@ -63,7 +76,7 @@ void EncoderRun<T>::gated(Index l, Stream& stream, Stream& memory, MatrixView<co
     raw.resize(input.rows, 2 * e + s);
     own.wide.forward(input, raw.view());
     active.resize(input.rows, 2 * e + s);
-    std::copy_n(raw.data(), input.rows * (2 * e + s), active.data());
+    copy_rows<T>(raw.view(), active.view());
     kernel::activation_forward<T>(design_.activation, active.view());
   };
   open(x, tape.gate, tape.wide);

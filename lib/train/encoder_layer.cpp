@@ -42,7 +42,7 @@ void EncoderRun<T>::feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T
     kernel::gated_forward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
                              tape.wide.view().middle_columns(inner, inner), active);
   } else {
-    std::copy_n(tape.wide.data(), x.rows * inner, active.data);
+    copy_rows<T>(tape.wide.view(), active);
     kernel::activation_forward<T>(design_.activation, active);
   }
   own.down.forward(active, y);

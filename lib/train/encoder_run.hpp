@@ -1,7 +1,10 @@
 // One pass of a chunk through an encoder, forward or backward. Inside lib/train alone.
 #pragma once
 
+#include <algorithm>
+
 #include "kernel/normalize.hpp"
+#include "kernel/parallel.hpp"
 #include "nn/trained_attention.hpp"
 #include "train/encoder.hpp"
 
@@ -127,15 +130,37 @@ class EncoderRun {
   std::vector<std::vector<Matrix<T>>> d_scores_;  ///< RealFormer, of the layer behind, by sequence
 };
 
+/// Calls work(i) for rows, on all threads.
+template <class Work>
+void for_rows(Index rows, Index columns, const Work& work) {
+  constexpr Index kElements = 16384;  // that are worth a thread
+  kernel::parallel_ranges(rows, kElements / std::max<Index>(columns, 1) + 1,
+                          [&](Index begin, Index end) {
+                            for (Index i = begin; i < end; ++i) work(i);
+                          });
+}
+
 /// y ← scale · x + y, by rows.
 template <class T>
 void add_scaled(double scale, MatrixView<const T> x, MatrixView<T> y) {
   if (scale == 1) return kernel::add_to<T>(x, y);
-  for (Index i = 0; i < x.rows; ++i) {
+  for_rows(x.rows, x.columns, [&](Index i) {
     const T* from = x.row(i);
     T* to = y.row(i);
     for (Index c = 0; c < x.columns; ++c) to[c] += static_cast<T>(scale) * from[c];
-  }
+  });
+}
+
+/// y ← x
+template <class T>
+void copy_rows(MatrixView<const T> x, MatrixView<T> y) {
+  for_rows(x.rows, x.columns, [&](Index i) { std::copy_n(x.row(i), x.columns, y.row(i)); });
+}
+
+/// x ← 0
+template <class T>
+void zero_rows(MatrixView<T> x) {
+  for_rows(x.rows, x.columns, [&](Index i) { std::fill_n(x.row(i), x.columns, T{}); });
 }
 
 }  // namespace masque::train

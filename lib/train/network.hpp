@@ -48,7 +48,7 @@ class Network {
 
   /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
   /// sums over chunks, so that another number changes them by rounding.
-  Index chunk_rows = 2048;
+  Index chunk_rows = 1024;
 
  private:
   LossReport run(std::span<const Example> examples, double scale, const Noise* noise);

@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "base/error.hpp"
+#include "kernel/parallel.hpp"
 #include "model/variants.hpp"
 
 namespace masque::train {
@@ -44,8 +45,21 @@ Index Parameters<T>::add(Parameter parameter) {
 }
 
 template <class T>
+void Parameters<T>::fit() {
+  for (Matrix<T>* memory : {&values_, &gradients_}) {
+    if (memory->columns() == used_) continue;
+    Matrix<T> exact(1, used_);
+    std::copy_n(memory->data(), used_, exact.data());
+    *memory = std::move(exact);
+  }
+}
+
+template <class T>
 void Parameters<T>::clear_gradients() {
-  std::ranges::fill(gradients_.span(), T{});
+  constexpr Index kElements = 1 << 18;
+  kernel::parallel_ranges(used_, kElements, [&](Index begin, Index end) {
+    std::fill(gradients_.data() + begin, gradients_.data() + end, T{});
+  });
 }
 
 template class Parameters<float>;
@@ -80,6 +94,7 @@ Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
       slots.set(part.role, tensor.bias, part.layer, part.part, parameter);
     }
   }
+  parameters.fit();
   return slots;
 }
 

@@ -32,6 +32,9 @@ class Parameters {
   /// Adds a tensor of zeros; `offset` is filled in. Views taken before are no longer valid.
   Index add(Parameter parameter);
 
+  /// Gives back memory that nothing was added to.
+  void fit();
+
   Index count() const { return static_cast<Index>(list_.size()); }
   const Parameter& operator[](Index i) const { return list_[static_cast<std::size_t>(i)]; }
   MatrixView<T> value(Index i) { return view(values_, i); }

@@ -146,8 +146,10 @@ Design design_of(const DesignRecipe& recipe) {
   }
   set_position(recipe, design);
   design.head.transform = recipe.head_transform;
-  if (recipe.head_transform) design.head.norm = design.norm;
-  design.head.activation = design.activation;
+  if (recipe.head_transform) {
+    design.head.norm = design.norm;
+    design.head.activation = design.activation;
+  }
   design.head.tied = recipe.tie_word_embeddings;
   return design;
 }

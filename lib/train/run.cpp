@@ -96,9 +96,10 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionScheme::kLearned ||
        design_.position == model::PositionScheme::kSinusoidal)) {
-    throw UsageError(fmt::format("{} has a query stream, which sees no positions of the input: "
-                                 "expected --position rope, transformer_xl or the like",
-                                 options_.objective));
+    throw UsageError(
+        fmt::format("{} has a query stream, which sees no positions of the input: "
+                    "expected --position rope, transformer_xl or the like",
+                    options_.objective));
   }
   const model::SavedConfig config = model::config_of(design_);
   family_ = config.family;

@@ -22,7 +22,7 @@ struct RunOptions {
   TrainerOptions trainer;
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
-  Index chunk_rows = 2048;
+  Index chunk_rows = 1024;
   /// All options that decide the bytes, as they were given; a run goes on only with the same.
   std::vector<std::pair<std::string, std::string>> settings;
 };
