@@ -123,7 +123,7 @@ std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
   if (!o.budget) return o.steps.value_or(kDefaultSteps);
   // What was measured once holds for the whole run.
   if (goes_on) return std::stoll(train::TrainingRun::saved_setting(o.output, "steps"));
-  const double seconds = parse_seconds(*o.budget);
+  const double seconds = shared::parse_seconds(*o.budget);
   const double trial = std::min(kTrialSeconds, seconds / 10);
   const double speed = train::measure_speed(run_options(o, 1), tokenizer, corpus, trial);
   const auto steps = std::max<std::int64_t>(

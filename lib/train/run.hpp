@@ -48,6 +48,7 @@ class TrainingRun {
   const Corpus& corpus() const { return corpus_; }
   const Objective& objective() const { return *objective_; }
   Trainer& trainer() { return *trainer_; }
+  Network<float>& network() { return *network_; }
   LossReport evaluate(const Corpus& corpus, Index most);
 
   /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or
