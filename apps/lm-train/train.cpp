@@ -38,33 +38,6 @@ train::CorpusFormat format_of(const std::string& name) {
       fmt::format("--format: found '{}', expected lines, blocks, records or pairs", name));
 }
 
-/// Refuses options that the objective does not read.
-void check_objective(const Options& o) {
-  const train::ObjectiveKind& kind = train::find_objective(o.objective);
-  const Options plain;
-  const records::SelectionOptions &asked = o.selection.selection,
-                                  &usual = plain.selection.selection;
-  const std::vector<std::pair<std::string_view, bool>> given = {
-      {"rate", o.selection.rate != plain.selection.rate},
-      {"unit", asked.unit != usual.unit},
-      {"choice", asked.choice != usual.choice},
-      {"span-p", asked.span_p != usual.span_p},
-      {"span-longest", asked.span_longest != usual.span_longest},
-      {"split", o.split != plain.split},
-      {"draws", o.draws != plain.draws},
-      {"fixed-selection", o.fixed_selection},
-      {"predict", o.predict != plain.predict},
-      {"mae-ratio", o.mae_ratio != plain.mae_ratio},
-      {"drop", o.drop.has_value()},
-  };
-  for (const auto& [name, is_given] : given) {
-    if (is_given && std::ranges::find(kind.options, name) == kind.options.end()) {
-      throw UsageError(
-          fmt::format("--{} does nothing for the objective {}, expected none", name, kind.name));
-    }
-  }
-}
-
 train::CorpusOptions corpus_options(const Options& o) {
   train::CorpusOptions options;
   options.format = format_of(o.format);
@@ -152,7 +125,7 @@ std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
   if (!o.budget) return o.steps.value_or(kDefaultSteps);
   // What was measured once holds for the whole run.
   if (goes_on) return std::stoll(train::TrainingRun::saved_setting(o.output, "steps"));
-  const double seconds = parse_seconds(*o.budget);
+  const double seconds = common::parse_seconds(*o.budget);
   const double trial = std::min(kTrialSeconds, seconds / 10);
   const double speed = train::measure_speed(run_options(o, 1), tokenizer, corpus, trial);
   const auto steps = std::max<std::int64_t>(
@@ -201,7 +174,7 @@ void train_steps(const Options& o, train::TrainingRun& run,
 
 cli::ExitCode run_train(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  check_objective(o);
+  common::check_objective(o);
   train::CorpusOptions reading = corpus_options(o);
   kernel::set_threads(o.common.threads);
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);

@@ -48,6 +48,7 @@ class TrainingRun {
   const Corpus& corpus() const { return corpus_; }
   const Objective& objective() const { return *objective_; }
   Trainer& trainer() { return *trainer_; }
+  Network<float>& network() { return *network_; }
   LossReport evaluate(const Corpus& corpus, Index most);
   /// Of the first `most` sequences that it is trained on, at positions without a loss in training;
   /// only if there are such.

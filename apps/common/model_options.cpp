@@ -1,0 +1,223 @@
+#include "model_options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::common {
+
+double parse_seconds(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string unit(rest, end);
+  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (error != std::errc() || scale == 0 || !(number > 0) || number * scale > 1e9) {
+    throw UsageError(
+        fmt::format("--budget: found '{}', expected a time: 120s, 5m or 2h", escape(text)));
+  }
+  return number * scale;
+}
+
+namespace {
+
+void fill_objective(const ModelOptions& o, std::uint64_t seed, train::ObjectiveOptions& asked) {
+  const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
+  asked.mlm = {.selection = selection_of(o.selection, seed),
+               .mask = split[0],
+               .keep = split[1],
+               .random = split[2],
+               .draws = o.draws,
+               .fixed_selection = o.fixed_selection};
+  asked.perm.predict = o.predict;
+  asked.mae_ratio = o.mae_ratio;
+  asked.drop = o.drop.value_or(0);
+}
+
+/// Everything that decides the bytes.
+void add_settings(const ModelOptions& o, std::int64_t steps, train::RunOptions& run) {
+  const auto set = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, fmt::format("{}", value));
+  };
+  set("objective", o.objective);
+  set("steps", steps);
+  set("batch_size", o.batch_size);
+  set("num_hidden_layers", o.num_hidden_layers);
+  set("hidden_size", o.hidden_size);
+  set("num_attention_heads", o.num_attention_heads);
+  set("head_size", run.design.head_size);
+  set("intermediate_size", run.design.intermediate_size);
+  set("attention_key_size", o.attention_key_size);
+  set("layer_kind", run.design.layer_kind);
+  set("position", run.design.position);
+  set("position_shared", run.design.position_shared);
+  set("normalizer", run.design.normalizer);
+  set("norm_placement", run.design.norm_placement);
+  set("norm", run.design.norm);
+  set("hidden_act", run.design.hidden_act);
+  set("gated", run.design.gated);
+  set("mixer", run.design.mixer);
+  set("talking_heads", run.design.talking_heads);
+  set("previous_scores", run.design.previous_scores);
+  set("tie_word_embeddings", run.design.tie_word_embeddings);
+  set("optimizer", o.optimizer == train::Optimizer::kLamb ? "lamb" : "adamw");
+  set("learning_rate", o.learning_rate);
+  set("warmup", run.trainer.schedule.warmup);
+  set("decay", train::decay_name(o.decay));
+  set("decay_floor", o.decay_floor);
+  set("weight_decay", o.weight_decay);
+  set("beta1", o.beta1);
+  set("beta2", o.beta2);
+  set("clip", o.clip);
+  set("dropout", o.dropout);
+  set("attention_dropout", o.attention_dropout);
+  set("initializer_range", o.initializer_range);
+  set("rate", o.selection.rate);
+  set("unit", static_cast<int>(o.selection.selection.unit));
+  set("choice", static_cast<int>(o.selection.selection.choice));
+  set("span_p", o.selection.selection.span_p);
+  set("span_longest", o.selection.selection.span_longest);
+  set("split", o.split);
+  set("draws", o.draws);
+  set("fixed_selection", o.fixed_selection);
+  set("predict", o.predict);
+  set("mae_ratio", o.mae_ratio);
+  set("drop", run.asked.drop);
+  set("precision", kernel::precision_name(o.precision));
+  set("chunk_tokens", o.chunk_tokens);
+  set("seed", run.trainer.seed);
+}
+
+}  // namespace
+
+train::RunOptions run_options(const ModelOptions& o, std::int64_t steps, std::uint64_t seed) {
+  train::RunOptions run;
+  run.design = o.design;
+  run.design.num_hidden_layers = o.num_hidden_layers;
+  run.design.hidden_size = o.hidden_size;
+  run.design.num_attention_heads = o.num_attention_heads;
+  run.design.head_size = o.head_size.value_or(0);
+  run.design.intermediate_size = o.intermediate_size.value_or(0);
+  run.design.attention_key_size = o.attention_key_size;
+  run.design.tie_word_embeddings = !o.untied;
+  run.objective = o.objective;
+  fill_objective(o, seed, run.asked);
+  train::TrainerOptions& trainer = run.trainer;
+  trainer.schedule = {o.learning_rate, steps, o.warmup.value_or(steps / 20), o.decay,
+                      o.decay_floor};
+  trainer.batch_size = o.batch_size;
+  trainer.optimizer = o.optimizer;
+  trainer.beta1 = o.beta1;
+  trainer.beta2 = o.beta2;
+  trainer.weight_decay = o.weight_decay;
+  trainer.clip = o.clip;
+  trainer.hidden_dropout = o.dropout;
+  trainer.attention_dropout = o.attention_dropout;
+  trainer.seed = seed;
+  run.precision = o.precision;
+  run.initializer_range = o.initializer_range;
+  run.chunk_rows = o.chunk_tokens;
+  add_settings(o, steps, run);
+  return run;
+}
+
+void declare_design(cli::Command& c, ModelOptions& o, const std::string& several) {
+  train::DesignRecipe& d = o.design;
+  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::Range{1, 1000}, "layers");
+  c.option("--hidden-size", "N", o.hidden_size, cli::Range{1, 1e5}, "width of the states");
+  c.option("--num-attention-heads", "N", o.num_attention_heads, cli::Range{1, 1e4}, "heads");
+  c.option("--head-size", "N", o.head_size, cli::Range{1, 1e5},
+           "of queries and keys [hidden size / heads]");
+  c.option("--intermediate-size", "N", o.intermediate_size, cli::Range{1, 1e6},
+           "of the feed-forward layer [4 × hidden size; 2 × of gated units]");
+  c.option("--attention-key-size", "N", o.attention_key_size, cli::Range{1, 1e5},
+           "of queries and keys of gated attention units");
+  c.option("--layer-kind", "KIND", d.layer_kind, "transformer or gated_attention" + several);
+  c.option("--position", "SCHEME", d.position,
+           "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several);
+  c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
+  c.option("--normalizer", "NAME", d.normalizer,
+           "of attention, as attn-probe variants lists them" + several);
+  c.option("--norm-placement", "WHERE", d.norm_placement,
+           "post, pre, parallel, deepnorm or deepnorm_su" + several);
+  c.option("--norm", "KIND", d.norm, "layer or rms");
+  c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: swish]");
+  c.flag("--gated", d.gated, "a feed-forward layer with a gate");
+  c.option("--mixer", "NAME", d.mixer, "in place of attention, as attn-probe variants lists them");
+  c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both");
+  c.option("--previous-scores", "KIND", d.previous_scores, "none, one_layer or accumulated");
+  c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");
+}
+
+void declare_optimizer(cli::Command& c, ModelOptions& o) {
+  c.choice("--optimizer", o.optimizer,
+           {{"adamw", train::Optimizer::kAdamW}, {"lamb", train::Optimizer::kLamb}},
+           "how gradients become steps");
+  c.option("--learning-rate", "X", o.learning_rate, cli::Range{1e-12, 1e3}, "the largest");
+  c.option("--warmup", "N", o.warmup, cli::Range{0, 1e9}, "steps until then [5 % of all]");
+  c.choice("--decay", o.decay,
+           {{"linear", train::Decay::kLinear},
+            {"cosine", train::Decay::kCosine},
+            {"constant", train::Decay::kConstant}},
+           "how it falls afterwards");
+  c.option("--decay-floor", "SHARE", o.decay_floor, cli::Range{0, 1}, "of it at the end");
+  c.option("--weight-decay", "X", o.weight_decay, cli::Range{0, 1e3},
+           "of matrices and tables; not of biases and norms");
+  c.option("--beta1", "X", o.beta1, cli::Range{0, 0.999999}, "running mean of gradients");
+  c.option("--beta2", "X", o.beta2, cli::Range{0, 0.999999999}, "of their squares");
+  c.option("--clip", "X", o.clip, cli::Range{0, 1e9}, "largest norm of a gradient; 0: any");
+  c.option("--dropout", "P", o.dropout, cli::Range{0, 0.95},
+           "behind embeddings, attention and feed-forward");
+  c.option("--attention-dropout", "P", o.attention_dropout, cli::Range{0, 0.95},
+           "of attention weights");
+  c.option("--initializer-range", "X", o.initializer_range, cli::Range{1e-12, 1e3},
+           "deviation of the weights at the start");
+  c.choice("--precision", o.precision,
+           {{"f32", kernel::Precision::kF32}, {"bf16", kernel::Precision::kBf16}},
+           "float; or products of operands rounded to bfloat16, with weights in float");
+}
+
+void declare_objective(cli::Command& c, ModelOptions& o) {
+  add_selection(c, o.selection);
+  c.option("--split", "M:K:R", o.split, "shares of [MASK], kept and random among the selected");
+  c.option("--draws", "S", o.draws, "static masks: epochs e and e + S are alike; 0: all differ");
+  c.flag("--fixed-selection", o.fixed_selection,
+         "the same positions in all epochs, replaced anew in each");
+  c.option("--predict", "P", o.predict, cli::Range{1e-6, 1}, "plm: share of the targets");
+  c.option("--mae-ratio", "P", o.mae_ratio, cli::Range{1e-6, 1}, "mae-mask: share that is hidden");
+  c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
+}
+
+void check_objective(const ModelOptions& o) {
+  const train::ObjectiveKind& kind = train::find_objective(o.objective);
+  const ModelOptions plain;
+  const records::SelectionOptions &asked = o.selection.selection,
+                                  &usual = plain.selection.selection;
+  const std::vector<std::pair<std::string_view, bool>> given = {
+      {"rate", o.selection.rate != plain.selection.rate},
+      {"unit", asked.unit != usual.unit},
+      {"choice", asked.choice != usual.choice},
+      {"span-p", asked.span_p != usual.span_p},
+      {"span-longest", asked.span_longest != usual.span_longest},
+      {"split", o.split != plain.split},
+      {"draws", o.draws != plain.draws},
+      {"fixed-selection", o.fixed_selection},
+      {"predict", o.predict != plain.predict},
+      {"mae-ratio", o.mae_ratio != plain.mae_ratio},
+      {"drop", o.drop.has_value()},
+  };
+  for (const auto& [name, is_given] : given) {
+    if (is_given && std::ranges::find(kind.options, name) == kind.options.end()) {
+      throw UsageError(
+          fmt::format("--{} does nothing for the objective {}, expected none", name, kind.name));
+    }
+  }
+}
+
+}  // namespace masque::common

@@ -1,0 +1,56 @@
+// The options of a model and of its training, as lm-train and length-gen have them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/run_tool.hpp"
+#include "selection_options.hpp"
+#include "train/run.hpp"
+
+namespace masque::common {
+
+struct ModelOptions {
+  std::string objective = "mlm";
+  // The design.
+  std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
+  std::optional<std::int64_t> head_size, intermediate_size;
+  std::int64_t attention_key_size = 128;
+  train::DesignRecipe design;
+  bool untied = false;
+  // The optimizer.
+  train::Optimizer optimizer = train::Optimizer::kAdamW;
+  double learning_rate = 1e-3, weight_decay = 0.01, clip = 1, beta1 = 0.9, beta2 = 0.999;
+  double dropout = 0, attention_dropout = 0, initializer_range = 0.02, decay_floor = 0;
+  std::int64_t batch_size = 32;
+  std::optional<std::int64_t> warmup;
+  train::Decay decay = train::Decay::kLinear;
+  kernel::Precision precision = kernel::Precision::kF32;
+  // Objectives.
+  SelectionChoice selection;
+  std::string split = "0.8:0.1:0.1";
+  std::uint64_t draws = 0;
+  bool fixed_selection = false;
+  double predict = 85.0 / 512;
+  double mae_ratio = 0.75;
+  std::optional<double> drop;
+  std::int64_t chunk_tokens = 1024;
+};
+
+/// Sizes and variants; `several` is appended to the help of names that may be lists.
+void declare_design(cli::Command& command, ModelOptions& options, const std::string& several = "");
+/// What objectives read.
+void declare_objective(cli::Command& command, ModelOptions& options);
+/// Throws UsageError for options that the objective does not read, and for an objective that is
+/// none.
+void check_objective(const ModelOptions& options);
+/// Optimizer, schedule, dropout, precision.
+void declare_optimizer(cli::Command& command, ModelOptions& options);
+
+/// The options as the library takes them, with their settings; `steps` is known by then.
+train::RunOptions run_options(const ModelOptions& options, std::int64_t steps, std::uint64_t seed);
+
+/// Seconds of "90", "120s", "5m", "2h". Throws UsageError.
+double parse_seconds(const std::string& text);
+
+}  // namespace masque::common

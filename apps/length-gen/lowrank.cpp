@@ -1,0 +1,56 @@
+// length-gen lowrank: how large keys must be to give weights of n tokens.
+#include <memory>
+
+#include "commands.hpp"
+#include "probe/low_rank_fit.hpp"
+#include "train/length_arms.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+struct Options {
+  std::string lengths = "32", key_sizes = "1,2,4,8,16,31";
+  double temperature = 1;
+  std::int64_t restarts = 3;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  probe::LowRankRequest request;
+  request.key_sizes = train::parse_lengths("--key-sizes", o.key_sizes);
+  request.restarts = o.restarts;
+  request.seed = o.common.seed;
+  cli::Table table(session, o.common,
+                   {"n", "rank", "key_size", "kl", "truncated_kl", "iterations", "settled"});
+  for (const Index n : train::parse_lengths("--lengths", o.lengths)) {
+    const Matrix<double> weights = probe::random_weights(n, o.temperature, o.common.seed);
+    const probe::LowRankFit fit = probe::fit_low_rank(weights.view(), request);
+    for (const probe::LowRankRow& row : fit.rows) {
+      table.row({n, fit.rank, row.key_size, row.kl, row.truncated_kl, row.iterations, row.settled});
+    }
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_lowrank(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("lowrank", "weights of attention, fitted by queries and keys of small size");
+  c.example("length-gen lowrank --lengths 16,32 --key-sizes 1,2,4,8,16",
+            "KL divergence in nats for every key size");
+  c.option("--lengths", "LIST", o->lengths, "tokens: rows and columns of the weights");
+  c.option("--key-sizes", "LIST", o->key_sizes, "sizes of queries and keys");
+  c.option("--temperature", "X", o->temperature, cli::Range{0.02, 1e6},
+           "of the random weights: softmax of normal numbers divided by it");
+  c.option("--restarts", "N", o->restarts, cli::Range{1, 1000}, "random starts; the best counts");
+  cli::add_seed(c, o->common);
+  cli::add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::length_gen

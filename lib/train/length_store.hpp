@@ -1,0 +1,39 @@
+// Results of a run of lengths on disk, a file for each arm and seed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/length_run.hpp"
+
+namespace masque::train {
+
+/// FOLDER/cells. Files are written whole or not at all.
+class LengthStore {
+ public:
+  /// Makes the folder if there is none. Throws InputError if it holds something else.
+  explicit LengthStore(std::string folder);
+
+  /// What was kept for these settings; arm and seed are filled in. Throws InputError for a file
+  /// that is broken.
+  std::optional<std::vector<LengthRow>> find(const LengthSubject::Settings& settings,
+                                             std::size_t arm, std::uint64_t seed) const;
+  void keep(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) const;
+
+  /// The steps that were measured for a request, by its digest.
+  std::optional<std::int64_t> steps(const std::string& request) const;
+  void keep_steps(const std::string& request, std::int64_t steps) const;
+
+ private:
+  std::string folder_;
+};
+
+/// XXH3 of names and values.
+std::string settings_digest(const LengthSubject::Settings& settings);
+
+/// Writes a text file whole or not at all. Throws InputError.
+void replace_text(const std::string& path, const std::string& text);
+
+}  // namespace masque::train

@@ -1,0 +1,142 @@
+// A synthetic task for length generalisation.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "model/save.hpp"
+#include "task/task.hpp"
+#include "train/length_run.hpp"
+#include "train/record_example.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// An epoch of training: a number that only keys the random numbers.
+constexpr Index kEpochItems = 1024;
+
+Example example_of(const task::Task& task, Index length, const RandomStream& stream) {
+  const task::TaskExample made = task.example(length, stream);
+  Example out;
+  out.ids = made.ids;
+  for (std::size_t i = 0; i < made.targets.size(); ++i) {
+    if (made.targets[i] == task::kNoTarget) continue;
+    out.rows.push_back(static_cast<Index>(i));
+    out.targets.push_back(made.targets[i]);
+  }
+  return out;
+}
+
+/// A task as an objective: items of the corpus are numbers alone.
+class TaskObjective final : public Objective {
+ public:
+  TaskObjective(const task::Task& task, const std::vector<Index>& lengths,
+                const ObjectiveOptions& options)
+      : Objective(options), task_(task), lengths_(lengths) {}
+
+  void adapt(model::Design& design) const override {
+    adapt_design({.objective = task_.name(),
+                  .mask = task_.causal() ? model::DefaultMask::kCausal : model::DefaultMask::kFull,
+                  .head = task_.causal() ? model::HeadKind::kCausal : model::HeadKind::kMasked,
+                  .vocab_size = static_cast<TokenId>(task_.vocab_size())},
+                 design);
+  }
+
+ protected:
+  Example make(records::Record& record) const override {
+    const std::uint64_t number = record.epoch * kEpochItems + record.number;
+    Draw draw(options().seed, "length of task", number);
+    const auto at = static_cast<std::size_t>(draw.below(std::ssize(lengths_)));
+    return example_of(task_, lengths_[at], RandomStream(options().seed, "task", number));
+  }
+
+ private:
+  const task::Task& task_;
+  const std::vector<Index>& lengths_;
+};
+
+class TaskLearner final : public Learner {
+ public:
+  TaskLearner(RunOptions options, const task::Task& task, const std::vector<Index>& lengths,
+              Index longest) {
+    ObjectiveOptions asked;
+    asked.seed = options.trainer.seed;
+    objective_ = std::make_unique<TaskObjective>(task, lengths, asked);
+    const TokenId nothing = 0;
+    for (Index i = 0; i < kEpochItems; ++i) corpus_.add({&nothing, 1});
+    DesignRecipe& recipe = options.design;
+    recipe.vocab_size = task.vocab_size();
+    if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = longest;
+    model::Design design = design_of(recipe);
+    objective_->adapt(design);
+    const model::ModelPlan plan = model::plan_of(design);
+    const Slots slots =
+        add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters_);
+    start_values(design, slots,
+                 {.seed = options.trainer.seed,
+                  .initializer_range = options.initializer_range,
+                  .residual_gain = residual_gain(recipe)},
+                 parameters_);
+    network_ = std::make_unique<Network<float>>(design, slots, parameters_, options.precision);
+    network_->chunk_rows = options.chunk_rows;
+    trainer_ =
+        std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_, options.trainer);
+  }
+  Trainer& trainer() override { return *trainer_; }
+  Network<float>& network() override { return *network_; }
+
+ private:
+  std::unique_ptr<const Objective> objective_;
+  Corpus corpus_;
+  Parameters<float> parameters_;
+  std::unique_ptr<Network<float>> network_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+class OneTask final : public LengthSubject {
+ public:
+  explicit OneTask(const TaskSubject& request)
+      : request_(request), task_(task::parse_task(request.task)) {
+    for (const Index length : request.train_lengths) {
+      task_->example(length, RandomStream(request.seed, "task"));
+      longest_trained_ = std::max(longest_trained_, task_->tokens(length));
+    }
+    for (const Index length : request.eval_lengths) {
+      const RandomStream stream(~request.seed, fmt::format("scored {}", length));
+      std::vector<Example>& all = examples_[length];
+      for (Index i = 0; i < request.eval_examples; ++i)
+        all.push_back(example_of(*task_, length, stream.for_item(static_cast<std::uint64_t>(i))));
+      longest_scored_ = std::max(longest_scored_, task_->tokens(length));
+    }
+  }
+
+  std::unique_ptr<Learner> learner(const RunOptions& options) const override {
+    return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, longest_trained_);
+  }
+  const std::vector<Example>& examples(Index length) const override { return examples_.at(length); }
+  bool whole() const override { return true; }
+  Index longest_trained() const override { return longest_trained_; }
+  Index longest_scored() const override { return longest_scored_; }
+  Settings settings() const override {
+    return {{"task", request_.task},
+            {"eval_examples", fmt::format("{}", request_.eval_examples)},
+            {"eval_seed", fmt::format("{}", request_.seed)}};
+  }
+
+ private:
+  TaskSubject request_;
+  std::unique_ptr<const task::Task> task_;
+  std::map<Index, std::vector<Example>> examples_;
+  Index longest_trained_ = 0, longest_scored_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<const LengthSubject> make_task_subject(const TaskSubject& request) {
+  return std::make_unique<const OneTask>(request);
+}
+
+}  // namespace masque::train
