@@ -1,5 +1,6 @@
 // length-gen run: designs × seeds, trained at some lengths and scored at others.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include <fmt/format.h>
@@ -77,6 +78,7 @@ train::LengthRequest request_of(const Options& o) {
 }
 
 cli::ExitCode run(Options& o, cli::Session& session) {
+  const auto begin = std::chrono::steady_clock::now();
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
   if (o.objective_given) o.objective = *o.objective_given;
@@ -107,6 +109,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   result.whole = subject->whole();
   session.note(fmt::format("{} arms: {}; seeds {}", arms.size(), fmt::join(result.designs, "; "),
                            fmt::join(request.seeds, ", ")));
+  request.spent_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.found = train::run_lengths(request);
   write_files(result, o.output);
   print_summary(result, o.common, session);

@@ -167,7 +167,8 @@ class Run {
       score_seconds += seconds_since(scoring) * static_cast<double>(kTrialExamples);
     }
     const auto seeds = static_cast<double>(request_.seeds.size());
-    const double left = request_.budget_seconds - seconds_since(begin) - seeds * score_seconds;
+    const double left = request_.budget_seconds - request_.spent_seconds - seconds_since(begin) -
+                        seeds * score_seconds;
     const auto steps = static_cast<std::int64_t>(left / (seeds * step_seconds));
     if (steps < 1) {
       throw UsageError(

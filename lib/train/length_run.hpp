@@ -102,6 +102,7 @@ struct LengthRequest {
   /// Updates of every arm; or as many as fit into `budget_seconds` with all arms and seeds.
   std::optional<std::int64_t> steps;
   double budget_seconds = 0;
+  double spent_seconds = 0;  ///< of the budget, before the call
   std::string folder;
   /// A line for the user.
   std::function<void(const std::string&)> note;

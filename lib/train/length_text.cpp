@@ -95,8 +95,9 @@ class Text final : public LengthSubject {
     read_stream(reading);
     const auto tokens = static_cast<Index>(stream_.size());
     Index count = tokens;
+    std::map<Index, Shape> shapes;
     for (const Index length : request_.eval_lengths) {
-      const Index room = shape(reading, length).room;
+      const Index room = shapes.emplace(length, shape(reading, length)).first->second.room;
       if (tokens < room) {
         throw InputError(request_.eval_text,
                          fmt::format("{} tokens to score, expected at least {} for one sequence "
@@ -118,14 +119,12 @@ class Text final : public LengthSubject {
     for (std::size_t r = 0; r < whole.rows.size(); ++r) {
       const Index token = whole.rows[r] + shift;
       bool scored = token < count;
-      for (const Index length : request_.eval_lengths) {
-        const Shape block = shape(reading, length);
+      for (const auto& [length, block] : shapes)
         scored = scored && token % block.room + std::ssize(block.around.before) >= shift;
-      }
       if (scored) targets[static_cast<std::size_t>(token)] = whole.targets[r];
     }
-    for (const Index length : request_.eval_lengths)
-      examples_[length] = blocks_of(whole.ids, targets, count, shape(reading, length), shift);
+    for (const auto& [length, block] : shapes)
+      examples_[length] = blocks_of(whole.ids, targets, count, block, shift);
   }
 
   static std::vector<Example> blocks_of(const std::vector<TokenId>& ids,
