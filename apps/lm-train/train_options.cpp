@@ -37,6 +37,15 @@ train::RunOptions run_options(const Options& o, std::int64_t steps) {
   run.objective = o.objective;
   if (o.rate) run.asked.mlm.selection.rate = *o.rate;
   run.asked.drop = o.drop.value_or(0);
+  const bool two = train::find_electra(o.objective) != nullptr;
+  if (!two && (o.generator_size || o.discriminator_weight || o.switch_step)) {
+    throw UsageError(fmt::format(
+        "--generator-size, --discriminator-weight and --switch: objective {} has no generator",
+        o.objective));
+  }
+  run.generator_size = o.generator_size.value_or(run.generator_size);
+  run.discriminator_weight = o.discriminator_weight;
+  run.switch_step = o.switch_step.value_or(0);
   train::TrainerOptions& trainer = run.trainer;
   trainer.schedule = {o.learning_rate, steps, o.warmup.value_or(steps / 20), o.decay,
                       o.decay_floor};
@@ -95,6 +104,12 @@ train::RunOptions run_options(const Options& o, std::int64_t steps) {
   set("precision", kernel::precision_name(o.precision));
   set("chunk_tokens", o.chunk_tokens);
   set("seed", o.common.seed);
+  if (two) {
+    set("generator_size", run.generator_size);
+    set("discriminator_weight",
+        o.discriminator_weight.value_or(train::find_electra(o.objective)->weight));
+    set("switch", run.switch_step);
+  }
   return run;
 }
 
@@ -169,7 +184,8 @@ void declare_train(cli::Command& c) {
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf");
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, electra, electra-15, "
+           "replace-mlm, all-tokens-mlm");
   c.option("--format", "FORMAT", o->format,
            "lines; blocks of --length tokens of the whole text; records; pairs");
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
@@ -179,6 +195,12 @@ void declare_train(cli::Command& c) {
            "as many steps as this time allows (120s, 5m, 2h): measured first, then printed");
   c.option("--rate", "R", o->rate, cli::Range{1e-6, 1}, "share of the tokens that are predicted");
   c.option("--drop", "R", o->drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
+  c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
+           "electra: widths of the generator, as a share of the model's [0.25]");
+  c.option("--discriminator-weight", "X", o->discriminator_weight, cli::Range{0, 1e9},
+           "electra: of the loss behind the generator's [50; 1 of MLM]");
+  c.option("--switch", "N", o->switch_step, cli::Range{1, 1e9},
+           "electra: the generator alone for so many steps, then the other one alone");
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is told");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},

@@ -38,7 +38,8 @@ struct Options {
   train::Decay decay = train::Decay::kLinear;
   kernel::Precision precision = kernel::Precision::kF32;
   // Objectives.
-  std::optional<double> rate, drop;
+  std::optional<double> rate, drop, generator_size, discriminator_weight;
+  std::optional<std::int64_t> switch_step;
   std::int64_t chunk_tokens = 2048;
   cli::CommonOptions common;
 };
