@@ -134,11 +134,11 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   options.training.attention_dropout = options_.trainer.attention_dropout;
   std::deque<InputFile> opened;
   options.files = tokenizer_files(tokenizer_.parts().path, opened);
-  options.files.push_back(text_file("metrics.jsonl", files.metrics));
   const auto generator_weights =
       electra_ ? weights_of(electra_->generator, electra_->generator_slots, parameters_)
                : model::ModelWeights<float>();
   if (electra_) add_generator(generator_weights, options);
+  options.files.push_back(text_file("metrics.jsonl", files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
