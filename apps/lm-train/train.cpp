@@ -50,6 +50,21 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
+/// Of several networks each one's loss and accuracy, and what else was counted.
+std::string parts(const train::StepLosses& losses, std::string_view prefix) {
+  std::string text;
+  for (const train::LossPart& part : losses.parts) {
+    if (part.name.empty()) continue;
+    text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
+                        number(part.report.mean()), number(part.report.accuracy()));
+  }
+  for (const train::Share& share : losses.shares) {
+    text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
+                        number(static_cast<double>(share.count) / static_cast<double>(share.of)));
+  }
+  return text;
+}
+
 /// The run as it goes: counts, metrics, what is left.
 class Log {
  public:
@@ -62,10 +77,10 @@ class Log {
     losses_.push_back(r.loss.mean());
     tokens_ += r.tokens;
     metrics_ += fmt::format(
-        R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}}})"
+        R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}{}}})"
         "\n",
         r.step, number(r.loss.mean()), number(r.loss.accuracy()), r.learning_rate,
-        number(r.gradient_norm), r.tokens);
+        number(r.gradient_norm), r.tokens, parts(r.loss, ""));
     const std::int64_t every = std::max<std::int64_t>(1, steps_ / kTold);
     if (r.step % every != 0 && r.step != steps_) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -99,13 +114,22 @@ class Log {
   /// Steps before this process.
   void set_first(std::int64_t first) { first_ = first; }
 
-  /// `what`: "eval" or "never_selected".
-  void evaluation(std::int64_t step, std::string_view what, const train::LossReport& r) {
-    metrics_ += fmt::format(R"({{"step":{0},"{1}_loss":{2},"{1}_accuracy":{3},"{1}_rows":{4}}})"
-                            "\n",
-                            step, what, number(r.mean()), number(r.accuracy()), r.rows);
-    session_.note(fmt::format("step {}: {} loss {:.4f}, accuracy {:.4f} of {} tokens", step, what,
-                              r.mean(), r.accuracy(), r.rows));
+  void evaluation(std::int64_t step, const train::StepLosses& r) {
+    metrics_ +=
+        fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
+                    "\n",
+                    step, number(r.mean()), number(r.accuracy()), r.rows(), parts(r, "eval_"));
+    session_.note(fmt::format("step {}: eval loss {:.4f}, accuracy {:.4f} of {} tokens", step,
+                              r.mean(), r.accuracy(), r.rows()));
+  }
+
+  void never_selected(std::int64_t step, const train::LossReport& r) {
+    metrics_ += fmt::format(
+        R"({{"step":{},"never_selected_loss":{},"never_selected_accuracy":{},"never_selected_rows":{}}})"
+        "\n",
+        step, number(r.mean()), number(r.accuracy()), r.rows);
+    session_.note(fmt::format("step {}: loss where training has none {:.4f}, accuracy {:.4f}", step,
+                              r.mean(), r.accuracy()));
   }
 
  private:
@@ -122,6 +146,9 @@ class Log {
 std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
                           const train::Corpus& corpus, bool goes_on, cli::Session& session) {
   if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");
+  if (o.budget && o.switch_step) {
+    throw UsageError("--budget with --switch: its stages take different times, expected --steps");
+  }
   if (!o.budget) return o.steps.value_or(kDefaultSteps);
   // What was measured once holds for the whole run.
   if (goes_on) return std::stoll(train::TrainingRun::saved_setting(o.output, "steps"));
@@ -151,9 +178,9 @@ void train_steps(const Options& o, train::TrainingRun& run,
       log.step(trainer.step());
       const std::int64_t done = trainer.done();
       if ((o.eval_every > 0 && done % o.eval_every == 0) || done == steps) {
-        if (eval) log.evaluation(done, "eval", run.evaluate(*eval, o.eval_sequences));
-        if (run.objective().has_never_selected())
-          log.evaluation(done, "never_selected", run.evaluate_never_selected(o.eval_sequences));
+        if (eval) log.evaluation(done, run.evaluate(*eval, o.eval_sequences));
+        if (run.has_never_selected())
+          log.never_selected(done, run.evaluate_never_selected(o.eval_sequences));
       }
       const double since = std::chrono::duration<double>(Clock::now() - last_save).count();
       if (o.checkpoint_every > 0 ? done % o.checkpoint_every == 0 : since > kSecondsBetween) save();
@@ -190,6 +217,10 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
   const std::int64_t steps = choose_steps(o, tokenizer, corpus, goes_on, session);
+  if (o.switch_step && *o.switch_step >= steps) {
+    throw UsageError(
+        fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step, steps));
+  }
   train::TrainingRun run(run_options(o, steps), tokenizer, std::move(corpus));
   session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens", run.family(),
                            run.parameter_count(), run.corpus().size(), run.corpus().tokens()));

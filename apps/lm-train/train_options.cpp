@@ -4,13 +4,39 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+
 namespace masque::lm_train {
+
+namespace {
+
+void add_electra(const Options& o, train::RunOptions& run) {
+  const train::ElectraVariant* variant = train::find_electra(o.objective);
+  if (variant == nullptr) {
+    if (!o.generator_size && !o.discriminator_weight && !o.switch_step) return;
+    throw UsageError(fmt::format(
+        "--generator-size, --discriminator-weight and --switch: objective {} has no generator",
+        o.objective));
+  }
+  run.generator_size = o.generator_size.value_or(run.generator_size);
+  run.discriminator_weight = o.discriminator_weight;
+  run.switch_step = o.switch_step.value_or(0);
+  const auto set = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, fmt::format("{}", value));
+  };
+  set("generator_size", run.generator_size);
+  set("discriminator_weight", o.discriminator_weight.value_or(variant->weight));
+  set("switch", run.switch_step);
+}
+
+}  // namespace
 
 train::RunOptions run_options(const Options& o, std::int64_t steps) {
   train::RunOptions run = common::run_options(o, steps, o.common.seed);
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
+  add_electra(o, run);
   return run;
 }
 
@@ -26,7 +52,8 @@ void declare_train(cli::Command& c) {
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf or mae-mask");
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae-mask, electra, electra-15, "
+           "replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->format,
            "lines; blocks of --length tokens of the whole text; records; pairs");
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
@@ -35,6 +62,12 @@ void declare_train(cli::Command& c) {
   c.option("--budget", "TIME", o->budget,
            "as many steps as this time allows (120s, 5m, 2h): measured first, then printed");
   common::declare_objective(c, *o);
+  c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
+           "electra: widths of the generator, as a share of the model's [0.25]");
+  c.option("--discriminator-weight", "X", o->discriminator_weight, cli::Range{0, 1e9},
+           "electra: of the loss behind the generator's [50; 1 of MLM]");
+  c.option("--switch", "N", o->switch_step, cli::Range{1, 1e9},
+           "electra: the generator alone for so many steps, then the other one alone");
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is told");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},

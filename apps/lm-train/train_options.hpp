@@ -21,6 +21,8 @@ struct Options : common::ModelOptions {
   std::int64_t eval_sequences = 1000;
   std::int64_t checkpoint_every = 0;
   bool resume = false;
+  std::optional<double> generator_size, discriminator_weight;
+  std::optional<std::int64_t> switch_step;
   cli::CommonOptions common;
 };
 

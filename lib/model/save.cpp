@@ -96,19 +96,27 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
   return tensors;
 }
 
+ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
+                       const TrainingConfig& training, const std::string& prefix) {
+  const SavedConfig config = config_of(design, training);
+  ModelFiles files;
+  files.weights.name = prefix + "model.safetensors";
+  files.weights.metadata = {{"format", "pt"}};
+  for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
+    files.weights.tensors.push_back(
+        output_of(std::make_shared<const NamedTensor>(std::move(tensor))));
+  }
+  files.config = {prefix + "config.json", Literal{config.text}, config.text.size(), 0644};
+  return files;
+}
+
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options) {
-  const SavedConfig config = config_of(design, options.training);
-  OutputWeights output;
-  output.name = "model.safetensors";
-  output.metadata = {{"format", "pt"}};
-  for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
-    output.tensors.push_back(output_of(std::make_shared<const NamedTensor>(std::move(tensor))));
-  }
+  ModelFiles files = model_files(design, weights, options.training);
   std::vector<OutputExtra> extras = options.files;
-  extras.push_back({"config.json", Literal{config.text}, config.text.size(), 0644});
+  extras.push_back(std::move(files.config));
   std::vector<OutputWeights> all = options.more;
-  all.insert(all.begin(), std::move(output));
+  all.insert(all.begin(), std::move(files.weights));
   write_checkpoint_folder(path, all, extras, options.write);
 }
 

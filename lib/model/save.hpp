@@ -46,6 +46,15 @@ struct NamedTensor {
 /// are those that the design gives (MASQUE_CHECK).
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
 
+/// What stands in a model's folder, to be written in a sub-folder of another, say.
+struct ModelFiles {
+  OutputWeights weights;  ///< prefix + "model.safetensors", f32
+  OutputExtra config;     ///< prefix + "config.json"
+};
+/// `weights` must live until the files are written. Throws as save_model, but for the writing.
+ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
+                       const TrainingConfig& training, const std::string& prefix = "");
+
 struct SaveOptions {
   TrainingConfig training;
   std::vector<OutputExtra> files;   ///< a tokenizer and what else stands there

@@ -1,12 +1,15 @@
 #include "train/head.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/normalize.hpp"
+#include "kernel/parallel.hpp"
 #include "kernel/scalar.hpp"
 #include "kernel/vocabulary_loss.hpp"
+#include "train/sample.hpp"
 
 namespace masque::train {
 
@@ -19,6 +22,9 @@ template <class T>
 std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
 }
+
+// Rows whose logits exist together.
+constexpr Index kSampledRows = 256;
 
 /// A vector of the parameters; empty if there is none.
 template <class T>
@@ -88,7 +94,10 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
     const T softplus = large ? towards + log(T(1) + exp(-towards)) : log(T(1) + exp(towards));
     if (!losses.empty()) losses[at] = kernel::reference::real_part(softplus);
     sums.loss += static_cast<decltype(sums.loss)>(softplus) * task.row_weights[at];
-    if ((kernel::reference::real_part(z) > 0) == replaced) ++sums.correct;
+    const bool called = kernel::reference::real_part(z) > 0;
+    if (called == replaced) ++sums.correct;
+    if (called) ++sums.called;
+    if (called && replaced) ++sums.found;
     if (d_states.data == nullptr) continue;
     const T slope = T(1) / (T(1) + exp(-towards));
     const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
@@ -124,12 +133,12 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
       states = states_.view();
     }
   }
-  Matrix<T> scaled;
   if (head.scale != 1) {
-    scaled = Matrix<T>::copy(states);
-    for (T& x : scaled.span()) x *= static_cast<T>(head.scale);
-    states = scaled.view();
+    scaled_ = Matrix<T>::copy(states);
+    for (T& x : scaled_.span()) x *= static_cast<T>(head.scale);
+    states = scaled_.view();
   }
+  judged_ = states;
   if (wanted) d_states_ = Matrix<T>::zero(n, states.columns);
   const MatrixView<T> d_states = wanted ? d_states_.view() : MatrixView<T>();
   const LossSums<T> sums = head.kind == HeadKind::kDiscriminator
@@ -159,6 +168,32 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
     transform_.backward(task.last, d_raw_.view(), false, d_last);
   }
   return sums;
+}
+
+template <class T>
+void Head<T>::sample(std::span<const double> uniforms, std::span<TokenId> tokens) {
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    MASQUE_CHECK(design_.head.kind != HeadKind::kDiscriminator);
+    MASQUE_CHECK(std::ssize(uniforms) == judged_.rows && uniforms.size() == tokens.size());
+    const Index own = slots_.weight(Role::kDecoder);
+    const MatrixView<const T> table =
+        parameters_->value(own != Slots::kNone ? own : slots_.weight(Role::kWordTable));
+    output_.pack({&table, 1}, precision_);
+    for (Index first = 0; first < judged_.rows; first += kSampledRows) {
+      const Index n = std::min(kSampledRows, judged_.rows - first);
+      logits_.resize(n, table.rows);
+      output_.forward(judged_.middle_rows(first, n),
+                      values_of<T>(*parameters_, slots_.bias(Role::kDecoder)), logits_.view());
+      kernel::parallel_ranges(n, 1, [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) {
+          const auto at = static_cast<std::size_t>(first + i);
+          tokens[at] = sample_token<T>(logits_.view().row_span(i), uniforms[at]);
+        }
+      });
+    }
+  } else {
+    MASQUE_CHECK(false);
+  }
 }
 
 template class Head<float>;

@@ -13,10 +13,14 @@ template <class T>
 struct LossSums {
   std::conditional_t<std::is_same_v<T, float>, double, T> loss{};  ///< weighted, in nats
   Index correct = 0;                                               ///< rows that are right
+  Index called = 0;  ///< rows that a discriminator takes for replaced
+  Index found = 0;   ///< those of them that are
 
   void add(const LossSums& other) {
     loss += other.loss;
     correct += other.correct;
+    called += other.called;
+    found += other.found;
   }
 };
 
@@ -41,6 +45,9 @@ class Head {
   /// Loss of the rows. With `d_last` (filled; rows, hidden size) also all gradients, added to those
   /// of the parameters. `losses`: one a row, unweighted, or empty.
   LossSums<T> run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses = {});
+  /// Draws a token for each row of the last run() from the softmax of its logits, by sample_token.
+  /// Of heads with a vocabulary; T is float or double. `uniforms` and `tokens`: one a row.
+  void sample(std::span<const double> uniforms, std::span<TokenId> tokens);
 
  private:
   LossSums<T> vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
@@ -53,7 +60,9 @@ class Head {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   Dense<T> transform_;
-  Matrix<T> raw_, active_, states_, d_states_, d_active_, d_raw_;
+  kernel::TrainedLinear<T> output_;  ///< of samples
+  MatrixView<const T> judged_;       ///< what the last run's vocabulary read
+  Matrix<T> raw_, active_, states_, scaled_, logits_, d_states_, d_active_, d_raw_;
 };
 
 }  // namespace masque::train

@@ -82,8 +82,8 @@ class TaskLearner final : public Learner {
                  parameters_);
     network_ = std::make_unique<Network<float>>(design, slots, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
-    trainer_ =
-        std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_, options.trainer);
+    loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+    trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options.trainer);
   }
   Trainer& trainer() override { return *trainer_; }
   Network<float>& network() override { return *network_; }
@@ -93,6 +93,7 @@ class TaskLearner final : public Learner {
   Corpus corpus_;
   Parameters<float> parameters_;
   std::unique_ptr<Network<float>> network_;
+  std::unique_ptr<ObjectiveLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
 };
 

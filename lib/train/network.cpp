@@ -11,6 +11,8 @@ void LossReport::add(const LossReport& other) {
   weight += other.weight;
   rows += other.rows;
   correct += other.correct;
+  called += other.called;
+  found += other.found;
 }
 
 double total_weight(std::span<const Example> examples) {
@@ -27,8 +29,10 @@ double total_weight(std::span<const Example> examples) {
 
 template <class T>
 Network<T>::Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
-                    kernel::Precision precision)
-    : encoder_(design, slots, parameters, precision), head_(design, slots, parameters, precision) {}
+                    kernel::Precision precision, const CopyGateSlots& gate)
+    : encoder_(design, slots, parameters, precision),
+      head_(design, slots, parameters, precision),
+      gate_(gate, parameters) {}
 
 template <class T>
 void Network<T>::prepare() {
@@ -37,8 +41,21 @@ void Network<T>::prepare() {
 }
 
 template <class T>
-LossReport Network<T>::run(std::span<const Example> examples, double scale, const Noise* noise) {
+LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_weights,
+                              MatrixView<T> d_last) {
+  const HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+  if (gate_.empty()) return head_.run(task, d_last);
+  std::vector<TokenId> inputs;
+  inputs.reserve(chunk.wanted.size());
+  for (const Index row : chunk.wanted) inputs.push_back(chunk.ids[static_cast<std::size_t>(row)]);
+  return gate_.run(head_, task, inputs, d_last);
+}
+
+template <class T>
+LossReport Network<T>::run(std::span<const Example> examples, double scale, const Noise* noise,
+                           Sampling* sampling) {
   LossReport report;
+  if (sampling != nullptr) sampling->tokens.resize(sampling->uniforms.size());
   Noise own;
   if (noise != nullptr) own = *noise;
   std::vector<double> row_weights;
@@ -56,12 +73,18 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     encoder_.forward(chunk, own, tape_, last_.view());
     row_weights = chunk.weights;
     for (double& weight : row_weights) weight *= scale;
-    HeadTask<T> task{last_.view(), chunk.targets, row_weights};
     if (noise != nullptr) d_last_.resize(wanted, design().hidden_size);
     const LossSums<T> sums =
-        head_.run(task, noise != nullptr ? d_last_.view() : MatrixView<T>(), {});
+        judge(chunk, row_weights, noise != nullptr ? d_last_.view() : MatrixView<T>());
+    if (sampling != nullptr) {
+      const auto first = static_cast<std::size_t>(report.rows);
+      head_.sample(std::span(sampling->uniforms).subspan(first, chunk.wanted.size()),
+                   std::span(sampling->tokens).subspan(first, chunk.wanted.size()));
+    }
     report.loss += static_cast<double>(sums.loss) / scale;
     report.correct += sums.correct;
+    report.called += sums.called;
+    report.found += sums.found;
     report.rows += wanted;
     for (const double weight : chunk.weights) report.weight += weight;
     if (noise != nullptr) encoder_.backward(chunk, own, tape_, d_last_.view());
@@ -71,14 +94,15 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
 }
 
 template <class T>
-LossReport Network<T>::train(std::span<const Example> examples, double scale, const Noise& noise) {
+LossReport Network<T>::train(std::span<const Example> examples, double scale, const Noise& noise,
+                             Sampling* sampling) {
   MASQUE_CHECK(scale > 0);
-  return run(examples, scale, &noise);
+  return run(examples, scale, &noise, sampling);
 }
 
 template <class T>
-LossReport Network<T>::evaluate(std::span<const Example> examples) {
-  return run(examples, 1, nullptr);
+LossReport Network<T>::evaluate(std::span<const Example> examples, Sampling* sampling) {
+  return run(examples, 1, nullptr, sampling);
 }
 
 template class Network<float>;

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "model/family.hpp"
+#include "train/copy_gate.hpp"
 #include "train/encoder.hpp"
-#include "train/head.hpp"
+#include "train/sample.hpp"
 
 namespace masque::train {
 
@@ -17,6 +18,8 @@ struct LossReport {
   double weight = 0;  ///< Σ weight of rows
   Index rows = 0;
   Index correct = 0;
+  Index called = 0;  ///< of a discriminator: taken for replaced
+  Index found = 0;   ///< those of them that are
 
   double mean() const { return weight > 0 ? loss / weight : 0; }
   double accuracy() const {
@@ -33,28 +36,33 @@ double total_weight(std::span<const Example> examples);
 template <class T>
 class Network {
  public:
-  /// `parameters` must stay.
+  /// `parameters` must stay. With a gate the loss is CopyGate's.
   Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
-          kernel::Precision precision);
+          kernel::Precision precision, const CopyGateSlots& gate = {});
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values.
   void prepare();
 
-  /// Adds the gradients of Σ scale · weight · loss to those of the parameters.
-  LossReport train(std::span<const Example> examples, double scale, const Noise& noise);
+  /// Adds the gradients of Σ scale · weight · loss to those of the parameters. `sampling`: tokens
+  /// are drawn from what the vocabulary says at the rows, of the same pass.
+  LossReport train(std::span<const Example> examples, double scale, const Noise& noise,
+                   Sampling* sampling = nullptr);
   /// Losses alone, without noise.
-  LossReport evaluate(std::span<const Example> examples);
+  LossReport evaluate(std::span<const Example> examples, Sampling* sampling = nullptr);
 
   /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
   /// sums over chunks, so that another number changes them by rounding.
   Index chunk_rows = 1024;
 
  private:
-  LossReport run(std::span<const Example> examples, double scale, const Noise* noise);
+  LossReport run(std::span<const Example> examples, double scale, const Noise* noise,
+                 Sampling* sampling);
+  LossSums<T> judge(const Chunk& chunk, std::span<const double> row_weights, MatrixView<T> d_last);
 
   Encoder<T> encoder_;
   Head<T> head_;
+  CopyGate<T> gate_;
   Tape<T> tape_;
   Matrix<T> last_, d_last_;
 };

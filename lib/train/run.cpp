@@ -75,47 +75,6 @@ std::int64_t number_of(const Metadata& metadata, const std::string& name, const 
 
 }  // namespace
 
-TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus)
-    : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
-  ObjectiveOptions& asked = options_.asked;
-  asked.tokens = token_table(tokenizer_);
-  asked.seed = options_.trainer.seed;
-  asked.pairs = corpus_.pairs();
-  DesignRecipe& recipe = options_.design;
-  if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
-  if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
-  design_ = design_of(recipe);
-  // BERT as transformers has it knows two kinds of tokens.
-  if (options_.objective == "mlm" && design_.layer_kind == model::LayerKind::kTransformer)
-    design_.type_vocab_size = 2;
-  const text::Roles roles = tokenizer_.roles();
-  if (roles.pad) design_.pad_token_id = *roles.pad;
-  if (roles.mask) design_.mask_token_id = *roles.mask;
-  objective_ = find_objective(options_.objective).make(asked);
-  objective_->adapt(design_);
-  if (design_.streams == model::Streams::kTwo &&
-      (design_.position == model::PositionScheme::kLearned ||
-       design_.position == model::PositionScheme::kSinusoidal)) {
-    throw UsageError(
-        fmt::format("{} has a query stream, which sees no positions of the input: "
-                    "expected --position rope, transformer_xl or the like",
-                    options_.objective));
-  }
-  const model::SavedConfig config = model::config_of(design_);
-  family_ = config.family;
-  const model::ModelPlan plan = model::plan_of(design_);
-  slots_ = add_model(plan, model::head_like(plan, design_.head), "", Slots(), parameters_);
-  start_values(design_, slots_,
-               {.seed = options_.trainer.seed,
-                .initializer_range = options_.initializer_range,
-                .residual_gain = residual_gain(recipe)},
-               parameters_);
-  network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
-  network_->chunk_rows = options_.chunk_rows;
-  trainer_ =
-      std::make_unique<Trainer>(*network_, parameters_, *objective_, corpus_, options_.trainer);
-}
-
 TrainingRun::~TrainingRun() = default;
 
 Index TrainingRun::parameter_count() const {
@@ -124,12 +83,12 @@ Index TrainingRun::parameter_count() const {
   return count;
 }
 
-LossReport TrainingRun::evaluate(const Corpus& corpus, Index most) {
-  return train::evaluate(*network_, *objective_, corpus, most);
+StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
+  return train::evaluate(*loss_, corpus, most);
 }
 
 LossReport TrainingRun::evaluate_never_selected(Index most) {
-  return train::evaluate(*network_, *objective_, corpus_, most, Asked::kNeverSelected);
+  return train::evaluate_never_selected(*network_, *objective_, corpus_, most);
 }
 
 std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
@@ -137,6 +96,30 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
   facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
   facts.emplace_back("corpus", corpus_.digest());
   return facts;
+}
+
+void TrainingRun::add_generator(const model::ModelWeights<float>& weights,
+                                model::SaveOptions& options) const {
+  const std::string folder = "generator/";
+  // So far the files are the tokenizer's, which both models have.
+  const std::vector<OutputExtra> tokenizer = options.files;
+  for (OutputExtra file : tokenizer) {
+    file.name = folder + file.name;
+    options.files.push_back(std::move(file));
+  }
+  model::ModelFiles files =
+      model::model_files(electra_->generator, weights, options.training, folder);
+  options.files.push_back(std::move(files.config));
+  options.more.push_back(std::move(files.weights));
+  if (electra_->gate.weight == Slots::kNone) return;
+  OutputWeights gate;
+  gate.name = "copy_gate.safetensors";
+  for (const auto& [name, at] :
+       {std::pair("bias", electra_->gate.bias), std::pair("weight", electra_->gate.weight)}) {
+    const MatrixView<float> value = parameters_.value(at);
+    gate.tensors.push_back(output_of(name, value.row_span(0)));
+  }
+  options.more.push_back(std::move(gate));
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
@@ -155,6 +138,10 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   options.training.attention_dropout = options_.trainer.attention_dropout;
   std::deque<InputFile> opened;
   options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  const auto generator_weights =
+      electra_ ? weights_of(electra_->generator, electra_->generator_slots, parameters_)
+               : model::ModelWeights<float>();
+  if (electra_) add_generator(generator_weights, options);
   options.files.push_back(text_file("metrics.jsonl", files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));

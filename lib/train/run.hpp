@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "model/family.hpp"
+#include "model/save.hpp"
 #include "text/tokenizer.hpp"
-#include "train/objective.hpp"
+#include "train/electra_loss.hpp"
 #include "train/recipe.hpp"
 #include "train/trainer.hpp"
 
@@ -17,8 +18,12 @@ namespace masque::train {
 
 struct RunOptions {
   DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
-  std::string objective = "mlm";
-  ObjectiveOptions asked;  ///< `tokens`, `seed` and `pairs` are filled in
+  std::string objective = "mlm";  ///< of objectives() or electra_variants()
+  ObjectiveOptions asked;         ///< `tokens`, `seed` and `pairs` are filled in
+  // Of electra_variants() alone:
+  double generator_size = 0.25;                ///< share of the widths
+  std::optional<double> discriminator_weight;  ///< none: the variant's
+  std::int64_t switch_step = 0;                ///< ElectraOptions::switch_step
   TrainerOptions trainer;
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
@@ -33,6 +38,9 @@ struct RunFiles {
   std::string picture;  ///< loss.svg; empty: none
 };
 
+/// Throws UsageError with the names that there are.
+void check_objective(std::string_view name);
+
 /// For one thread; kernels use all.
 class TrainingRun {
  public:
@@ -46,16 +54,18 @@ class TrainingRun {
   const std::string& family() const { return family_; }
   Index parameter_count() const;
   const Corpus& corpus() const { return corpus_; }
-  const Objective& objective() const { return *objective_; }
   Trainer& trainer() { return *trainer_; }
+  /// The network that is kept; of one objective alone.
   Network<float>& network() { return *network_; }
-  LossReport evaluate(const Corpus& corpus, Index most);
-  /// Of the first `most` sequences that it is trained on, at positions without a loss in training;
-  /// only if there are such.
+  StepLosses evaluate(const Corpus& corpus, Index most);
+  /// Whether some positions of the text never have a loss.
+  bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
+  /// Of the first `most` sequences that it is trained on, at such positions.
   LossReport evaluate_never_selected(Index most);
 
   /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or
-  /// not at all; with `replace` over an older one of the same run.
+  /// not at all; with `replace` over an older one of the same run. Of two networks the second is
+  /// the folder's model, and the generator a model in its sub-folder `generator`.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
@@ -67,16 +77,22 @@ class TrainingRun {
 
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
+  void fill_in();
+  void make_one();
+  void make_two(const ElectraVariant& variant);
+  void add_generator(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;
   text::Tokenizer tokenizer_;
   Corpus corpus_;
   model::Design design_;
   std::string family_;
-  std::unique_ptr<const Objective> objective_;
   mutable Parameters<float> parameters_;
   Slots slots_;
+  std::unique_ptr<const Objective> objective_;  ///< of one network
   std::unique_ptr<Network<float>> network_;
+  std::optional<ElectraModel> electra_;  ///< of two
+  std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
 };
 

@@ -22,28 +22,26 @@ std::span<float> part(std::span<float> of, const Parameter& p) {
 
 }  // namespace
 
-Trainer::Trainer(Network<float>& network, Parameters<float>& parameters, const Objective& objective,
-                 const Corpus& corpus, const TrainerOptions& options)
-    : network_(network),
+Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
+                 const TrainerOptions& options)
+    : loss_(loss),
       parameters_(parameters),
-      objective_(objective),
       corpus_(corpus),
       options_(options),
       order_(corpus.size(), options.seed) {
-  objective.check(corpus);
+  loss.check(corpus);
   const auto size = static_cast<Index>(parameters.values().size());
   state_.first = Matrix<float>::zero(1, size);
   state_.second = Matrix<float>::zero(1, size);
 }
 
-std::vector<Example> Trainer::examples(std::int64_t step, std::uint64_t& epoch) const {
-  std::vector<Example> out;
+std::vector<StepItem> Trainer::items(std::int64_t step) const {
+  std::vector<StepItem> out;
   const auto batch = static_cast<std::uint64_t>(options_.batch_size);
   out.reserve(batch);
   for (std::uint64_t k = 0; k < batch; ++k) {
     const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
-    epoch = place.epoch;
-    out.push_back(objective_.example(corpus_.item(place.item), place.epoch));
+    out.push_back({corpus_.item(place.item), place.epoch});
   }
   return out;
 }
@@ -62,12 +60,12 @@ void Trainer::update(StepReport& report) {
   settings.beta1 = options_.beta1;
   settings.beta2 = options_.beta2;
   settings.epsilon = options_.epsilon;
-  settings.step = report.step;
   // As torch.nn.utils.clip_grad_norm_.
   if (options_.clip > 0) settings.gradient_scale = std::min(1.0, options_.clip / (norm + 1e-6));
   for (Index i = 0; i < parameters_.count(); ++i) {
     const Parameter& p = parameters_[i];
-    if (!p.trained) continue;
+    settings.step = p.trained ? loss_.update_of(i, report.step) : 0;
+    if (settings.step == 0) continue;
     settings.weight_decay = p.decays ? options_.weight_decay : 0;
     const kernel::OptimizedTensor<float> tensor{
         part(parameters_.values(), p), part(parameters_.gradients(), p),
@@ -84,42 +82,52 @@ StepReport Trainer::step() {
   StepReport report;
   report.step = done_ + 1;
   report.learning_rate = options_.schedule.at(report.step);
-  const std::vector<Example> batch = examples(report.step, report.epoch);
-  for (const Example& example : batch) report.tokens += example.size();
-  const double total = total_weight(batch);
+  const std::vector<StepItem> batch = items(report.step);
+  report.epoch = batch.back().epoch;
   parameters_.clear_gradients();
-  network_.prepare();
-  if (total > 0) {
-    Noise noise;
-    noise.hidden_dropout = options_.hidden_dropout;
-    noise.attention_dropout = options_.attention_dropout;
-    noise.seed = options_.seed;
-    noise.step = static_cast<std::uint64_t>(report.step);
-    noise.draw = static_cast<std::uint64_t>(report.step) << 32;
-    report.loss = network_.train(batch, 1 / total, noise);
-    if (!std::isfinite(report.loss.loss)) {
-      throw InputError(
-          fmt::format("step {}: the loss is not finite, expected a number; a smaller "
-                      "learning rate or a longer warm-up may help",
-                      report.step));
-    }
+  loss_.begin(report.step);
+  loss_.prepare();
+  Noise noise;
+  noise.hidden_dropout = options_.hidden_dropout;
+  noise.attention_dropout = options_.attention_dropout;
+  noise.seed = options_.seed;
+  noise.step = static_cast<std::uint64_t>(report.step);
+  noise.draw = static_cast<std::uint64_t>(report.step) << 32;
+  report.loss = loss_.add_gradients(batch, noise);
+  report.tokens = report.loss.tokens;
+  if (!std::isfinite(report.loss.mean())) {
+    throw InputError(
+        fmt::format("step {}: the loss is not finite, expected a number; a smaller "
+                    "learning rate or a longer warm-up may help",
+                    report.step));
   }
   update(report);
   ++done_;
   return report;
 }
 
-LossReport evaluate(Network<float>& network, const Objective& objective, const Corpus& corpus,
-                    Index most, Asked asked) {
+StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most) {
+  StepLosses report;
+  loss.prepare();
+  const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
+  std::vector<StepItem> batch;
+  for (Index i = 0; i < count; ++i) {
+    batch.push_back({corpus.item(i), kEvaluationEpoch});
+    if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
+    report.add(loss.evaluate(batch));
+    batch.clear();
+  }
+  return report;
+}
+
+LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
+                                   const Corpus& corpus, Index most) {
   LossReport report;
   network.prepare();
   const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
   std::vector<Example> batch;
   for (Index i = 0; i < count; ++i) {
-    const CorpusItem item = corpus.item(i);
-    batch.push_back(asked == Asked::kObjective
-                        ? objective.example(item, kEvaluationEpoch)
-                        : objective.never_selected_example(item, kEvaluationEpoch));
+    batch.push_back(objective.never_selected_example(corpus.item(i), kEvaluationEpoch));
     if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
     report.add(network.evaluate(batch));
     batch.clear();

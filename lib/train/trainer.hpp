@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "train/corpus.hpp"
-#include "train/network.hpp"
-#include "train/objective.hpp"
 #include "train/order.hpp"
 #include "train/schedule.hpp"
+#include "train/step_loss.hpp"
 
 namespace masque::train {
 
@@ -33,7 +32,7 @@ struct TrainerOptions {
 /// One update.
 struct StepReport {
   std::int64_t step = 0;  ///< from 1
-  LossReport loss;
+  StepLosses loss;
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
   Index tokens = 0;
@@ -45,13 +44,13 @@ struct OptimizerState {
   Matrix<float> first, second;
 };
 
-/// Trains a network on a corpus. Everything that a step does is a function of options, corpus,
+/// Trains parameters on a corpus. Everything that a step does is a function of options, corpus,
 /// values, state and its number. For one thread; kernels use all.
 class Trainer {
  public:
-  /// All references must stay. Throws what Objective::check throws.
-  Trainer(Network<float>& network, Parameters<float>& parameters, const Objective& objective,
-          const Corpus& corpus, const TrainerOptions& options);
+  /// All references must stay. Throws what StepLoss::check throws.
+  Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
+          const TrainerOptions& options);
 
   /// The next update. Throws InputError if the loss is not finite: values are those before it.
   StepReport step();
@@ -62,12 +61,11 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
 
  private:
-  std::vector<Example> examples(std::int64_t step, std::uint64_t& epoch) const;
+  std::vector<StepItem> items(std::int64_t step) const;
   void update(StepReport& report);
 
-  Network<float>& network_;
+  StepLoss& loss_;
   Parameters<float>& parameters_;
-  const Objective& objective_;
   const Corpus& corpus_;
   TrainerOptions options_;
   EpochOrder order_;
@@ -75,14 +73,12 @@ class Trainer {
   std::int64_t done_ = 0;
 };
 
-/// What an evaluation asks of a sequence.
-enum class Asked {
-  kObjective,      ///< what training asks, drawn as in no epoch
-  kNeverSelected,  ///< positions that training never asks (Objective::has_never_selected)
-};
-
 /// Losses of the first `most` sequences of a corpus (0: all), corrupted as in one epoch.
-LossReport evaluate(Network<float>& network, const Objective& objective, const Corpus& corpus,
-                    Index most, Asked asked = Asked::kObjective);
+StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most);
+
+/// Of the first `most` sequences (0: all), at positions that training never asks
+/// (Objective::has_never_selected).
+LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
+                                   const Corpus& corpus, Index most);
 
 }  // namespace masque::train

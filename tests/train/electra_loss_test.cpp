@@ -1,0 +1,371 @@
+// The update of ELECTRA and its ablations.
+#include "train/electra_loss.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "support/message.hpp"
+#include "train/trainer.hpp"
+#include "train_case.hpp"
+
+namespace masque::test {
+
+using namespace masque::train;
+
+namespace {
+
+constexpr Index kVocabulary = 40;
+
+records::TokenTable small_tokens() {
+  records::TokenTable tokens;
+  tokens.size = kVocabulary;
+  tokens.mask = kMaskToken;
+  tokens.special.assign(5, 1);
+  tokens.begins_word.assign(static_cast<std::size_t>(kVocabulary), 1);
+  return tokens;
+}
+
+Corpus small_corpus() {
+  Corpus corpus;
+  for (Index s = 0; s < 12; ++s) {
+    std::vector<TokenId> ids{2};
+    for (Index i = 0; i < 10 + s % 5; ++i)
+      ids.push_back(static_cast<TokenId>(5 + (s * 7 + i * 3) % 35));
+    ids.push_back(3);
+    corpus.add(ids);
+  }
+  return corpus;
+}
+
+struct Setting {
+  std::string_view variant = "electra";
+  double size = 0.5;
+  std::int64_t switch_step = 0;
+  double weight = 50;
+};
+
+/// Two networks with their loss.
+template <class T>
+struct Pair {
+  ElectraModel model;
+  Parameters<T> parameters;
+  std::unique_ptr<ElectraLoss<T>> loss;
+
+  explicit Pair(const Setting& setting) {
+    DesignRecipe recipe;
+    recipe.vocab_size = kVocabulary;
+    recipe.num_hidden_layers = 2;
+    recipe.hidden_size = 16;
+    recipe.num_attention_heads = 2;
+    recipe.max_position_embeddings = 20;
+    ObjectiveOptions asked;
+    asked.tokens = small_tokens();
+    model.variant = find_electra(setting.variant);
+    REQUIRE(model.variant != nullptr);
+    model.second = design_of(recipe);
+    model.second.type_vocab_size = 2;
+    adapt_electra(*model.variant, asked, model.second);
+    model.generator = generator_design(recipe, setting.size, asked, model.second);
+    add_electra(model, setting.switch_step == 0, parameters);
+    const StartOptions start{.seed = 3, .initializer_range = 0.2};
+    start_values(model.generator, model.generator_slots, start, parameters);
+    start_values(model.second, model.second_slots, start, parameters);
+    ElectraOptions options;
+    options.selection.selection.rate = 0.3;
+    options.selection.seed = 11;
+    options.selection.tokens = small_tokens();
+    options.weight = setting.weight;
+    options.switch_step = setting.switch_step;
+    options.precision =
+        std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32;
+    loss = std::make_unique<ElectraLoss<T>>(options, model, parameters);
+  }
+
+  std::vector<T> gradient(Index i) {
+    const MatrixView<T> g = parameters.gradient(i);
+    return {g.data, g.data + parameters[i].size()};
+  }
+  std::vector<T> value(Index i) {
+    const MatrixView<T> g = parameters.value(i);
+    return {g.data, g.data + parameters[i].size()};
+  }
+};
+
+std::vector<StepItem> items_of(const Corpus& corpus, std::uint64_t epoch = 0) {
+  std::vector<StepItem> items;
+  for (Index i = 0; i < corpus.size(); ++i) items.push_back({corpus.item(i), epoch});
+  return items;
+}
+
+bool of_generator(const std::string& name) { return name.starts_with("generator."); }
+
+double norm(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v * v;
+  return std::sqrt(sum);
+}
+
+TrainerOptions trainer_options() {
+  TrainerOptions options;
+  options.schedule = {.learning_rate = 5e-3, .steps = 40};
+  options.batch_size = 5;
+  options.hidden_dropout = 0.1;
+  options.seed = 2;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the joint loss weighs the second network by lambda, in value and gradients") {
+  const Corpus corpus = small_corpus();
+  const std::vector<StepItem> items = items_of(corpus);
+  for (const ElectraVariant& variant : electra_variants()) {
+    CAPTURE(variant.name);
+    Pair<double> joint({variant.name, 0.5, 0, 50});
+    Pair<double> alone({variant.name, 0.5, 0, 0});
+    Pair<double> once({variant.name, 0.5, 0, 1});
+    StepLosses losses;
+    for (Pair<double>* pair : {&joint, &alone, &once}) {
+      pair->loss->prepare();
+      const StepLosses found = pair->loss->add_gradients(items, {});
+      if (pair == &joint) losses = found;
+    }
+    REQUIRE(losses.parts.size() == 2);
+    CHECK(losses.parts[0].name == "generator");
+    CHECK(losses.mean() == losses.parts[0].report.mean() + 50 * losses.parts[1].report.mean());
+    CHECK(losses.parts[1].report.mean() > 0);
+    // A loss is a mean over its own rows.
+    CHECK(losses.parts[1].report.rows ==
+          (variant.all ? losses.tokens : losses.parts[0].report.rows));
+    for (Index i = 0; i < joint.parameters.count(); ++i) {
+      const std::string& name = joint.parameters[i].name;
+      CAPTURE(name);
+      const std::vector<double> all = joint.gradient(i);
+      const std::vector<double> generator = alone.gradient(i);
+      const std::vector<double> both = once.gradient(i);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        CHECK(all[k] ==
+              doctest::Approx(generator[k] + 50 * (both[k] - generator[k])).epsilon(1e-9));
+      }
+      // Nothing of the second loss reaches what is the generator's alone; shared tables get both.
+      if (of_generator(name)) {
+        CHECK(all == generator);
+      } else if (name.find("embeddings.word") != std::string::npos ||
+                 name.find("position") != std::string::npos) {
+        CHECK(norm(generator) > 0);
+        CHECK(all != generator);
+      } else if (name.find("token_type") == std::string::npos) {
+        CHECK(norm(generator) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("labels follow the samples: a correct one is original") {
+  const Corpus corpus = small_corpus();
+  const std::vector<StepItem> items = items_of(corpus);
+  Pair<double> pair({});
+  // A generator that always says the token 7.
+  pair.parameters.value(pair.model.generator_slots.bias(model::Role::kDecoder)).at(0, 7) = 1e4;
+  pair.loss->prepare();
+  const StepLosses losses = pair.loss->evaluate(items);
+  const ElectraSelection selection({.selection = {.rate = 0.3, .choice = records::Choice::kExact},
+                                    .seed = 11,
+                                    .tokens = small_tokens()});
+  Index selected = 0;
+  Index right = 0;
+  for (const StepItem& item : items) {
+    const ElectraItem own = selection.select(item.item, item.epoch);
+    for (const Index row : own.rows) {
+      ++selected;
+      if (own.ids[static_cast<std::size_t>(row)] == 7) ++right;
+    }
+  }
+  CHECK(right > 0);
+  REQUIRE(losses.shares.size() == 3);
+  CHECK(losses.shares[0].name == "fake_rate");
+  CHECK(losses.shares[0].of == selected);
+  CHECK(losses.shares[0].count == selected - right);
+  CHECK(losses.shares[2].of == selected - right);
+}
+
+TEST_CASE("samples have the softmax's probabilities") {
+  const std::vector<double> logits{0.3, -1.2, 2, 0.7, -0.4, 1.1};
+  double total = 0;
+  for (const double x : logits) total += std::exp(x);
+  constexpr std::size_t kDraws = 30000;
+  std::vector<double> counts(logits.size(), 0);
+  Draw draw(5, "chi-square");
+  for (std::size_t n = 0; n < kDraws; ++n) {
+    std::vector<double> row = logits;
+    ++counts[static_cast<std::size_t>(sample_token<double>(row, draw.uniform()))];
+  }
+  double square = 0;
+  for (std::size_t v = 0; v < logits.size(); ++v) {
+    const double expected = kDraws * std::exp(logits[v]) / total;
+    square += (counts[v] - expected) * (counts[v] - expected) / expected;
+  }
+  CHECK(square < 20.5);  // 5 degrees of freedom, p = 0.001
+
+  // Float and both ends.
+  std::vector<float> sure{-200, 0, -200};
+  CHECK(sample_token<float>(sure, 0.5) == 1);
+  std::vector<float> even{1, 1, 1, 1};
+  CHECK(sample_token<float>(even, 0) == 0);
+  even = {1, 1, 1, 1};
+  CHECK(sample_token<float>(even, 1 - 0x1p-52) == 3);
+  even = {1, 1, 1, 1};
+  CHECK(sample_token<float>(even, 0.5) == 2);
+}
+
+TEST_CASE("what a network draws has its probabilities") {
+  Pair<double> pair({});
+  Network<double> generator(pair.model.generator, pair.model.generator_slots, pair.parameters,
+                            kernel::Precision::kF64);
+  generator.prepare();
+  Example example;
+  example.ids = {2, 9, 4, 12, 3};
+  example.rows = {2};
+  example.targets = {0};
+  std::vector<double> expected;
+  for (TokenId token = 0; token < kVocabulary; ++token) {
+    example.targets[0] = token;
+    expected.push_back(std::exp(-generator.evaluate({&example, 1}).loss));
+  }
+  // A grid of uniforms meets each token as often as its probability says, up to one.
+  constexpr Index kGrid = 2000;
+  const std::vector<Example> many(static_cast<std::size_t>(kGrid), example);
+  Sampling sampling;
+  for (Index i = 0; i < kGrid; ++i)
+    sampling.uniforms.push_back((static_cast<double>(i) + 0.5) / kGrid);
+  generator.evaluate(many, &sampling);
+  std::vector<double> counts(expected.size(), 0);
+  for (const TokenId token : sampling.tokens) ++counts[static_cast<std::size_t>(token)];
+  for (std::size_t v = 0; v < expected.size(); ++v)
+    CHECK(std::abs(counts[v] - kGrid * expected[v]) <= 1 + 1e-6);
+}
+
+TEST_CASE("draws depend on epoch and sequence, not on the batch") {
+  const Corpus corpus = small_corpus();
+  Pair<double> pair({});
+  pair.loss->prepare();
+  const std::vector<StepItem> items = items_of(corpus);
+  const StepLosses whole = pair.loss->evaluate(items);
+  StepLosses parts;
+  for (const StepItem& item : items) parts.add(pair.loss->evaluate({&item, 1}));
+  CHECK(parts.shares[0].count == whole.shares[0].count);
+  CHECK(parts.parts[1].report.loss == doctest::Approx(whole.parts[1].report.loss).epsilon(1e-12));
+  const StepLosses other = pair.loss->evaluate(items_of(corpus, 1));
+  CHECK(other.parts[1].report.loss != whole.parts[1].report.loss);
+}
+
+TEST_CASE("two stages: one network learns, then the other from its weights") {
+  const Corpus corpus = small_corpus();
+  Pair<float> pair({"electra", 1, 3, 50});
+  Trainer trainer(*pair.loss, pair.parameters, corpus, trainer_options());
+  const auto values = [&] {
+    std::vector<std::vector<float>> all;
+    for (Index i = 0; i < pair.parameters.count(); ++i) all.push_back(pair.value(i));
+    return all;
+  };
+  const auto before = values();
+  for (int i = 0; i < 3; ++i) {
+    const StepReport report = trainer.step();
+    REQUIRE(report.loss.parts.size() == 1);
+    CHECK(report.loss.mean() == report.loss.parts[0].report.mean());
+  }
+  const auto first = values();
+  for (Index i = 0; i < pair.parameters.count(); ++i) {
+    CAPTURE(pair.parameters[i].name);
+    const auto at = static_cast<std::size_t>(i);
+    CHECK((first[at] == before[at]) == !of_generator(pair.parameters[i].name));
+  }
+  pair.loss->begin(4);
+  Index copied = 0;
+  pair.model.generator_slots.for_each(
+      [&](model::Role role, bool bias, Index layer, Index part, Index from) {
+        if (role == model::Role::kHeadTransform || role == model::Role::kHeadNorm ||
+            role == model::Role::kDecoder) {
+          return;
+        }
+        const Index to = bias ? pair.model.second_slots.bias(role, layer)
+                              : pair.model.second_slots.weight(role, layer, part);
+        CHECK(pair.value(from) == pair.value(to));
+        ++copied;
+      });
+  CHECK(copied > 30);
+  const auto started = values();
+  const StepReport report = trainer.step();
+  REQUIRE(report.loss.parts.size() == 2);
+  CHECK(report.loss.mean() == 50 * report.loss.parts[1].report.mean());
+  const auto second = values();
+  const auto rate = static_cast<float>(report.learning_rate);
+  for (Index i = 0; i < pair.parameters.count(); ++i) {
+    CAPTURE(pair.parameters[i].name);
+    const auto at = static_cast<std::size_t>(i);
+    CHECK((second[at] == first[at]) == of_generator(pair.parameters[i].name));
+    // Its first update, as Adam counts: no number moves further than the learning rate and decay.
+    for (std::size_t k = 0; k < second[at].size(); ++k)
+      CHECK(std::abs(second[at][k] - started[at][k]) <= 1.03F * rate);
+  }
+}
+
+TEST_CASE("steps of both networks go on from values, moments and number alone") {
+  const Corpus corpus = small_corpus();
+  for (const ElectraVariant& variant : electra_variants()) {
+    for (const std::int64_t switch_step : {0, 3}) {
+      CAPTURE(variant.name);
+      CAPTURE(switch_step);
+      const Setting setting{variant.name, 0.5, switch_step, variant.weight};
+      Pair<float> whole(setting);
+      Trainer trainer(*whole.loss, whole.parameters, corpus, trainer_options());
+      Pair<float> later(setting);
+      Trainer other(*later.loss, later.parameters, corpus, trainer_options());
+      for (int i = 0; i < 8; ++i) {
+        if (i == 3) {
+          std::ranges::copy(whole.parameters.values(), later.parameters.values().begin());
+          std::ranges::copy(trainer.state().first.span(), other.state().first.span().begin());
+          std::ranges::copy(trainer.state().second.span(), other.state().second.span().begin());
+          other.set_done(3);
+        }
+        const double loss = trainer.step().loss.mean();
+        if (i >= 3) CHECK(other.step().loss.mean() == loss);
+      }
+      for (Index i = 0; i < whole.parameters.count(); ++i) CHECK(whole.value(i) == later.value(i));
+    }
+  }
+}
+
+TEST_CASE("training lowers the losses of every variant") {
+  const Corpus corpus = small_corpus();
+  for (const ElectraVariant& variant : electra_variants()) {
+    CAPTURE(variant.name);
+    Pair<float> pair({variant.name, 0.5, 0, variant.weight});
+    TrainerOptions options = trainer_options();
+    options.hidden_dropout = 0;
+    Trainer trainer(*pair.loss, pair.parameters, corpus, options);
+    const StepLosses before = evaluate(*pair.loss, corpus, 0);
+    for (int i = 0; i < 40; ++i) trainer.step();
+    const StepLosses after = evaluate(*pair.loss, corpus, 0);
+    CHECK(after.parts[0].report.mean() < before.parts[0].report.mean());
+    CHECK(after.parts[1].report.mean() < before.parts[1].report.mean());
+  }
+}
+
+TEST_CASE("a generator narrower than its tables has a projection, and sizes are refused") {
+  const Pair<double> pair({"electra", 0.25});
+  CHECK(pair.model.generator.hidden_size == 4);
+  CHECK(pair.model.generator.embedding_size == 16);
+  CHECK(pair.model.generator_slots.weight(model::Role::kEmbeddingProjection) != Slots::kNone);
+  CHECK(pair.model.generator_slots.weight(model::Role::kWordTable) ==
+        pair.model.second_slots.weight(model::Role::kWordTable));
+  CHECK(contains(message_of<UsageError>([] {
+                   Pair<double>({"electra", 1.5});
+                 }),
+                 "--generator-size"));
+}
+
+}  // namespace masque::test
