@@ -41,18 +41,23 @@ void add_architecture(const Design& design, std::string_view stem, std::string_v
   to.architecture(std::string(stem) + std::string(end));
 }
 
-void add_encoder(const Design& design, const TrainingConfig& training, ConfigText& to) {
-  add_common(design, training, to);
-  to.count("hidden_size", design.hidden_size);
-  to.count("num_hidden_layers", design.num_hidden_layers);
-  to.count("num_attention_heads", design.num_attention_heads);
-  to.count("intermediate_size", design.intermediate_size);
+/// What BERT's spelling has behind the sizes of a layer.
+void add_behind_sizes(const Design& design, const TrainingConfig& training, ConfigText& to) {
   to.text("hidden_act", word_of(kActivations, design.activation));
   to.count("max_position_embeddings", design.max_position_embeddings);
   to.count("type_vocab_size", design.type_vocab_size);
   to.number("layer_norm_eps", design.norm.epsilon);
   to.number("hidden_dropout_prob", training.hidden_dropout);
   to.number("attention_probs_dropout_prob", training.attention_dropout);
+}
+
+void add_encoder(const Design& design, const TrainingConfig& training, ConfigText& to) {
+  add_common(design, training, to);
+  to.count("hidden_size", design.hidden_size);
+  to.count("num_hidden_layers", design.num_hidden_layers);
+  to.count("num_attention_heads", design.num_attention_heads);
+  to.count("intermediate_size", design.intermediate_size);
+  add_behind_sizes(design, training, to);
   if (design.mask == DefaultMask::kCausal) to.flag("is_decoder", true);
 }
 
@@ -130,12 +135,7 @@ Config gau_alpha(const Design& design, const TrainingConfig& training) {
   to.count("num_hidden_layers", design.num_hidden_layers);
   to.count("intermediate_size", design.intermediate_size);
   to.count("attention_key_size", design.attention_key_size);
-  to.text("hidden_act", word_of(kActivations, design.activation));
-  to.count("max_position_embeddings", design.max_position_embeddings);
-  to.count("type_vocab_size", design.type_vocab_size);
-  to.number("layer_norm_eps", design.norm.epsilon);
-  to.number("hidden_dropout_prob", training.hidden_dropout);
-  to.number("attention_probs_dropout_prob", training.attention_dropout);
+  add_behind_sizes(design, training, to);
   to.text("normalization", design.normalizer);
   to.flag("attention_scale", design.attention_scale != 1);
   to.flag("use_bias", design.use_bias);

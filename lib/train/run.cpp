@@ -19,7 +19,6 @@ namespace masque::train {
 namespace {
 
 constexpr const char* kStateName = "training.safetensors";
-constexpr std::size_t kFloatBytes = sizeof(float);
 
 /// A row of floats as a tensor to write; it must stay.
 OutputTensor output_of(const std::string& name, std::span<const float> values) {
@@ -62,14 +61,18 @@ OutputExtra text_file(const std::string& name, const std::string& text) {
   return {name, Literal{text}, text.size(), 0644};
 }
 
+/// What the state of a run says under a name; nullptr if it does not.
+const std::string* fact_of(const Metadata& metadata, const std::string& name) {
+  const auto found =
+      std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
+  return found == metadata.end() ? nullptr : &found->second;
+}
+
 std::int64_t number_of(const Metadata& metadata, const std::string& name, const std::string& path) {
-  const auto found = std::ranges::find(metadata, name, [](const auto& m) { return m.first; });
   std::int64_t number = -1;
-  if (found != metadata.end()) {
-    const std::string& text = found->second;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-  }
-  if (number < 0) throw InputError(path, fmt::format("{}: expected a whole number", name));
+  if (const std::string* text = fact_of(metadata, name))
+    std::from_chars(text->data(), text->data() + text->size(), number);
+  if (number < 0) throw InputError(path, fmt::format("masque.{}: expected a whole number", name));
   return number;
 }
 
@@ -157,10 +160,9 @@ std::string TrainingRun::saved_setting(const std::string& folder, const std::str
   const std::string path = join(folder, kStateName);
   const Checkpoint state = open_checkpoint(path);
   const Metadata& metadata = state.files().front().content.metadata;
-  const auto found =
-      std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
-  if (found == metadata.end()) throw InputError(path, fmt::format("no {} of a run", name));
-  return found->second;
+  const std::string* found = fact_of(metadata, name);
+  if (found == nullptr) throw InputError(path, fmt::format("no {} of a run", name));
+  return *found;
 }
 
 std::string TrainingRun::resume(const std::string& folder) {
@@ -168,9 +170,8 @@ std::string TrainingRun::resume(const std::string& folder) {
   const Checkpoint state = open_checkpoint(path);
   const Metadata& metadata = state.files().front().content.metadata;
   for (const auto& [name, value] : facts()) {
-    const auto found =
-        std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
-    const std::string was = found == metadata.end() ? "absent" : found->second;
+    const std::string* found = fact_of(metadata, name);
+    const std::string was = found == nullptr ? "absent" : *found;
     if (was != value) {
       throw InputError(
           path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
@@ -187,7 +188,7 @@ std::string TrainingRun::resume(const std::string& folder) {
   read("values", parameters_.values());
   read("first", trainer_->state().first.span());
   read("second", trainer_->state().second.span());
-  trainer_->set_done(number_of(metadata, "masque.step", path));
+  trainer_->set_done(number_of(metadata, "step", path));
   return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);
 }
 
