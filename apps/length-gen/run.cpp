@@ -130,6 +130,8 @@ void declare_run(cli::Command& tool) {
       "length-gen run --task copy --train-length 1-10 --eval-lengths 10,20,40 --steps 500 "
       "--position rope,alibi -o DIR",
       "a synthetic task instead of a text");
+  c.example("length-gen run lengths.conf -o DIR --seeds 5",
+            "options from a file of lines 'key = value'");
   c.option("-o,--output", "DIR", o->output,
            "results.tsv, summary.tsv, curves.svg; what is done is kept in DIR/cells",
            cli::Need::kRequired);
@@ -161,6 +163,7 @@ void declare_run(cli::Command& tool) {
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
   cli::add_table(c, o->common);
+  c.experiment(cli::ExperimentFile::kArgument);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 
