@@ -136,7 +136,11 @@ void write_part(const std::string& results, const std::string& folder, std::size
 std::string collect_results(const std::vector<std::string>& folders) {
   std::vector<std::string> parts;
   parts.reserve(folders.size());
-  for (const std::string& folder : folders) parts.push_back(join(folder, kParts));
+  for (const std::string& folder : folders) {
+    if (!is_folder(folder))
+      throw InputError(folder, "no folder, expected one where length-gen run --cell has written");
+    parts.push_back(join(folder, kParts));
+  }
   return train::collect_parts(parts);
 }
 

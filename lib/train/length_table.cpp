@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNamed = 8;  // missing parts in a message
 constexpr const char* kNone = "none";
+constexpr const char* kTrained = "train_length";  // a setting, too: once is enough
 
 std::vector<std::string_view> split(std::string_view line, char at) {
   std::vector<std::string_view> fields;
@@ -138,12 +139,14 @@ std::string results_text(const LengthResult& result, const LengthNames& names) {
   const auto& rows = result.rows;
   const std::size_t each = rows.size() / result.settings.size();
   const bool finetuned = has_finetuning(result.settings.front());
-  std::vector<std::string> header{"design", "train_length"};
+  std::vector<std::string> header{"design", kTrained};
   if (finetuned) header.emplace_back("finetune_length");
   header.insert(header.end(), {"window", "eval_length", "targets", "loss", "accuracy"});
   if (names.whole) header.emplace_back("whole");
   header.emplace_back("chance");
-  for (const auto& [name, value] : result.settings.front()) header.push_back(name);
+  for (const auto& [name, value] : result.settings.front()) {
+    if (name != kTrained) header.push_back(name);
+  }
   std::string text = fmt::format("{}\n", fmt::join(header, "\t"));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const LengthRow& row = rows[i];
@@ -156,7 +159,9 @@ std::string results_text(const LengthResult& result, const LengthNames& names) {
     fields.push_back(fmt::format("{}", row.accuracy));
     if (names.whole) fields.push_back(fmt::format("{}", row.whole));
     fields.push_back(fmt::format("{}", names.chance.at(row.length)));
-    for (const auto& [name, value] : result.settings[i / each]) fields.push_back(escape(value));
+    for (const auto& [name, value] : result.settings[i / each]) {
+      if (name != kTrained) fields.push_back(escape(value));
+    }
     text += fmt::format("{}\n", fmt::join(fields, "\t"));
   }
   return text;
@@ -185,7 +190,7 @@ LengthTable read_results(const std::string& path, const std::string& text) {
     row.whole = table.names.whole ? lines.number<double>("whole")
                                   : std::numeric_limits<double>::quiet_NaN();
     table.names.chance[row.length] = lines.number<double>("chance");
-    table.names.trained = lines.text("train_length");
+    table.names.trained = lines.text(kTrained);
     table.title = lines.text(lines.has("task") ? "task" : "objective");
     table.steps = lines.number<std::int64_t>("steps");
   }
@@ -200,6 +205,7 @@ std::string collect_parts(const std::vector<std::string>& folders) {
   std::map<std::size_t, Part> parts;
   std::size_t cells = 0;
   for (const std::string& folder : folders) {
+    if (!exists(folder)) continue;  // nothing of it is done yet
     for (const std::string& name : list_files(folder)) {
       const auto place = place_of(name);
       if (!place) continue;

@@ -37,8 +37,9 @@ LengthTable read_results(const std::string& path, const std::string& text);
 std::string part_name(std::size_t cell, std::size_t cells);
 
 /// The results.tsv of a whole run from the folders `parts` of one or several output folders: files
-/// as part_name calls them, each the results of one cell. Throws InputError for parts that are
-/// missing, that differ where they should be equal, or that belong to different runs.
+/// as part_name calls them, each the results of one cell; a folder may be absent. Throws InputError
+/// for parts that are missing, that differ where they should be equal, or that belong to different
+/// runs.
 std::string collect_parts(const std::vector<std::string>& folders);
 
 }  // namespace masque::train
