@@ -18,13 +18,21 @@ constexpr std::uint64_t kScoredEpoch = std::uint64_t{1} << 40;
 
 class TextLearner final : public Learner {
  public:
-  TextLearner(const RunOptions& options, const text::Tokenizer& tokenizer, const Corpus& corpus)
-      : run_(options, tokenizer, corpus) {}
+  /// `others` must stay.
+  TextLearner(const RunOptions& options, const text::Tokenizer& tokenizer, const Corpus& corpus,
+              const std::map<Index, Corpus>& others)
+      : run_(options, tokenizer, corpus), others_(others) {}
   Trainer& trainer() override { return run_.trainer(); }
   Network<float>& network() override { return run_.network(); }
+  Parameters<float>& parameters() override { return run_.parameters(); }
+  std::unique_ptr<Trainer> finetuner(Index length, const TrainerOptions& options) override {
+    return run_.trainer_on(others_.at(length), options);
+  }
+  void save(const std::string& folder) const override { run_.save_model(folder); }
 
  private:
   TrainingRun run_;
+  const std::map<Index, Corpus>& others_;
 };
 
 class Text final : public LengthSubject {
@@ -46,15 +54,26 @@ class Text final : public LengthSubject {
       const Corpus blocks = read_corpus(request.text, tokenizer_, reading);
       for (Index i = 0; i < blocks.size(); ++i) corpus_.add(blocks.item(i).ids);
     }
+    for (const Index length : request.finetune_lengths) {
+      reading.length = length;
+      others_.emplace(length, read_corpus(request.text, tokenizer_, reading));
+    }
     cut(reading);
   }
 
   std::unique_ptr<Learner> learner(const RunOptions& options) const override {
-    return std::make_unique<TextLearner>(options, tokenizer_, corpus_);
+    RunOptions fitting = options;
+    Index& places = fitting.design.max_position_embeddings;
+    if (places == 0) places = longest_trained();
+    return std::make_unique<TextLearner>(fitting, tokenizer_, corpus_, others_);
   }
   const std::vector<Example>& examples(Index length) const override { return examples_.at(length); }
   bool whole() const override { return false; }
-  Index longest_trained() const override { return corpus_.longest(); }
+  Index longest_trained() const override {
+    Index longest = corpus_.longest();
+    for (const auto& [length, corpus] : others_) longest = std::max(longest, length);
+    return longest;
+  }
   Index longest_scored() const override { return std::ranges::max(request_.eval_lengths); }
   Settings settings() const override {
     Corpus scored;
@@ -151,6 +170,7 @@ class Text final : public LengthSubject {
   TextSubject request_;
   text::Tokenizer tokenizer_;
   Corpus corpus_;
+  std::map<Index, Corpus> others_;  ///< of fine-tuning, by length
   std::vector<TokenId> stream_;
   std::map<Index, std::vector<Example>> examples_;
 };
