@@ -1,5 +1,6 @@
 #include "run_output.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -17,10 +18,6 @@ namespace {
 
 using train::LengthRow;
 using train::LengthSummary;
-
-std::string line_of(const std::vector<std::string>& fields) {
-  return fmt::format("{}\n", fmt::join(fields, "\t"));
-}
 
 /// "64", or "none".
 std::string window_text(Index window) {
@@ -102,6 +99,15 @@ std::string picture(const RunResult& result, const std::vector<LengthSummary>& s
 
 }  // namespace
 
+std::string line_of(const std::vector<std::string>& fields) {
+  return fmt::format("{}\n", fmt::join(fields, "\t"));
+}
+
+cli::Cell rounded_cell(double value) {
+  return cli::Cell::raw(fmt::format("{:.4f}", value),
+                        std::isfinite(value) ? fmt::format("{}", value) : std::string("null"));
+}
+
 void write_files(const RunResult& result, const std::string& folder) {
   const std::vector<LengthSummary> summary = train::summarise_lengths(result.found.rows);
   train::replace_text(join(folder, "results.tsv"), results_text(result));
@@ -117,10 +123,6 @@ void print_summary(const RunResult& result, const cli::CommonOptions& common,
   if (result.whole) columns.emplace_back("whole");
   cli::Table table(session, common, columns);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto rounded = [](double value) {
-    return cli::Cell::raw(fmt::format("{:.4f}", value),
-                          value == value ? fmt::format("{}", value) : std::string("null"));
-  };
   for (const LengthSummary& cell : train::summarise_lengths(result.found.rows)) {
     const probe::Summary& s = cell.accuracy;
     std::vector<cli::Cell> cells{result.designs[cell.arm],
@@ -129,15 +131,15 @@ void print_summary(const RunResult& result, const cli::CommonOptions& common,
                                  cell.length,
                                  cell.targets,
                                  s.n,
-                                 rounded(s.mean),
-                                 rounded(s.sd),
-                                 rounded(s.min),
-                                 rounded(s.max),
-                                 rounded(s.interval ? s.interval->low : kNone),
-                                 rounded(s.interval ? s.interval->high : kNone),
-                                 rounded(cell.loss.mean),
-                                 rounded(cell.loss.sd)};
-    if (result.whole) cells.push_back(rounded(cell.whole.mean));
+                                 rounded_cell(s.mean),
+                                 rounded_cell(s.sd),
+                                 rounded_cell(s.min),
+                                 rounded_cell(s.max),
+                                 rounded_cell(s.interval ? s.interval->low : kNone),
+                                 rounded_cell(s.interval ? s.interval->high : kNone),
+                                 rounded_cell(cell.loss.mean),
+                                 rounded_cell(cell.loss.sd)};
+    if (result.whole) cells.push_back(rounded_cell(cell.whole.mean));
     table.row(cells);
   }
   table.finish();

@@ -18,6 +18,11 @@ struct RunResult {
   train::LengthResult found;
 };
 
+/// Fields of a line of TSV, with its end.
+std::string line_of(const std::vector<std::string>& fields);
+/// A number of a result: with four decimals, in JSON with all; null where there is none.
+cli::Cell rounded_cell(double value);
+
 /// Writes results.tsv, summary.tsv and curves.svg. Throws InputError.
 void write_files(const RunResult& result, const std::string& folder);
 /// The summary on stdout.
