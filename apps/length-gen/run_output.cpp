@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -23,10 +24,6 @@ using train::LengthSummary;
 using train::LengthTable;
 
 constexpr const char* kParts = "parts";
-
-std::string line_of(const std::vector<std::string>& fields) {
-  return fmt::format("{}\n", fmt::join(fields, "\t"));
-}
 
 /// "64", or "none".
 std::string or_none(Index number) {
@@ -116,6 +113,15 @@ void make_folder(const std::string& path) {
 
 }  // namespace
 
+std::string line_of(const std::vector<std::string>& fields) {
+  return fmt::format("{}\n", fmt::join(fields, "\t"));
+}
+
+cli::Cell rounded_cell(double value) {
+  return cli::Cell::raw(fmt::format("{:.4f}", value),
+                        std::isfinite(value) ? fmt::format("{}", value) : std::string("null"));
+}
+
 void write_tables(const std::string& results, const std::string& folder) {
   const std::string path = join(folder, "results.tsv");
   const LengthTable table = train::read_results(path, results);
@@ -153,23 +159,19 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
   columns.emplace_back("chance");
   cli::Table out(session, common, columns);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto rounded = [](double value) {
-    return cli::Cell::raw(fmt::format("{:.4f}", value),
-                          value == value ? fmt::format("{}", value) : std::string("null"));
-  };
   for (const LengthSummary& cell : train::summarise_lengths(table.rows)) {
     const probe::Summary& s = cell.accuracy;
     std::vector<cli::Cell> cells{table.names.designs[cell.arm], table.names.trained};
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
     for (const cli::Cell& one :
          {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
-          cli::Cell(s.n), rounded(s.mean), rounded(s.sd), rounded(s.min), rounded(s.max),
-          rounded(s.interval ? s.interval->low : kNone),
-          rounded(s.interval ? s.interval->high : kNone), rounded(cell.loss.mean),
-          rounded(cell.loss.sd)})
+          cli::Cell(s.n), rounded_cell(s.mean), rounded_cell(s.sd), rounded_cell(s.min), rounded_cell(s.max),
+          rounded_cell(s.interval ? s.interval->low : kNone),
+          rounded_cell(s.interval ? s.interval->high : kNone), rounded_cell(cell.loss.mean),
+          rounded_cell(cell.loss.sd)})
       cells.push_back(one);
-    if (table.names.whole) cells.push_back(rounded(cell.whole.mean));
-    cells.push_back(rounded(table.names.chance.at(cell.length)));
+    if (table.names.whole) cells.push_back(rounded_cell(cell.whole.mean));
+    cells.push_back(rounded_cell(table.names.chance.at(cell.length)));
     out.row(cells);
   }
   out.finish();
