@@ -6,8 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/output_folder.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/parallel.hpp"
@@ -177,14 +175,23 @@ std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint
   return draw::svg(chart);
 }
 
-void write_folder(const std::string& folder,
-                  const std::vector<std::pair<std::string, std::string>>& files) {
-  OutputFolder output(folder, Existing::kReplace);
-  for (const auto& [name, content] : files) {
-    const Descriptor file = output.create(name, 0666);
-    write_all(file.get(), as_bytes(content), name);
-  }
-  output.commit();
+ResultFolder::ResultFolder(const std::optional<std::string>& path,
+                           const std::vector<std::string>& files) {
+  if (!path) return;
+  folder_.emplace(*path, Existing::kReplace);
+  files_.reserve(files.size());
+  for (const std::string& file : files) files_.push_back(folder_->create(file, 0666));
+  folder_->check_replaced();
+}
+
+void ResultFolder::write(const std::string& content) {
+  if (!folder_) return;
+  write_all(files_.at(next_).get(), as_bytes(content), folder_->path());
+  ++next_;
+}
+
+void ResultFolder::finish() {
+  if (folder_) folder_->commit();
 }
 
 }  // namespace masque::length_gen

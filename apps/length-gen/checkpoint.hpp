@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/output_folder.hpp"
 #include "cli/run_tool.hpp"
 #include "text/tokenizer.hpp"
 #include "train/length_eval.hpp"
@@ -74,9 +75,22 @@ struct CurvePoint {
 std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint>& points,
                    const std::string& title, const std::string& measure);
 
-/// Makes a folder with these files (name, content); one that is there may hold nothing else. Throws
-/// InputError.
-void write_folder(const std::string& folder,
-                  const std::vector<std::pair<std::string, std::string>>& files);
+/// The folder of --output, if there is one: made before the long work, so that what is in the way
+/// is told at once; there as a whole or not at all.
+class ResultFolder {
+ public:
+  /// With these files. One that is there may hold nothing else. Throws InputError.
+  ResultFolder(const std::optional<std::string>& path, const std::vector<std::string>& files);
+
+  /// Gives a file its content, in the order of `files`.
+  void write(const std::string& content);
+  /// Puts the folder in its place.
+  void finish();
+
+ private:
+  std::optional<OutputFolder> folder_;
+  std::vector<Descriptor> files_;
+  std::size_t next_ = 0;
+};
 
 }  // namespace masque::length_gen

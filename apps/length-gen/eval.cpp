@@ -30,6 +30,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     request.asked.mlm.selection.rate = *o.rate;
   }
   const train::LengthStream stream(request, *opened.tokenizer);
+  ResultFolder folder(o.output, {"results.tsv", "loss.svg", "accuracy.svg"});
   const auto scores = train::score_lengths(opened.cells, stream, objective);
   ResultTable table(
       o, opened.cells,
@@ -43,12 +44,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     losses.push_back({score.cell, loss});
     accuracies.push_back({score.cell, accuracy});
   }
-  if (o.output) {
-    write_folder(*o.output,
-                 {{"results.tsv", table.text()},
-                  {"loss.svg", curves(opened.cells, losses, objective, "loss")},
-                  {"accuracy.svg", curves(opened.cells, accuracies, objective, "accuracy")}});
-  }
+  folder.write(table.text());
+  folder.write(curves(opened.cells, losses, objective, "loss"));
+  folder.write(curves(opened.cells, accuracies, objective, "accuracy"));
+  folder.finish();
   table.print(session);
   return cli::ExitCode::kDone;
 }

@@ -35,6 +35,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   train::StreamRequest request = stream_request(o, opened.cells);
   request.objective = "tta";  // nothing is hidden
   const train::LengthStream stream(request, *opened.tokenizer);
+  std::vector<std::string> files{"results.tsv"};
+  for (const Measure& measure : kMeasures) files.push_back(fmt::format("{}.svg", measure.name));
+  ResultFolder folder(o.output, files);
   const auto rows = train::probe_lengths(opened.cells, stream, o.layers);
   std::vector<std::string> columns{"layer", "blocks"};
   for (const Measure& measure : kMeasures) columns.emplace_back(measure.name);
@@ -45,18 +48,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     for (const Measure& measure : kMeasures) values.emplace_back(row.*measure.value);
     table.add(row.cell, values);
   }
-  if (o.output) {
-    std::vector<std::pair<std::string, std::string>> files{{"results.tsv", table.text()}};
-    for (const Measure& measure : kMeasures) {
-      std::vector<CurvePoint> points;
-      for (const AttentionAtLength& row : rows) {
-        if (!row.layer) points.push_back({row.cell, row.*measure.value});
-      }
-      files.emplace_back(fmt::format("{}.svg", measure.name),
-                         curves(opened.cells, points, "attention", measure.name));
+  folder.write(table.text());
+  for (const Measure& measure : kMeasures) {
+    std::vector<CurvePoint> points;
+    for (const AttentionAtLength& row : rows) {
+      if (!row.layer) points.push_back({row.cell, row.*measure.value});
     }
-    write_folder(*o.output, files);
+    folder.write(curves(opened.cells, points, "attention", measure.name));
   }
+  folder.finish();
   table.print(session);
   return cli::ExitCode::kDone;
 }

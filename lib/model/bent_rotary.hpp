@@ -11,12 +11,12 @@
 namespace masque::model {
 
 /// What rotary_arguments asks for, as messages say it.
-inline constexpr std::string_view kWholeRotary =
-    "rotary ones of whole heads, with plain frequencies that are the same in all layers";
+inline constexpr std::string_view kPlainRotary =
+    "rotary ones with plain frequencies that are the same in all layers, of queries and keys";
 
-/// "layout=half, base=10000": the scheme of nn that turns the features of every head as the design
-/// does in all layers. Nothing if none does: a part of the features, scaled frequencies, turned
-/// values, another scale of scores than 1/√(head size).
+/// "layout=half, base=10000, size=64": the schemes of nn that turn features of every head as the
+/// design does in all layers. Nothing if none does: scaled frequencies, turned values, another
+/// scale of scores than 1/√(head size).
 std::optional<std::string> rotary_arguments(TreatedPositions& positions);
 
 /// Takes a scheme that makes the whole score in place of the rotary positions.

@@ -17,11 +17,17 @@ Moments spread_of_scores(MatrixView<const T> scores) {
   std::vector<double> spreads;
   spreads.reserve(static_cast<std::size_t>(scores.rows));
   for (Index i = 0; i < scores.rows; ++i) {
-    Moments row;
-    for (const T score : scores.row_span(i)) {
-      if (std::isfinite(score)) row.add(static_cast<double>(score));
-    }
-    if (row.n > 0) spreads.push_back(std::sqrt(row.sum_squares / static_cast<double>(row.n)));
+    const std::span<const T> row = scores.row_span(i);
+    const auto sum = [row](const auto& of) {
+      double all = 0;
+      for (const T score : row) all += std::isfinite(score) ? of(static_cast<double>(score)) : 0;
+      return all;
+    };
+    const double visible = sum([](double) { return 1.0; });
+    if (visible == 0) continue;
+    const double mean = sum([](double x) { return x; }) / visible;
+    const double squares = sum([mean](double x) { return (x - mean) * (x - mean); });
+    spreads.push_back(std::sqrt(squares / visible));
   }
   return moments_of(spreads);
 }

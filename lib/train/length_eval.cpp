@@ -128,7 +128,9 @@ void check_length_objective(const std::string& objective, const model::Treatable
   if (objective == "mlm") return;
   const auto leak =
       problem_of([&] { probe::LeakCheck(kind_of(objective), model.design(), {}).start(); });
-  if (leak) refuse(*leak);
+  if (leak)
+    refuse(objective == "clm" ? "positions read what comes behind them"
+                              : "positions read their own token");
 }
 
 model::ModelOptions LengthCells::options(const LengthTreatment& treatment) const {

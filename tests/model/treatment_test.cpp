@@ -106,7 +106,7 @@ TEST_CASE("every treatment goes with some models, and says why not with others")
         const Index longest = tiny->model->longest(*treatment, {kTrained, 30});
         ++served;
         if (longest > 0 && longest < 30) {
-          CHECK(info.name == "own");
+          CHECK((info.name == "own" || info.name == "alibi"));
           continue;
         }
         for (const double x : run(*tiny->model, info.name, 30)) REQUIRE(std::isfinite(x));
@@ -196,8 +196,8 @@ TEST_CASE("an interpolated table is the one that is drawn between its rows") {
 }
 
 TEST_CASE("a hierarchical table is the extension of the scheme learned") {
-  const Tiny table(kLearned), scheme(scheme("learned(alpha=0.3)"));
-  Design design = scheme.design;
+  const Tiny table(kLearned), extended(scheme("learned(alpha=0.3)"));
+  const Design& design = extended.design;
   ModelWeights<float> weights = table.weights;
   weights.position = {table.weights.position_table};
   weights.position_table = {};
@@ -212,7 +212,9 @@ TEST_CASE("a hierarchical table is the extension of the scheme learned") {
 
 TEST_CASE("distances below the window are not bent, with keys that heads share too") {
   for (const masque::test::ModelCase& one : masque::test::model_cases()) {
-    if (one.name != "llama" && one.name != "roformer" && one.name != "gau_alpha") continue;
+    if (one.name != "llama" && one.name != "roformer" && one.name != "gau_alpha" &&
+        one.name != "gpt_neox")
+      continue;
     CAPTURE(one.name);
     const TreatableModel model(one.folder, "", kernel::Precision::kF64);
     const std::vector<double> expected = run(model, "own", 16);

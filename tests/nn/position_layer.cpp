@@ -20,6 +20,7 @@ std::vector<std::string> spellings() {
                            "randomized(length=3,scheme=xlnet)",
                            "recursive(step=0.5)",
                            "rerope(window=2)",
+                           "rerope(window=2,size=2)",
                            "rope(layout=half,base=100)",
                            "rope_yarn(factor=4,length=64,beta_fast=8)",
                            "sandwich(size=6)",

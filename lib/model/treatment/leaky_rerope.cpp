@@ -22,7 +22,7 @@ class LeakyRerope final : public PositionTreatment {
   }
   void apply(const Stretch& stretch, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
-    if (!arguments) refuse(positions.design, kWholeRotary);
+    if (!arguments) refuse(positions.design, kPlainRotary);
     const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
     const auto beyond = static_cast<double>(std::max<Index>(stretch.trained - window, 1));
     const double factor =

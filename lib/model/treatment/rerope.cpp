@@ -19,7 +19,7 @@ class Rerope final : public PositionTreatment {
   }
   void apply(const Stretch& stretch, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
-    if (!arguments) refuse(positions.design, kWholeRotary);
+    if (!arguments) refuse(positions.design, kPlainRotary);
     const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
     bend_rotary(fmt::format("rerope({}, window={})", *arguments, window), positions);
   }

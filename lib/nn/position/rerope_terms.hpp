@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/distances.hpp"
 #include "nn/position/rotary_terms.hpp"
@@ -14,8 +17,9 @@
 namespace masque::nn {
 
 /// s_ij = q_i · R(ρ(i − j))ᵀ k_j / √d: the whole score. ρ is odd; up to the window it is the
-/// distance w, beyond it w + (|i − j| − w) · slope. Two products of pairs a score where the code of
-/// the authors makes two score matrices; memory: cosines and sines of the distances.
+/// distance w, beyond it w + (|i − j| − w) · slope. R leaves features behind `settings.size` alone.
+/// Two products of pairs a score where the code of the authors makes two score matrices; memory:
+/// cosines and sines of the distances.
 template <class T>
 class ReropeTerms final : public PositionTerms<T>,
                           public ScoreBias<T>,
@@ -23,9 +27,13 @@ class ReropeTerms final : public PositionTerms<T>,
  public:
   ReropeTerms(const RotarySettings& settings, double window, double slope, double scale,
               const PositionProblem<T>& problem)
-      : layout_(settings.layout), scale_(scale), places_(problem.places), rows_(problem.places) {
+      : layout_(settings.layout),
+        head_size_(problem.shape.head_size),
+        scale_(scale),
+        places_(problem.places),
+        rows_(problem.places) {
     const std::vector<double> frequencies =
-        kernel::rotary_frequencies(settings.base, problem.shape.head_size);
+        kernel::rotary_frequencies(settings.base, settings.size > 0 ? settings.size : head_size_);
     const auto pairs = static_cast<Index>(frequencies.size());
     cosine_ = Matrix<T>(std::ssize(rows_.values()), pairs);
     sine_ = Matrix<T>(std::ssize(rows_.values()), pairs);
@@ -58,6 +66,7 @@ class ReropeTerms final : public PositionTerms<T>,
         sum += (q[a] * k[a] + q[b] * k[b]) * cosine_.view().at(row, t) +
                (q[a] * k[b] - q[b] * k[a]) * sine_.view().at(row, t);
       }
+      for (Index c = turned(); c < head_size_; ++c) sum += static_cast<T>(scale_) * q[c] * k[c];
       return sum;
     });
   }
@@ -82,6 +91,11 @@ class ReropeTerms final : public PositionTerms<T>,
             d_key.at(j, b) += c * q[b] + s * q[a];
           }
         }
+        for (Index c = turned(); c < head_size_; ++c) {
+          const T d = d_scores.at(i, j) * static_cast<T>(scale_);
+          if (d_query.data != nullptr) d_query.at(i, c) += d * k[c];
+          if (d_key.data != nullptr) d_key.at(j, c) += d * q[c];
+        }
       }
     }
   }
@@ -91,12 +105,15 @@ class ReropeTerms final : public PositionTerms<T>,
     return rows_.row(places_.queries[static_cast<std::size_t>(i)] -
                      places_.keys[static_cast<std::size_t>(j)]);
   }
+  /// Features that are turned: those behind them have no place.
+  Index turned() const { return 2 * cosine_.columns(); }
   std::pair<Index, Index> pair(Index t) const {
     if (layout_ == kernel::RotaryLayout::kAdjacent) return {2 * t, 2 * t + 1};
     return {t, t + cosine_.columns()};
   }
 
   kernel::RotaryLayout layout_;
+  Index head_size_;
   double scale_;
   Places places_;
   Distances rows_;
@@ -123,6 +140,11 @@ class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     require_even(name(), "head size", problem.shape.head_size);
+    require_even(name(), "size", settings_.size);
+    if (settings_.size > problem.shape.head_size) {
+      throw UsageError(fmt::format("{}: size is {}, expected at most the {} features of a head",
+                                   name(), settings_.size, problem.shape.head_size));
+    }
     return std::make_unique<ReropeTerms<T>>(settings_, window_, slope_,
                                             PositionScheme::scale(problem.shape), problem);
   }

@@ -14,6 +14,8 @@ namespace masque::nn {
 struct RotarySettings {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kAdjacent;
   double base = 10000;
+  /// Features of a head that are turned, the first ones; 0: all. Of ReropeScheme alone.
+  Index size = 0;
 };
 
 /// Asks for `layout` (adjacent: pairs (2t, 2t + 1) as in the paper; half: (t, t + d/2) as in

@@ -7,7 +7,8 @@ namespace {
 
 const PositionRegistration kRegistration(
     "leaky_rerope", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-      const RotarySettings settings = read_rotary(spelled);
+      RotarySettings settings = read_rotary(spelled);
+      settings.size = spelled.count("size", 0, 0, Index{1} << 20);
       const Index window = spelled.count("window", 256, 0, Index{1} << 40);
       const double factor = spelled.number("factor", 8, 1, 1e6);
       return std::make_unique<ReropeScheme>(settings, window, 1 / factor);

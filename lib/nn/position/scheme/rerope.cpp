@@ -5,14 +5,13 @@ namespace masque::nn {
 
 namespace {
 
-const PositionRegistration kRegistration("rerope",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           const RotarySettings settings = read_rotary(spelled);
-                                           const Index window =
-                                               spelled.count("window", 256, 0, Index{1} << 40);
-                                           return std::make_unique<ReropeScheme>(settings, window,
-                                                                                 0);
-                                         });
+const PositionRegistration kRegistration(
+    "rerope", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+      RotarySettings settings = read_rotary(spelled);
+      settings.size = spelled.count("size", 0, 0, Index{1} << 20);
+      const Index window = spelled.count("window", 256, 0, Index{1} << 40);
+      return std::make_unique<ReropeScheme>(settings, window, 0);
+    });
 
 }  // namespace
 
