@@ -68,7 +68,7 @@ class Text final : public LengthSubject {
  private:
   /// Tokens in front of the text in a block, and of text.
   struct Shape {
-    TemplateTokens around;
+    text::TemplateTokens around;
     Index room = 0;
   };
 
