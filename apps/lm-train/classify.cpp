@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -72,7 +73,29 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
 std::int64_t choose_steps(const ClassifyCommand& o, Index texts) {
   if (o.steps) return *o.steps;
   const double batches = std::ceil(static_cast<double>(texts) / static_cast<double>(o.batch_size));
+  if (o.epochs == 0) return 0;
   return std::max<std::int64_t>(1, std::llround(o.epochs.value_or(3) * batches));
+}
+
+/// Those of the model, if it knows all labels of the texts; else those of the texts.
+std::vector<std::string> choose_names(const ClassifyCommand& o, const train::ClassifierStart& start,
+                                      const train::LabelledCorpus& texts, cli::Session& session) {
+  const auto is_known = [&](const std::string& label) {
+    return std::ranges::find(start.names, label) != start.names.end();
+  };
+  if (!start.names.empty() && std::ranges::all_of(texts.labels, is_known)) {
+    session.note(fmt::format("{}: goes on with its {} labels", *o.model, start.names.size()));
+    return start.names;
+  }
+  if (o.epochs == 0) {
+    throw InputError(o.model.value_or("a new encoder"),
+                     start.names.empty()
+                         ? "no labels, expected a model that classifies with --epochs 0"
+                         : fmt::format("its labels are {}, expected those of the texts with "
+                                       "--epochs 0",
+                                       escape(fmt::format("{}", fmt::join(start.names, ", ")))));
+  }
+  return train::label_names(texts);
 }
 
 /// Reads everything; corpora stay where they are, as `texts` points at them.
@@ -82,7 +105,7 @@ void open_all(const ClassifyCommand& o, Shared& all, cli::Session& session) {
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
-  all.names = train::label_names(all.train.read);
+  all.names = choose_names(o, all.start, all.train.read, session);
   all.train.texts = {&all.train.read.corpus, train::label_numbers(all.train.read, all.names)};
   if (o.eval_data) {
     Data& eval = all.eval.emplace();
@@ -142,7 +165,7 @@ class Results {
     const std::vector<double> row{found.report.mean(), c.accuracy(), c.f1(), c.mcc()};
     for (std::size_t i = 0; i < row.size(); ++i) columns_[i].push_back(row[i]);
     texts_ = c.total();
-    print(std::to_string(seed), row);
+    print(seed, row);
   }
   void finish() {
     if (columns_[0].size() > 1) {
@@ -163,7 +186,7 @@ class Results {
   static cli::Cell cell(double value) {
     return cli::Cell::raw(fmt::format("{:.4f}", value), number(value));
   }
-  void print(const std::string& name, const std::vector<double>& row) {
+  void print(const cli::Cell& name, const std::vector<double>& row) {
     table_.row({name, data_, texts_, cell(row[0]), cell(row[1]), cell(row[2]), cell(row[3])});
   }
 
@@ -189,12 +212,14 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     throw InputError(*o.output, "there already, expected a new folder");
   Shared all{text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model), {}, {}, {}, {}, 0};
   open_all(o, all, session);
+  const train::Pooling pooling =
+      o.pooling.value_or(all.start.pooling.value_or(train::Pooling::kFirst));
   const Data& judged = all.eval ? *all.eval : all.train;
   Results results(o, session);
   for (std::int64_t k = 0; k < o.seeds; ++k) {
     const std::uint64_t seed = o.common.seed + static_cast<std::uint64_t>(k);
     const train::RunOptions given = classify_options(o, all.steps, seed);
-    const train::ClassifyOptions options{.pooling = o.pooling,
+    const train::ClassifyOptions options{.pooling = pooling,
                                          .trainer = given.trainer,
                                          .precision = given.precision,
                                          .initializer_range = given.initializer_range,

@@ -17,6 +17,8 @@ ClassifyCommand::ClassifyCommand() {
 
 void check_classify(const ClassifyCommand& o) {
   if (o.steps && o.epochs) throw UsageError("--steps and --epochs: expected one of them");
+  if (o.epochs == 0 && o.seeds > 1)
+    throw UsageError("--seeds: --epochs 0 draws nothing, expected none");
   if (o.untied) throw UsageError("--untied: a classifier has no vocabulary, expected none");
   if (!o.model) {
     if (o.full_mask) throw UsageError("--mask full: a new encoder has no other, expected --model");
@@ -80,6 +82,8 @@ void declare_classify(cli::Command& tool) {
       "lm-train classify CoLA/train.tsv --model bert-base-uncased/ --text-columns 4 "
       "--label-column 2 --eval-data CoLA/dev.tsv --seeds 3",
       "accuracy, F1 and Matthews' correlation of three runs, with mean and deviation");
+  c.example("lm-train classify test.tsv --model model --epochs 0 -o judged",
+            "what a model that this made says of other texts: judged/predictions.tsv");
   c.example(
       "lm-train classify RTE/train.tsv --model t-ta/ --mask full --header --text-columns "
       "sentence1,sentence2 --label-column label -o model",
@@ -97,13 +101,16 @@ void declare_classify(cli::Command& tool) {
   c.option("--eval-data", "TSV", o->eval_data,
            "texts that are judged at the end, with the same columns [those that are learnt]");
   c.choice("--pooling", o->pooling,
-           {{"cls", train::Pooling::kFirst}, {"mean", train::Pooling::kMean}},
-           "what stands for a text: the first token behind BERT's pooler, or the mean of all");
+           {{"cls", std::optional(train::Pooling::kFirst)},
+            {"mean", std::optional(train::Pooling::kMean)}},
+           "what stands for a text: the first token behind BERT's pooler, or the mean of all [cls; "
+           "of a model that classifies, its own]");
   c.choice("--mask", o->full_mask, {{"model", false}, {"full", true}},
            "the model's, or every token reads every token: drops T-TA's diagonal");
   c.option("--length", "N", o->length, cli::Range{2, 1e6},
            "most tokens of a text [128, or as many as the model has positions]");
-  c.option("--epochs", "X", o->epochs, cli::Range{1e-6, 1e6}, "times through the texts [3]");
+  c.option("--epochs", "X", o->epochs, cli::Range{0, 1e6},
+           "times through the texts [3]; 0: a model that classifies is judged as it is");
   c.option("--steps", "N", o->steps, cli::Range{1, 1e9}, "updates instead of --epochs");
   c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "texts of a step");
   c.option("--seeds", "N", o->seeds, cli::Range{1, 1e6},

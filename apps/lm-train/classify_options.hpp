@@ -15,7 +15,7 @@ struct ClassifyCommand : common::ModelOptions {
   std::optional<std::string> model, tokenizer, output, eval_data;
   std::string text_columns = "1", label_column = "2";
   bool header = false;
-  train::Pooling pooling = train::Pooling::kFirst;
+  std::optional<train::Pooling> pooling;
   bool full_mask = false;
   std::optional<std::int64_t> length, steps;
   std::optional<double> epochs;

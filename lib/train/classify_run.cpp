@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "model/save.hpp"
 #include "store/checkpoint.hpp"
@@ -33,6 +34,33 @@ Matrix<float> read_floats(const Checkpoint& checkpoint, const std::string& name,
     return out;
   }
   return {};
+}
+
+/// id2label of a config.json that has `labels` of them; else nothing.
+std::vector<std::string> names_of(const std::string& folder, std::uint64_t labels) {
+  std::vector<std::string> names;
+  const std::string path = join(folder, "config.json");
+  const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const JsonValue* list = root.find("id2label");
+  for (std::uint64_t i = 0; list != nullptr && i < labels; ++i) {
+    const JsonValue* name = list->find(std::to_string(i));
+    if (name == nullptr || !name->is(JsonKind::kString)) return {};
+    names.push_back(name->text);
+  }
+  return names;
+}
+
+/// The layer of labels that a checkpoint has, and how it pools.
+void read_labels(const std::string& folder, const Checkpoint& checkpoint, ClassifierStart& start) {
+  const TensorInfo* weight = checkpoint.find("classifier.weight");
+  if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
+  const std::vector<std::string> names = names_of(folder, weight->shape[0]);
+  const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
+  start.label_weight = read_floats(checkpoint, "classifier.weight", {names.size(), width});
+  start.label_bias = read_floats(checkpoint, "classifier.bias", {names.size()});
+  if (start.label_weight.rows() == 0 || start.label_bias.rows() == 0) return;
+  start.names = names;
+  start.pooling = start.pooler_weight.rows() == 0 ? Pooling::kMean : Pooling::kFirst;
 }
 
 void copy_to(MatrixView<const float> from, MatrixView<float> to) {
@@ -116,6 +144,7 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   const Checkpoint file = open_checkpoint(checkpoint);
   start.pooler_weight = read_floats(file, "pooler.dense.weight", {width, width});
   start.pooler_bias = read_floats(file, "pooler.dense.bias", {width});
+  read_labels(checkpoint, file, start);
   return start;
 }
 
@@ -169,6 +198,10 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
       const auto& place = model::place_of(weights, role, bias, layer, part);
       if (place) copy_to(place.view, parameters_.value(parameter));
     });
+  }
+  if (!start.names.empty() && start.names == names_) {
+    copy_to(start.label_weight.view(), parameters_.value(slots_.weight(Role::kDecoder)));
+    copy_to(start.label_bias.view(), parameters_.value(slots_.bias(Role::kDecoder)));
   }
   const Index pooler = slots_.weight(Role::kHeadTransform);
   if (pooler == Slots::kNone || start.pooler_weight.rows() == 0 || start.pooler_bias.rows() == 0)

@@ -23,6 +23,11 @@ struct ClassifierStart {
   std::optional<model::ModelWeights<float>> weights;
   /// BERT's pooler, weight (hidden size, hidden size) and bias (1, hidden size), if it is there.
   Matrix<float> pooler_weight, pooler_bias;
+  /// Of a checkpoint that classifies: its labels in the order of their numbers, their layer, and
+  /// how it pools; none where it has no such layer.
+  std::vector<std::string> names;
+  Matrix<float> label_weight, label_bias;
+  std::optional<Pooling> pooling;
   double residual_gain = 0;
 };
 
@@ -58,9 +63,10 @@ struct LabelledTexts {
 /// One run of a seed. For one thread; kernels use all, and no byte depends on their number.
 class ClassifyRun {
  public:
-  /// `start` and `names` (of the labels) are copied or read here alone; the corpus must stay.
-  /// Throws UsageError for designs that cannot be trained, pooling that does not fit the mask, and
-  /// texts longer than the model.
+  /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
+  /// are the start's, its layer goes on, else a new one starts at random. Throws UsageError for
+  /// designs that cannot be trained, pooling that does not fit the mask, and texts longer than the
+  /// model.
   ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
               std::vector<std::string> names, LabelledTexts texts);
   ~ClassifyRun();
