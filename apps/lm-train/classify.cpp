@@ -238,6 +238,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
           o.seeds > 1 ? join(*o.output, fmt::format("seed-{}", seed)) : *o.output;
       run.save(folder, all.tokenizer,
                {{"metrics.jsonl", metrics}, {"predictions.tsv", predictions(found, all.names)}});
+      session.say_if_interrupted(fmt::format("{} is written", folder));
     }
     results.add(seed, found);
   }
