@@ -151,7 +151,8 @@ Command* Command::find_subcommand(const std::string& word) const {
     if (child->name_ == word) return child.get();
     names.emplace_back(child->name_);
   }
-  if (word.starts_with('-')) return nullptr;
+  // A command that acts by itself takes any other word as its own.
+  if (word.starts_with('-') || action_) return nullptr;
   throw UsageError(fmt::format("no command '{}'{}", escape(word), did_you_mean(word, names)));
 }
 
@@ -178,12 +179,13 @@ void Command::refuse_extras(const std::vector<std::string>& extras) const {
 
 const Command* Command::parse(const std::vector<std::string>& arguments, std::string& text) {
   if (!subcommands_.empty()) {
-    if (arguments.empty()) {
+    if (arguments.empty() && !action_) {
       text = help();
       throw UsageError(
           fmt::format("no command, expected one of those in '{} --help'", full_name()));
     }
-    if (Command* child = find_subcommand(arguments[0])) {
+    Command* child = arguments.empty() ? nullptr : find_subcommand(arguments[0]);
+    if (child != nullptr) {
       return child->parse({arguments.begin() + 1, arguments.end()}, text);
     }
   }

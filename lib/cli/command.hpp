@@ -55,7 +55,8 @@ class Command {
   Command& operator=(const Command&) = delete;
   ~Command();
 
-  /// A sub-command. The reference stays valid as long as this object.
+  /// A sub-command, chosen by its name as the first word. A command with an action of its own takes
+  /// other words as its arguments. The reference stays valid as long as this object.
   Command& subcommand(std::string name, std::string summary);
 
   /// An example, shown first in --help: a command line and what it does.
@@ -141,6 +142,8 @@ class Command {
   /// The declared options and arguments, then those that every command has.
   std::vector<Entry> entries() const;
   const std::vector<std::unique_ptr<Command>>& subcommands() const { return subcommands_; }
+  /// Whether it runs by itself, not by its sub-commands alone.
+  bool acts() const { return static_cast<bool>(action_); }
 
  private:
   Command& add(Entry entry);

@@ -48,7 +48,7 @@ std::string Command::help() const {
     out += "\n";
   }
   out += fmt::format("{}: {}\n\nUsage: {}", full_name(), summary_, full_name());
-  if (!subcommands_.empty()) out += " COMMAND …";
+  if (!subcommands_.empty() && !action_) out += " COMMAND …";
   for (const Entry& entry : all) {
     if (!entry.positional) continue;
     const std::string name = entry.names + (entry.repeated ? "…" : "");
@@ -59,7 +59,8 @@ std::string Command::help() const {
       out += fmt::format(" {} {}", entry.spellings().front(), entry.value);
     }
   }
-  out += subcommands_.empty() ? " [OPTIONS]\n" : "\n";
+  out += subcommands_.empty() || action_ ? " [OPTIONS]\n" : "\n";
+  if (!subcommands_.empty() && action_) out += fmt::format("   or: {} COMMAND …\n", full_name());
   if (!subcommands_.empty()) {
     out += "\nCommands:\n";
     for (const auto& child : subcommands_) append_wrapped(out, child->name_, child->summary_);

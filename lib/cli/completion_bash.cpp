@@ -56,11 +56,21 @@ void collect(const Command& command, Branches& branches) {
     children.push_back(child->name());
     branches.paths.push_back(quoted(child->full_name()));
   }
-  branches.commands += fmt::format(
-      "        {})\n          options={}\n          {}\n          ;;\n", quoted(path),
-      quoted_words(options),
-      children.empty() ? "[[ $cur != -* ]] && return 0"
-                       : fmt::format("((at == COMP_CWORD)) && words={}", quoted_words(children)));
+  std::string words = "[[ $cur != -* ]] && return 0";
+  if (!children.empty())
+    words = fmt::format("((at == COMP_CWORD)) && words={}", quoted_words(children));
+  if (!children.empty() && command.acts()) {  // files, and its sub-commands behind a letter
+    words = fmt::format(
+        "if [[ $cur != -* ]]; then\n"
+        "            ((at == COMP_CWORD)) && [[ -n $cur ]] && COMPREPLY=($(compgen -W {} -- "
+        "\"$cur\"))\n"
+        "            return 0\n"
+        "          fi",
+        quoted(fmt::format("{}", fmt::join(children, " "))));
+  }
+  branches.commands +=
+      fmt::format("        {})\n          options={}\n          {}\n          ;;\n", quoted(path),
+                  quoted_words(options), words);
   for (const auto& child : command.subcommands()) collect(*child, branches);
 }
 

@@ -97,6 +97,7 @@ void append_command(std::string& out, const Command& command) {
       "{}"
       "      )\n"
       "      _describe -t commands command commands && ret=0\n"
+      "{}"
       "      ;;\n"
       "    argument)\n"
       "      case $line[1] in\n"
@@ -106,7 +107,8 @@ void append_command(std::string& out, const Command& command) {
       "  esac\n"
       "  return ret\n"
       "}}\n\n",
-      function_name(command), option_specs(command), described, cases);
+      function_name(command), option_specs(command), described,
+      command.acts() ? "      _files && ret=0\n" : "", cases);
 }
 
 }  // namespace

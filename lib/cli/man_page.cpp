@@ -34,7 +34,7 @@ std::string value_of(const Entry& entry) {
 /// "ckpt convert CHECKPOINT -o OUTPUT [OPTIONS]".
 std::string synopsis(const Command& command) {
   std::string out = bold(command.full_name());
-  if (!command.subcommands().empty()) return out + " " + italic("COMMAND") + kMore;
+  if (!command.acts()) return out + " " + italic("COMMAND") + kMore;
   const std::vector<Entry> all = command.entries();
   for (const Entry& entry : all) {
     if (!entry.positional) continue;
@@ -142,8 +142,8 @@ std::string man_page(const Command& tool) {
   std::string out = fmt::format(
       ".TH {} 1 \"\" \"masque {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
       roff(upper_case(tool.name())), roff(kVersion), name, roff(tool.summary()));
+  if (tool.acts()) out += synopsis(tool) + "\n.br\n";
   for (const auto& child : tool.subcommands()) out += synopsis(*child) + "\n.br\n";
-  if (tool.subcommands().empty()) out += synopsis(tool) + "\n.br\n";
   out += fmt::format("{} {}|{}|{}|{}\n", bold(tool.name()), bold("--help"), bold("--version"),
                      bold("--man"), bold("--completion") + " " + italic("SHELL"));
   if (!tool.examples().empty()) out += ".SH EXAMPLES\n";

@@ -12,30 +12,6 @@ namespace masque::train {
 
 namespace {
 
-TemplateTokens template_of(const text::Tokenizer& tokenizer, std::size_t texts) {
-  TemplateTokens out;
-  const text::PostProcessor* processor = tokenizer.parts().post_processor.get();
-  if (processor == nullptr) return out;
-  // Stand-ins for the texts.
-  std::vector<text::Encoding> parts(texts);
-  for (std::size_t i = 0; i < texts; ++i) {
-    parts[i].push_back(-1 - static_cast<TokenId>(i), "", {}, static_cast<std::uint32_t>(i), false);
-  }
-  processor->process(parts, true);
-  std::size_t found = 0;
-  for (const text::Encoding& part : parts) {
-    for (const TokenId id : part.ids) {
-      if (id >= 0) {
-        (found == 0 ? out.before : found < texts ? out.between : out.after).push_back(id);
-      } else if (++found > texts || id != -static_cast<TokenId>(found)) {
-        throw InputError(tokenizer.parts().path,
-                         "a template that repeats or turns texts around, expected each once");
-      }
-    }
-  }
-  return out;
-}
-
 void append(const std::vector<TokenId>& from, std::vector<TokenId>& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -44,22 +20,14 @@ void append(const std::vector<TokenId>& from, std::vector<TokenId>& to) {
 
 LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options)
     : format_(options.format),
-      around_(template_of(tokenizer, options.format == CorpusFormat::kPairs ? 2 : 1)) {
+      around_(options.format == CorpusFormat::kPairs ? text::pair_tokens(tokenizer)
+                                                     : text::template_tokens(tokenizer, 1)) {
   const text::Roles& roles = tokenizer.roles();
   if (format_ == CorpusFormat::kLines) {
     if (around_.before.empty() && options.begin) around_.before.push_back(*options.begin);
     if (around_.after.empty() && options.end) around_.after.push_back(*options.end);
   } else if (format_ == CorpusFormat::kBlocks) {
     separator_ = roles.eos ? roles.eos : roles.sep;
-  } else if (around_.between.empty()) {
-    const std::optional<TokenId> separator = roles.sep ? roles.sep : roles.eos;
-    if (!separator) {
-      throw UsageError(
-          "pairs: the tokenizer puts nothing between two texts, and has no sep or "
-          "eos token");
-    }
-    around_.between.push_back(*separator);
-    if (around_.after.empty()) around_.after.push_back(*separator);
   }
   room_ = options.length - around_.size();
   const Index least = format_ == CorpusFormat::kPairs ? 2 : 1;

@@ -6,16 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "text/template_tokens.hpp"
 #include "train/corpus.hpp"
 
 namespace masque::train {
-
-/// Tokens that a template puts around one text, or around and between two.
-struct TemplateTokens {
-  std::vector<TokenId> before, between, after;
-
-  Index size() const { return std::ssize(before) + std::ssize(between) + std::ssize(after); }
-};
 
 /// Whole lines, and what became of them. May be used again.
 struct EncodedLines {
@@ -33,7 +27,7 @@ class LineEncoder {
   /// Not for records. Throws as read_corpus for lengths and separators that do not fit.
   LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options);
 
-  const TemplateTokens& around() const { return around_; }
+  const text::TemplateTokens& around() const { return around_; }
   /// Tokens of text in a sequence.
   Index room() const { return room_; }
   /// Of blocks: whether every line begins with a separator.
@@ -48,7 +42,7 @@ class LineEncoder {
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
 
   CorpusFormat format_;
-  TemplateTokens around_;
+  text::TemplateTokens around_;
   std::optional<TokenId> separator_;
   Index room_ = 0;
 };

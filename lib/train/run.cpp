@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <deque>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "base/parallel.hpp"
 #include "model/save.hpp"
 #include "store/checkpoint.hpp"
+#include "train/folder_parts.hpp"
 
 namespace masque::train {
 
@@ -20,45 +20,9 @@ namespace {
 
 constexpr const char* kStateName = "training.safetensors";
 
-/// A row of floats as a tensor to write; it must stay.
-OutputTensor output_of(const std::string& name, std::span<const float> values) {
-  OutputTensor tensor;
-  tensor.info.name = name;
-  tensor.info.dtype = DType::kF32;
-  tensor.info.shape = {values.size()};
-  Computed source;
-  source.fill = [bytes = std::as_bytes(values)](std::uint64_t offset, MutableBytes out) {
-    std::memcpy(out.data(), bytes.data() + offset, out.size());
-  };
-  tensor.source = source;
-  return tensor;
-}
-
-/// The files of a tokenizer, which the model's folder gets too.
-std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened) {
-  std::vector<std::string> found;
-  const auto is_file = [](const std::string& name) {
-    return problem_of([&] { InputFile::open(name); }) == std::nullopt;
-  };
-  if (is_file(path)) {
-    found.push_back(path);
-  } else {
-    for (const char* name :
-         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-          "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
-      if (is_file(join(path, name))) found.push_back(join(path, name));
-    }
-  }
-  std::vector<OutputExtra> extras;
-  for (const std::string& name : found) {
-    const InputFile& file = opened.emplace_back(InputFile::open(name));
-    extras.push_back({base_name(name), CopyFrom{&file, 0}, file.size(), 0644});
-  }
-  return extras;
-}
-
-OutputExtra text_file(const std::string& name, const std::string& text) {
-  return {name, Literal{text}, text.size(), 0644};
+/// Floats in a row.
+OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
+  return float_tensor(name, {values.size()}, values);
 }
 
 /// What the state of a run says under a name; nullptr if it does not.
@@ -120,7 +84,7 @@ void TrainingRun::add_generator(const model::ModelWeights<float>& weights,
   for (const auto& [name, at] :
        {std::pair("bias", electra_->gate.bias), std::pair("weight", electra_->gate.weight)}) {
     const MatrixView<float> value = parameters_.value(at);
-    gate.tensors.push_back(output_of(name, value.row_span(0)));
+    gate.tensors.push_back(row_tensor(name, value.row_span(0)));
   }
   options.more.push_back(std::move(gate));
 }
@@ -149,9 +113,9 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   state.metadata.emplace_back("masque.step", std::to_string(trainer_->done()));
   std::ranges::sort(state.metadata);
   const OptimizerState& optimizer = trainer_->state();
-  state.tensors.push_back(output_of("first", optimizer.first.span()));
-  state.tensors.push_back(output_of("second", optimizer.second.span()));
-  state.tensors.push_back(output_of("values", parameters_.values()));
+  state.tensors.push_back(row_tensor("first", optimizer.first.span()));
+  state.tensors.push_back(row_tensor("second", optimizer.second.span()));
+  state.tensors.push_back(row_tensor("values", parameters_.values()));
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   const auto generator_weights =

@@ -46,6 +46,29 @@ TEST_CASE("an option without a value refuses one, whatever it is") {
   CHECK(refusal({"--version=1"}) == "--version: takes no value, found '1'");
 }
 
+TEST_CASE("a command with sub-commands and an action of its own") {
+  std::string input;
+  std::string other;
+  cli::Command tool("both", "does both");
+  tool.argument("INPUT", input, "what");
+  tool.action([](cli::Session&) { return cli::ExitCode::kDone; });
+  cli::Command& child = tool.subcommand("paint", "paints");
+  child.argument("OTHER", other, "what");
+  child.action([](cli::Session&) { return cli::ExitCode::kDone; });
+  std::string text;
+  CHECK(tool.parse({"a.txt"}, text) == &tool);
+  CHECK(input == "a.txt");
+  CHECK(tool.parse({"paint", "b.txt"}, text) == &child);
+  CHECK(other == "b.txt");
+  CHECK(tool.parse({"./paint"}, text) == &tool);
+  CHECK(input == "./paint");
+  CHECK(message_of<UsageError>([&] { tool.parse({}, text); }) ==
+        "no INPUT, expected one (see 'both --help')");
+  CHECK(contains(tool.help(), "Usage: both INPUT [OPTIONS]\n   or: both COMMAND …\n"));
+  CHECK(contains(cli::man_page(tool), "\\fBboth\\fR \\fIINPUT\\fR [\\fIOPTIONS\\fR]\n.br\n"));
+  CHECK(contains(cli::bash_completion(tool), "COMPREPLY=($(compgen -W 'paint' -- \"$cur\"))"));
+}
+
 TEST_CASE("mistakes are named, and a near word is offered") {
   CHECK(refusal({"piant"}) == "no command 'piant'; did you mean 'paint'?");
   CHECK(refusal({"paint", "a", "--lout"}) == "no option '--lout'; did you mean '--loud'?");

@@ -1,0 +1,221 @@
+// lm-score generate: lines that a model goes on with.
+#include "probe/generate.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/line_shard.hpp"
+#include "base/parallel.hpp"
+#include "commands.hpp"
+#include "engine/engine.hpp"
+#include "engine/number_format.hpp"
+#include "engine/text_stream.hpp"
+#include "probe/sentence.hpp"
+#include "text/template_tokens.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+struct Options {
+  engine::EngineOptions engine;
+  engine::StreamOptions stream;
+  bool to_target = false;
+  bool bos = false;
+  probe::GenerateOptions generate;
+  std::int64_t max_new_tokens = 20;
+  std::int64_t num_return_sequences = 1;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<std::uint64_t> seed;
+};
+
+probe::GenerateOptions generate_options(const Options& o, const engine::Engine& engine) {
+  probe::GenerateOptions options = o.generate;
+  options.max_new_tokens = o.max_new_tokens;
+  options.num_return_sequences = o.num_return_sequences;
+  options.to_target = o.to_target;
+  probe::SamplingOptions& sampling = options.sampling;
+  const bool choice = o.temperature || o.top_k || o.top_p || o.seed || o.num_return_sequences > 1;
+  if (choice && !sampling.do_sample) {
+    throw UsageError(
+        "--temperature, --top-k, --top-p, --seed and --num-return-sequences: expected with "
+        "--do-sample");
+  }
+  sampling.temperature = o.temperature.value_or(1);
+  sampling.top_k = o.top_k.value_or(0);
+  sampling.top_p = o.top_p.value_or(1);
+  options.seed = o.seed.value_or(0);
+  const text::Roles& roles = engine.tokenizer->roles();
+  for (const std::optional<TokenId>& end : {roles.eos, roles.sep}) {
+    if (end) options.ends.push_back(*end);
+  }
+  return options;
+}
+
+/// Lines to prompts: the template's tokens up to where the model goes on.
+class Prompts {
+ public:
+  Prompts(const Options& options, const engine::Engine& engine)
+      : tokenizer_(*engine.tokenizer),
+        encoder_(tokenizer_.id_encoder({})),
+        around_(options.to_target ? text::pair_tokens(tokenizer_)
+                                  : text::template_tokens(tokenizer_, 1)) {
+    if (around_.before.empty()) begin_ = probe::begin_token(tokenizer_);
+    if (options.bos && !options.to_target && begin_) around_.before.push_back(*begin_);
+  }
+
+  std::vector<TokenId> encode(std::string_view line) {
+    std::vector<TokenId> ids = around_.before;
+    encoder_.encode(line, ids);
+    if (ids.empty() && begin_) ids.push_back(*begin_);
+    ids.insert(ids.end(), around_.between.begin(), around_.between.end());
+    return ids;
+  }
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  text::IdEncoder encoder_;
+  text::TemplateTokens around_;
+  std::optional<TokenId> begin_;
+};
+
+/// Prints texts as they are finished.
+class Printer {
+ public:
+  Printer(const Options& options, const engine::Engine& engine, cli::Session& session)
+      : options_(options),
+        tokenizer_(*engine.tokenizer),
+        number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
+        provenance_(fmt::format(R"("model":{},"kind":"{}","precision":"{}"{})",
+                                quote_json(engine.path), options.to_target ? "unilm" : "causal",
+                                kernel::precision_name(engine.model->precision()),
+                                engine::given_json(engine.given))),
+        session_(session) {}
+
+  void header() {
+    const cli::CommonOptions& common = options_.engine.common;
+    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
+    if (common.json || common.no_header || !first) return;
+    session_.print("id\tsample\tscore\ttokens\ttext\n");
+  }
+
+  void print(const probe::Generated& g) {
+    const std::string text = tokenizer_.decode(g.ids, true);
+    if (options_.engine.common.json) {
+      session_.print(fmt::format(
+          R"({{"id":{},"sample":{},"score":{},"tokens":{},"ended":{},"ids":[{}],"text":{},{}}})"
+          "\n",
+          g.id, g.sample, number_.json(g.log_probability), g.ids.size(), g.ended,
+          fmt::join(g.ids, ","), quote_json(text), provenance_));
+    } else {
+      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", g.id, g.sample,
+                                 number_.text(g.log_probability), g.ids.size(), escape(text)));
+    }
+    if (session_.stdout_is_terminal()) session_.flush();
+  }
+
+ private:
+  const Options& options_;
+  const text::Tokenizer& tokenizer_;
+  engine::NumberFormat number_;
+  std::string provenance_;
+  cli::Session& session_;
+};
+
+void check(const Options& o, const engine::Engine& engine) {
+  if (o.to_target && o.engine.mask) {
+    throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
+  }
+  if (o.to_target && o.bos) {
+    throw UsageError("--bos: --kind unilm begins as its template does, expected none");
+  }
+  const auto problem =
+      problem_of([&] { probe::check_generation(engine.model->design(), o.to_target); });
+  if (problem) throw InputError(engine.path, *problem);
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.engine.common);
+  cli::need_stream(command);
+  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
+  check(o, engine);
+  const probe::GenerateOptions options = generate_options(o, engine);
+  session.note(fmt::format("{}: {}; {}, at most {} tokens", engine.path, engine.description(),
+                           options.sampling.do_sample ? "sampled" : "greedy",
+                           options.max_new_tokens));
+  const Index limit = engine.model->design().max_position_embeddings;
+  Prompts prompts(o, engine);
+  Printer printer(o, engine, session);
+  printer.header();
+  std::vector<probe::Prompt> waiting;
+  Index cost = 0;
+  engine::LineWork work;
+  work.flush = [&] {
+    if (waiting.empty()) return;
+    for (const probe::Generated& g : generate(*engine.model, waiting, options)) printer.print(g);
+    waiting.clear();
+    cost = 0;
+  };
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    probe::Prompt prompt{id, prompts.encode(line)};
+    const Index size = std::ssize(prompt.ids);
+    if (size == 0) {
+      engine::refuse_line(o.stream, id, "no token, and the tokenizer has none that begins a text");
+    }
+    if (limit > 0 && size > limit) {
+      engine::refuse_line(o.stream, id, fmt::format("{} tokens, expected at most {}", size, limit));
+    }
+    const Index own = (size + options.max_new_tokens) * options.num_return_sequences;
+    if (cost + own > o.engine.batch_tokens) work.flush();
+    cost += own;
+    waiting.push_back(std::move(prompt));
+  };
+  return engine::run_lines(o.stream, command, work, session);
+}
+
+}  // namespace
+
+void declare_generate(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("generate", "goes on with the lines of standard input");
+  c.example("lm-score generate gpt2/ --max-new-tokens 40 < prompts",
+            "the likeliest token, again and again");
+  c.example("lm-score generate gpt2/ --do-sample --top-p 0.9 --num-return-sequences 5 < prompts",
+            "five samples of each, from the likeliest tokens that have 90 % of the probability");
+  c.example("lm-score generate model/ --kind unilm < sources",
+            "targets, of a model that lm-train --objective unilm --format pairs made");
+  engine::add_engine(c, o->engine);
+  engine::add_batch_tokens(c, o->engine);
+  c.choice("--kind", o->to_target, {{"causal", false}, {"unilm", true}},
+           "the lines are beginnings, or sources whose target is wanted");
+  c.option("--max-new-tokens", "N", o->max_new_tokens, cli::Range{1, 1e9},
+           "most tokens of a text; eos or sep ends it before, and so does the model's last "
+           "position");
+  c.flag("--do-sample", o->generate.sampling.do_sample,
+         "draws tokens from the softmax instead of taking the likeliest");
+  c.option("--temperature", "X", o->temperature, cli::Range{1e-6, 1e6}, "divides the logits [1]");
+  c.option("--top-k", "K", o->top_k, cli::Range{0, 1e9},
+           "draws from the K likeliest tokens [0: from all]");
+  c.option("--top-p", "P", o->top_p, cli::Range{1e-9, 1},
+           "draws from the likeliest tokens that have this probability [1]");
+  c.option("--num-return-sequences", "N", o->num_return_sequences, cli::Range{1, 1e9},
+           "samples of each line");
+  c.option("--seed", "N", o->seed, "of the draws [0]");
+  c.flag("--bos", o->bos,
+         "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
+         "does; empty lines have it anyway");
+  engine::add_digits(c, o->engine.digits);
+  engine::add_stream(c, o->stream);
+  c.flag("--json", o->engine.common.json, "one JSON object a text, with its ids, instead of TSV");
+  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::lm_score

@@ -1,0 +1,129 @@
+#include "classify_options.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::lm_train {
+
+ClassifyCommand::ClassifyCommand() {
+  learning_rate = 5e-5;
+  dropout = attention_dropout = 0.1;
+}
+
+void check_classify(const ClassifyCommand& o) {
+  if (o.steps && o.epochs) throw UsageError("--steps and --epochs: expected one of them");
+  if (o.epochs == 0 && o.seeds > 1)
+    throw UsageError("--seeds: --epochs 0 draws nothing, expected none");
+  if (o.untied) throw UsageError("--untied: a classifier has no vocabulary, expected none");
+  if (!o.model) {
+    if (o.full_mask) throw UsageError("--mask full: a new encoder has no other, expected --model");
+    if (!o.tokenizer) throw UsageError("no --tokenizer, expected one without --model");
+    return;
+  }
+  const ClassifyCommand plain;
+  const train::DesignRecipe &asked = o.design, &usual = plain.design;
+  const std::vector<std::pair<std::string_view, bool>> given = {
+      {"num-hidden-layers", o.num_hidden_layers != plain.num_hidden_layers},
+      {"hidden-size", o.hidden_size != plain.hidden_size},
+      {"num-attention-heads", o.num_attention_heads != plain.num_attention_heads},
+      {"head-size", o.head_size.has_value()},
+      {"intermediate-size", o.intermediate_size.has_value()},
+      {"attention-key-size", o.attention_key_size != plain.attention_key_size},
+      {"layer-kind", asked.layer_kind != usual.layer_kind},
+      {"position", asked.position != usual.position},
+      {"position-shared", asked.position_shared},
+      {"normalizer", asked.normalizer != usual.normalizer},
+      {"norm-placement", asked.norm_placement != usual.norm_placement},
+      {"norm", asked.norm != usual.norm},
+      {"hidden-act", asked.hidden_act != usual.hidden_act},
+      {"gated", asked.gated},
+      {"mixer", asked.mixer != usual.mixer},
+      {"talking-heads", asked.talking_heads != usual.talking_heads},
+      {"previous-scores", asked.previous_scores != usual.previous_scores},
+  };
+  for (const auto& [name, is_given] : given) {
+    if (is_given)
+      throw UsageError(fmt::format("--{}: the design is that of --model, expected none", name));
+  }
+}
+
+train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
+                                   std::uint64_t seed) {
+  return common::run_options(o, steps, seed);
+}
+
+train::LabelledOptions labelled_options(const ClassifyCommand& o) {
+  train::LabelledOptions options;
+  options.text_columns.clear();
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(o.text_columns.find(',', begin), o.text_columns.size());
+    options.text_columns.push_back(o.text_columns.substr(begin, end - begin));
+    if (end == o.text_columns.size()) break;
+    begin = end + 1;
+  }
+  if (options.text_columns.size() > 2) {
+    throw UsageError(
+        fmt::format("--text-columns: found {}, expected one or two", options.text_columns.size()));
+  }
+  options.label_column = o.label_column;
+  options.header = o.header;
+  return options;
+}
+
+void declare_classify(cli::Command& tool) {
+  auto o = std::make_shared<ClassifyCommand>();
+  cli::Command& c = tool.subcommand("classify", "trains an encoder to label texts or pairs");
+  c.example(
+      "lm-train classify CoLA/train.tsv --model bert-base-uncased/ --text-columns 4 "
+      "--label-column 2 --eval-data CoLA/dev.tsv --seeds 3",
+      "accuracy, F1 and Matthews' correlation of three runs, with mean and deviation");
+  c.example("lm-train classify test.tsv --model model --epochs 0 -o judged",
+            "what a model that this made says of other texts: judged/predictions.tsv");
+  c.example(
+      "lm-train classify RTE/train.tsv --model t-ta/ --mask full --header --text-columns "
+      "sentence1,sentence2 --label-column label -o model",
+      "a T-TA without its diagonal, on pairs, kept as a folder");
+  c.argument("TSV", o->text,
+             "texts and labels, one a line, columns between tabs; - is standard input");
+  c.option("--model", "CHECKPOINT", o->model,
+           "what is trained on, as a folder; without it a new encoder, of the design below");
+  c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [the model's]");
+  c.option("-o,--output", "DIR", o->output,
+           "the folder of the trained model, of several seeds with a sub-folder for each");
+  c.option("--text-columns", "LIST", o->text_columns, "one column, or two: a pair of texts");
+  c.option("--label-column", "COLUMN", o->label_column, "number from 1, or name");
+  c.flag("--header", o->header, "the first line names the columns");
+  c.option("--eval-data", "TSV", o->eval_data,
+           "texts that are judged at the end, with the same columns [those that are learnt]");
+  c.choice("--pooling", o->pooling,
+           {{"cls", std::optional(train::Pooling::kFirst)},
+            {"mean", std::optional(train::Pooling::kMean)}},
+           "what stands for a text: the first token behind BERT's pooler, or the mean of all [cls; "
+           "of a model that classifies, its own]");
+  c.choice("--mask", o->full_mask, {{"model", false}, {"full", true}},
+           "the model's, or every token reads every token: drops T-TA's diagonal");
+  c.option("--length", "N", o->length, cli::Range{2, 1e6},
+           "most tokens of a text [128, or as many as the model has positions]");
+  c.option("--epochs", "X", o->epochs, cli::Range{0, 1e6},
+           "times through the texts [3]; 0: a model that classifies is judged as it is");
+  c.option("--steps", "N", o->steps, cli::Range{1, 1e9}, "updates instead of --epochs");
+  c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "texts of a step");
+  c.option("--seeds", "N", o->seeds, cli::Range{1, 1e6},
+           "runs, with the seeds --seed, --seed + 1 …: of the labels' layer, the order, dropout");
+  common::declare_optimizer(c, *o);
+  common::declare_design(c, *o);
+  c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
+           "tokens that run together: memory; other numbers round otherwise");
+  cli::add_seed(c, o->common);
+  cli::add_table(c, o->common);
+  cli::add_threads(c, o->common);
+  cli::add_quiet(c, o->common);
+  c.action([o](cli::Session& session) { return run_classify(*o, session); });
+}
+
+}  // namespace masque::lm_train

@@ -1,0 +1,37 @@
+// The options of lm-train classify.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "../common/model_options.hpp"
+#include "train/classifier.hpp"
+#include "train/labelled_corpus.hpp"
+
+namespace masque::lm_train {
+
+struct ClassifyCommand : common::ModelOptions {
+  std::string text;
+  std::optional<std::string> model, tokenizer, output, eval_data;
+  std::string text_columns = "1", label_column = "2";
+  bool header = false;
+  std::optional<train::Pooling> pooling;
+  bool full_mask = false;
+  std::optional<std::int64_t> length, steps;
+  std::optional<double> epochs;
+  std::int64_t seeds = 1;
+  cli::CommonOptions common;
+
+  ClassifyCommand();
+};
+
+/// Adds the sub-command.
+void declare_classify(cli::Command& tool);
+/// Throws UsageError for options that do nothing beside others.
+void check_classify(const ClassifyCommand& options);
+train::RunOptions classify_options(const ClassifyCommand& options, std::int64_t steps,
+                                   std::uint64_t seed);
+train::LabelledOptions labelled_options(const ClassifyCommand& options);
+cli::ExitCode run_classify(const ClassifyCommand& options, cli::Session& session);
+
+}  // namespace masque::lm_train

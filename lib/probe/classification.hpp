@@ -1,0 +1,36 @@
+// How well labels are predicted: accuracy, F1, Matthews' correlation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque::probe {
+
+/// How often each label was taken for each. Results are those of scikit-learn.
+class Confusion {
+ public:
+  explicit Confusion(Index labels);
+
+  /// Both from 0.
+  void add(Index label, Index predicted);
+
+  std::uint64_t total() const;
+  /// 0 without any.
+  double accuracy() const;
+  /// 2 tp / (2 tp + fp + fn): of two labels the second one's; of more the mean of all labels that
+  /// occur or were predicted (macro). 0 where nothing is right.
+  double f1() const;
+  /// Matthews' correlation, of more than two labels by Gorodkin 2004,
+  /// doi:10.1016/j.compbiolchem.2004.09.006; 0 if labels or predictions are all the same.
+  double mcc() const;
+
+ private:
+  std::uint64_t at(Index label, Index predicted) const;
+
+  Index labels_;
+  std::vector<std::uint64_t> counts_;  ///< (label, predicted)
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,22 @@
+// Parts of a model's folder besides what model/save.hpp writes.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/checkpoint_writer.hpp"
+
+namespace masque::train {
+
+/// Floats as a tensor to write; they must stay.
+OutputTensor float_tensor(const std::string& name, const Shape& shape,
+                          std::span<const float> values);
+
+/// The files of a tokenizer, which the model's folder gets too; kept open in `opened`.
+std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened);
+
+OutputExtra text_file(const std::string& name, const std::string& text);
+
+}  // namespace masque::train
