@@ -50,33 +50,26 @@ void Network<T>::reward_diversity(const Diversities& weights) {
 
 template <class T>
 LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_weights,
-                              MatrixView<T> d_last, const RunOutputs<T>& outputs) {
-  const HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+                              MatrixView<T> d_last, std::size_t first,
+                              const RunOutputs<T>& outputs) {
+  HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+  if (outputs.sampling != nullptr) {
+    task.uniforms = std::span(outputs.sampling->uniforms).subspan(first, chunk.wanted.size());
+    task.draws = std::span(outputs.sampling->tokens).subspan(first, chunk.wanted.size());
+  }
   if (gate_.empty()) {
     std::span<double> losses;
     if (outputs.losses != nullptr) {
-      const std::size_t first = outputs.losses->size();
       outputs.losses->resize(first + chunk.wanted.size());
       losses = std::span(*outputs.losses).subspan(first);
     }
     return head_.run(task, d_last, losses);
   }
-  MASQUE_CHECK(outputs.losses == nullptr);
+  MASQUE_CHECK(outputs.losses == nullptr && outputs.sampling == nullptr);
   std::vector<TokenId> inputs;
   inputs.reserve(chunk.wanted.size());
   for (const Index row : chunk.wanted) inputs.push_back(chunk.ids[static_cast<std::size_t>(row)]);
   return gate_.run(head_, task, inputs, d_last);
-}
-
-template <class T>
-void Network<T>::hand_out(const Chunk& chunk, std::size_t first, const RunOutputs<T>& outputs) {
-  if (outputs.last != nullptr) {
-    std::copy_n(last_.data(), last_.rows() * last_.columns(),
-                outputs.last->view().row(static_cast<Index>(first)));
-  }
-  if (outputs.sampling == nullptr) return;
-  head_.sample(std::span(outputs.sampling->uniforms).subspan(first, chunk.wanted.size()),
-               std::span(outputs.sampling->tokens).subspan(first, chunk.wanted.size()));
 }
 
 template <class T>
@@ -117,9 +110,11 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     row_weights = chunk.weights;
     for (double& weight : row_weights) weight *= scale;
     if (learns) d_last_.resize(wanted, design().hidden_size);
-    const LossSums<T> sums =
-        judge(chunk, row_weights, learns ? d_last_.view() : MatrixView<T>(), outputs);
-    hand_out(chunk, static_cast<std::size_t>(report.rows), outputs);
+    const LossSums<T> sums = judge(chunk, row_weights, learns ? d_last_.view() : MatrixView<T>(),
+                                   static_cast<std::size_t>(report.rows), outputs);
+    if (outputs.last != nullptr) {
+      std::copy_n(last_.data(), wanted * last_.columns(), outputs.last->view().row(report.rows));
+    }
     report.loss += static_cast<double>(sums.loss) / scale;
     report.correct += sums.correct;
     report.called += sums.called;

@@ -78,8 +78,7 @@ class Network {
   LossReport run(std::span<const Example> examples, double scale, const Noise* noise, bool learns,
                  const RunOutputs<T>& outputs);
   LossSums<T> judge(const Chunk& chunk, std::span<const double> row_weights, MatrixView<T> d_last,
-                    const RunOutputs<T>& outputs);
-  void hand_out(const Chunk& chunk, std::size_t first, const RunOutputs<T>& outputs);
+                    std::size_t first, const RunOutputs<T>& outputs);
 
   Encoder<T> encoder_;
   Head<T> head_;

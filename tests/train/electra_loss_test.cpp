@@ -109,35 +109,6 @@ TEST_CASE("labels follow the samples: a correct one is original") {
   CHECK(losses.shares[2].of == selected - right);
 }
 
-TEST_CASE("samples have the softmax's probabilities") {
-  const std::vector<double> logits{0.3, -1.2, 2, 0.7, -0.4, 1.1};
-  double total = 0;
-  for (const double x : logits) total += std::exp(x);
-  constexpr std::size_t kDraws = 30000;
-  std::vector<double> counts(logits.size(), 0);
-  Draw draw(5, "chi-square");
-  for (std::size_t n = 0; n < kDraws; ++n) {
-    std::vector<double> row = logits;
-    ++counts[static_cast<std::size_t>(sample_token<double>(row, draw.uniform()))];
-  }
-  double square = 0;
-  for (std::size_t v = 0; v < logits.size(); ++v) {
-    const double expected = kDraws * std::exp(logits[v]) / total;
-    square += (counts[v] - expected) * (counts[v] - expected) / expected;
-  }
-  CHECK(square < 20.5);  // 5 degrees of freedom, p = 0.001
-
-  // Float and both ends.
-  std::vector<float> sure{-200, 0, -200};
-  CHECK(sample_token<float>(sure, 0.5) == 1);
-  std::vector<float> even{1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 0) == 0);
-  even = {1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 1 - 0x1p-52) == 3);
-  even = {1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 0.5) == 2);
-}
-
 TEST_CASE("what a network draws has its probabilities") {
   Pair<double> pair({});
   Network<double> generator(pair.model.generator, pair.model.generator_slots, pair.parameters,
