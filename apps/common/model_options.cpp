@@ -35,9 +35,15 @@ void fill_objective(const ModelOptions& o, std::uint64_t seed, train::ObjectiveO
                .random = split[2],
                .draws = o.draws,
                .fixed_selection = o.fixed_selection};
-  asked.perm.predict = o.predict;
-  asked.mae_ratio = o.mae_ratio;
-  asked.drop = o.drop.value_or(0);
+  asked.perm = o.perm;
+  const std::vector<double> source = parse_shares("--source", o.source, 1, 2);
+  const std::vector<double> mix = parse_shares("--mix", o.mix, 4, 4);
+  asked.prefix = {
+      .low = source.front(), .high = source.back(), .mix = {mix[0], mix[1], mix[2], mix[3]}};
+  asked.mae.ratio = o.mae_ratio;
+  asked.drop.rate = o.drop.value_or(0);
+  asked.drop.renumber = o.renumber;
+  asked.mae.min_keep = asked.drop.min_keep = o.min_keep.value_or(1);
 }
 
 /// Everything that decides the bytes.
@@ -86,9 +92,16 @@ void add_settings(const ModelOptions& o, std::int64_t steps, train::RunOptions& 
   set("split", o.split);
   set("draws", o.draws);
   set("fixed_selection", o.fixed_selection);
-  set("predict", o.predict);
+  set("predict", o.perm.predict);
+  set("perm_size", o.perm.perm_size);
+  set("alpha", o.perm.alpha);
+  set("beta", o.perm.beta);
+  set("source", o.source);
+  set("mix", o.mix);
   set("mae_ratio", o.mae_ratio);
-  set("drop", run.asked.drop);
+  set("drop", run.asked.drop.rate);
+  set("min_keep", run.asked.drop.min_keep);
+  set("renumber", o.renumber);
   set("precision", kernel::precision_name(o.precision));
   set("chunk_tokens", o.chunk_tokens);
   set("seed", run.trainer.seed);
@@ -189,17 +202,35 @@ void declare_objective(cli::Command& c, ModelOptions& o) {
   c.option("--draws", "S", o.draws, "static masks: epochs e and e + S are alike; 0: all differ");
   c.flag("--fixed-selection", o.fixed_selection,
          "the same positions in all epochs, replaced anew in each");
-  c.option("--predict", "P", o.predict, cli::Range{1e-6, 1}, "plm: share of the targets");
-  c.option("--mae-ratio", "P", o.mae_ratio, cli::Range{1e-6, 1}, "mae-mask: share that is hidden");
+  c.option("--predict", "P", o.perm.predict, cli::Range{1e-6, 1}, "plm: share of the targets");
+  c.option("--perm-size", "N", o.perm.perm_size,
+           "plm: blocks that are permuted alike; 0: the whole");
+  c.option("--alpha", "N", o.perm.alpha, "plm: context of a span of n targets: n·alpha/beta");
+  c.option("--beta", "N", o.perm.beta, "plm: see --alpha");
+  c.option("--source", "LOW:HIGH", o.source,
+           "unilm: the source's share of the sequence, drawn between");
+  c.option("--mix", "B:S:L:R", o.mix,
+           "unilm: weights of masked, to a target, left to right, right to left");
+  c.option("--mae-ratio", "P", o.mae_ratio, cli::Range{1e-6, 1},
+           "mae, mae-mask: share that is hidden");
   c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
+  c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
+  c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");
 }
+
+namespace {
+
+/// What an objective, or one of two networks, reads.
+std::vector<std::string_view> read_by(const std::string& objective) {
+  if (train::find_electra(objective) != nullptr) return {"rate", "drop"};
+  return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
+}
+
+}  // namespace
 
 void check_objective(const ModelOptions& o) {
   train::check_objective(o.objective);
-  // ELECTRA's selection reads these alone.
-  const std::vector<std::string_view> read = train::find_electra(o.objective) != nullptr
-                                                 ? std::vector<std::string_view>{"rate", "drop"}
-                                                 : train::find_objective(o.objective).options;
+  const std::vector<std::string_view> read = read_by(o.objective);
   const ModelOptions plain;
   const records::SelectionOptions &asked = o.selection.selection,
                                   &usual = plain.selection.selection;
@@ -212,7 +243,12 @@ void check_objective(const ModelOptions& o) {
       {"split", o.split != plain.split},
       {"draws", o.draws != plain.draws},
       {"fixed-selection", o.fixed_selection},
-      {"predict", o.predict != plain.predict},
+      {"predict", o.perm.predict != plain.perm.predict},
+      {"perm-size", o.perm.perm_size != plain.perm.perm_size},
+      {"alpha", o.perm.alpha != plain.perm.alpha},
+      {"beta", o.perm.beta != plain.perm.beta},
+      {"source", o.source != plain.source},
+      {"mix", o.mix != plain.mix},
       {"mae-ratio", o.mae_ratio != plain.mae_ratio},
       {"drop", o.drop.has_value()},
   };
@@ -222,6 +258,9 @@ void check_objective(const ModelOptions& o) {
           fmt::format("--{} does nothing for the objective {}, expected none", name, o.objective));
     }
   }
+  const bool mae = std::ranges::find(read, "mae-ratio") != read.end();
+  if (o.renumber && !o.drop) throw UsageError("--renumber does nothing without --drop");
+  if (o.min_keep && !o.drop && !mae) throw UsageError("--min-keep does nothing without --drop");
 }
 
 }  // namespace masque::common

@@ -31,9 +31,12 @@ struct ModelOptions {
   std::string split = "0.8:0.1:0.1";
   std::uint64_t draws = 0;
   bool fixed_selection = false;
-  double predict = 85.0 / 512;
+  records::PermOptions perm;
+  std::string source = "0.2:0.8", mix = "2:2:1:1";
   double mae_ratio = 0.75;
   std::optional<double> drop;
+  std::optional<std::uint64_t> min_keep;
+  bool renumber = false;
   std::int64_t chunk_tokens = 1024;
 };
 

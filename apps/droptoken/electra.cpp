@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "../common/selection_options.hpp"
+#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
@@ -35,7 +35,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   } else {
     records::ElectraOptions electra{.selection = selection, .temperature = o.temperature};
     if (o.generator.starts_with("unigram:")) {
-      electra.weights = read_weights(o.generator.substr(8), tokens);
+      electra.weights = common::read_weights(o.generator.substr(8), tokens.names());
     } else if (o.generator != "uniform") {
       throw UsageError("--generator: expected uniform, unigram:FILE or join:FILE");
     }

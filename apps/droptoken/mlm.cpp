@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "../common/selection_options.hpp"
+#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
@@ -41,7 +41,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                           .draws = o.draws,
                           .fixed_selection = o.fixed_selection};
   if (o.replace.starts_with("similar:")) {
-    mlm.similar = read_similar(o.replace.substr(8), tokens, o.stream.common.threads, session);
+    mlm.similar =
+        common::read_similar(o.replace.substr(8), tokens.names(), o.stream.common.threads, session);
   } else if (o.replace != "mask") {
     throw UsageError("--replace: expected mask or similar:FILE");
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/similar_tokens.hpp"
 #include "cli/session.hpp"
 #include "records/binary_filter.hpp"
 #include "records/record_filter.hpp"
@@ -57,6 +58,7 @@ class Tokens {
   explicit Tokens(const StreamOptions& options);
   const records::TokenTable& table() const { return table_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  common::TokenNames names() const { return {tokenizer_.get(), table_}; }
 
  private:
   records::TokenTable table_;

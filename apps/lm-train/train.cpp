@@ -54,9 +54,21 @@ std::string number(double value) {
 std::string parts(const train::StepLosses& losses, std::string_view prefix) {
   std::string text;
   for (const train::LossPart& part : losses.parts) {
+    const train::LossReport& report = part.report;
+    if (report.sequences > 0) {
+      for (std::size_t k = 0; k < train::kDiversities; ++k) {
+        const double mean = report.diversity[k] / static_cast<double>(report.sequences);
+        text +=
+            fmt::format(R"(,"{}diversity_{}":{})", prefix, train::kDiversityNames[k], number(mean));
+      }
+    }
     if (part.name.empty()) continue;
+    if (!part.judged) {
+      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(report.mean()));
+      continue;
+    }
     text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
-                        number(part.report.mean()), number(part.report.accuracy()));
+                        number(report.mean()), number(report.accuracy()));
   }
   for (const train::Share& share : losses.shares) {
     text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
@@ -143,8 +155,9 @@ class Log {
   std::string metrics_;
 };
 
-std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
-                          const train::Corpus& corpus, bool goes_on, cli::Session& session) {
+std::int64_t choose_steps(const Options& o, const records::SimilarTokens& similar,
+                          const text::Tokenizer& tokenizer, const train::Corpus& corpus,
+                          bool goes_on, cli::Session& session) {
   if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");
   if (o.budget && o.switch_step) {
     throw UsageError("--budget with --switch: its stages take different times, expected --steps");
@@ -154,7 +167,7 @@ std::int64_t choose_steps(const Options& o, const text::Tokenizer& tokenizer,
   if (goes_on) return std::stoll(train::TrainingRun::saved_setting(o.output, "steps"));
   const double seconds = common::parse_seconds(*o.budget);
   const double trial = std::min(kTrialSeconds, seconds / 10);
-  const double speed = train::measure_speed(run_options(o, 1), tokenizer, corpus, trial);
+  const double speed = train::measure_speed(run_options(o, similar, 1), tokenizer, corpus, trial);
   const auto steps = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(speed * std::max(seconds - 2 * trial, seconds / 2)));
   session.note(fmt::format("{:.2f} steps a second: --steps {}", speed, steps));
@@ -211,17 +224,18 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
   }
   const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer);
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
+  const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
-  const std::int64_t steps = choose_steps(o, tokenizer, corpus, goes_on, session);
+  const std::int64_t steps = choose_steps(o, similar, tokenizer, corpus, goes_on, session);
   if (o.switch_step && *o.switch_step >= steps) {
     throw UsageError(
         fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step, steps));
   }
-  train::TrainingRun run(run_options(o, steps), tokenizer, std::move(corpus));
+  train::TrainingRun run(run_options(o, similar, steps), tokenizer, std::move(corpus));
   session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens", run.family(),
                            run.parameter_count(), run.corpus().size(), run.corpus().tokens()));
   Log log(o, session, steps);

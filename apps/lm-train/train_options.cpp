@@ -1,10 +1,14 @@
 #include "train_options.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
+#include "base/hash.hpp"
 
 namespace masque::lm_train {
 
@@ -13,30 +17,78 @@ namespace {
 void add_electra(const Options& o, train::RunOptions& run) {
   const train::ElectraVariant* variant = train::find_electra(o.objective);
   if (variant == nullptr) {
-    if (!o.generator_size && !o.discriminator_weight && !o.switch_step) return;
-    throw UsageError(fmt::format(
-        "--generator-size, --discriminator-weight and --switch: objective {} has no generator",
-        o.objective));
+    if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial) return;
+    throw UsageError(
+        fmt::format("--generator-size, --discriminator-weight, --switch and "
+                    "--adversarial: objective {} has no generator",
+                    o.objective));
   }
   run.generator_size = o.generator_size.value_or(run.generator_size);
   run.discriminator_weight = o.discriminator_weight;
   run.switch_step = o.switch_step.value_or(0);
+  run.adversarial = o.adversarial;
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
   set("generator_size", run.generator_size);
   set("discriminator_weight", o.discriminator_weight.value_or(variant->weight));
   set("switch", run.switch_step);
+  set("adversarial", run.adversarial);
+}
+
+void add_mae(const Options& o, train::RunOptions& run) {
+  if (o.objective != train::kMae) {
+    if (!o.decoder_size && !o.decoder_layers) return;
+    throw UsageError(fmt::format("--decoder-size and --decoder-layers: objective {} has no decoder",
+                                 o.objective));
+  }
+  run.decoder_size = o.decoder_size.value_or(run.decoder_size);
+  run.decoder_layers = o.decoder_layers.value_or(run.decoder_layers);
+  run.settings.emplace_back("decoder_size", fmt::format("{}", run.decoder_size));
+  run.settings.emplace_back("decoder_layers", fmt::format("{}", run.decoder_layers));
+}
+
+/// What tokens stand for which, in few letters.
+std::string digest_of(const records::SimilarTokens& similar) {
+  const auto hasher = make_xxh3();
+  for (const std::vector<TokenId>& list : similar) {
+    const auto size = static_cast<TokenId>(list.size());
+    hasher->add(std::as_bytes(std::span(&size, 1)));
+    hasher->add(std::as_bytes(std::span(list)));
+  }
+  return hasher->digest();
 }
 
 }  // namespace
 
-train::RunOptions run_options(const Options& o, std::int64_t steps) {
+records::SimilarTokens similar_of(const Options& o, const text::Tokenizer& tokenizer,
+                                  cli::Session& session) {
+  if (o.replace == "mask") return {};
+  if (!o.replace.starts_with("similar:"))
+    throw UsageError("--replace: expected mask or similar:FILE");
+  const auto known = train::find_electra(o.objective) != nullptr || o.objective == train::kMae
+                         ? std::vector<std::string_view>()
+                         : train::find_objective(o.objective).options;
+  if (std::ranges::find(known, "replace") == known.end()) {
+    throw UsageError(
+        fmt::format("--replace does nothing for the objective {}, expected none", o.objective));
+  }
+  const records::TokenTable table = train::token_table(tokenizer);
+  return common::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads, session);
+}
+
+train::RunOptions run_options(const Options& o, const records::SimilarTokens& similar,
+                              std::int64_t steps) {
   train::RunOptions run = common::run_options(o, steps, o.common.seed);
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
+  run.asked.mlm.similar = similar;
+  run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
+  if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
+  run.settings.emplace_back("diversity", o.diversity.value_or("none"));
   add_electra(o, run);
+  add_mae(o, run);
   return run;
 }
 
@@ -54,7 +106,7 @@ void declare_train(cli::Command& c) {
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae-mask, electra, electra-15, "
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
            "replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->format,
            "lines; blocks of --length tokens of the whole text; records; pairs");
@@ -70,6 +122,18 @@ void declare_train(cli::Command& c) {
            "electra: of the loss behind the generator's [50; 1 of MLM]");
   c.option("--switch", "N", o->switch_step, cli::Range{1, 1e9},
            "electra: the generator alone for so many steps, then the other one alone");
+  c.flag("--adversarial", o->adversarial,
+         "electra: the generator learns by REINFORCE to raise the discriminator's loss");
+  c.option("--decoder-size", "R", o->decoder_size, cli::Range{1e-6, 1},
+           "mae: widths of the decoder, as a share of the model's [0.5]");
+  c.option("--decoder-layers", "N", o->decoder_layers, cli::Range{1, 1000},
+           "mae: layers of the decoder [1]");
+  c.option("--replace", "HOW", o->replace,
+           "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
+           "checkpoint, whose embeddings say");
+  c.option("--diversity", "D:W,…", o->diversity,
+           "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
+           "say; 0 measures alone");
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is told");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},

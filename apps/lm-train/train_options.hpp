@@ -23,14 +23,24 @@ struct Options : common::ModelOptions {
   bool resume = false;
   std::optional<double> generator_size, discriminator_weight;
   std::optional<std::int64_t> switch_step;
+  bool adversarial = false;
+  std::optional<double> decoder_size;
+  std::optional<std::int64_t> decoder_layers;
+  std::string replace = "mask";
+  std::optional<std::string> diversity;
   cli::CommonOptions common;
 };
 
 /// Declares everything, with the action.
 void declare_train(cli::Command& tool);
 
+/// What --replace names; empty for mask. Throws UsageError and InputError.
+records::SimilarTokens similar_of(const Options& options, const text::Tokenizer& tokenizer,
+                                  cli::Session& session);
+
 /// The options as the library takes them; `steps` is known by then.
-train::RunOptions run_options(const Options& options, std::int64_t steps);
+train::RunOptions run_options(const Options& options, const records::SimilarTokens& similar,
+                              std::int64_t steps);
 
 /// Trains as the options say (train.cpp).
 cli::ExitCode run_train(const Options& options, cli::Session& session);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -32,7 +33,7 @@ class Chunk {
  public:
   VocabularyLoss<float> run(const VocabularyTask<float>& whole, Index first, Index count,
                             Precision precision, const VocabularyGradients<float>& gradients,
-                            std::span<double> losses) {
+                            std::span<double> losses, std::span<TokenId> draws) {
     task_ = whole;
     task_.x = whole.x.middle_rows(first, count);
     task_.targets = whole.targets.subspan(at(first), at(count));
@@ -40,8 +41,11 @@ class Chunk {
     kind_ = panel::kind_of(precision);
     const bool backward =
         gradients.x.data != nullptr || gradients.weight.data != nullptr || !gradients.bias.empty();
-    resize(backward);
-    logit_pass(backward);
+    const bool keep = backward || !draws.empty();
+    resize(keep);
+    logit_pass(keep);
+    if (!draws.empty())
+      draw(whole.uniforms.subspan(at(first), at(count)), draws.subspan(at(first), at(count)));
     const VocabularyLoss<float> result =
         combine(losses.empty() ? losses : losses.subspan(at(first), at(count)));
     if (!backward) return result;
@@ -56,8 +60,8 @@ class Chunk {
   Index tiles() const { return parts_of(words(), kTile); }
   Index tile_words(Index tile) const { return std::min(kTile, words() - tile * kTile); }
 
-  void resize(bool backward) {
-    if (backward) logits_.resize(words(), rows());
+  void resize(bool keep) {
+    if (keep) logits_.resize(words(), rows());
     largest_.resize(tiles(), rows());
     sums_.resize(tiles(), rows());
     places_.resize(tiles(), rows());
@@ -111,6 +115,39 @@ class Chunk {
       if (i >= 0 && i < logits.rows) target_logits_[at(r)] = logits.at(i, r);
     }
     for (Index i = 0; i < logits.rows; ++i) exp_below(largest, rows(), logits.row(i), sum);
+  }
+
+  /// By inversion: the tile at which the sum over tiles exceeds what is wanted, then the word.
+  void draw(std::span<const double> uniforms, std::span<TokenId> draws) {
+    parallel_ranges(rows(), 64, [&](Index begin, Index end) {
+      std::vector<double> masses(at(tiles()));
+      for (Index r = begin; r < end; ++r) {
+        float most = largest_.view().at(0, r);
+        for (Index tile = 1; tile < tiles(); ++tile)
+          most = std::max(most, largest_.view().at(tile, r));
+        double total = 0;
+        for (Index tile = 0; tile < tiles(); ++tile) {
+          const double below = static_cast<double>(largest_.view().at(tile, r) - most);
+          masses[at(tile)] = static_cast<double>(sums_.view().at(tile, r)) * std::exp(below);
+          total += masses[at(tile)];
+        }
+        double left = uniforms[at(r)] * total;
+        Index tile = 0;
+        for (; tile + 1 < tiles() && !(left < masses[at(tile)]); ++tile) left -= masses[at(tile)];
+        // In the tile by another sum: that of sums_ is rounded to float.
+        const MatrixView<const float> in_tile =
+            std::as_const(logits_).view().middle_rows(tile * kTile, tile_words(tile));
+        double own = 0;
+        for (Index i = 0; i < in_tile.rows; ++i) own += static_cast<double>(in_tile.at(i, r));
+        left *= own / masses[at(tile)];
+        Index i = 0;
+        for (; i + 1 < in_tile.rows; ++i) {
+          left -= static_cast<double>(in_tile.at(i, r));
+          if (left < 0) break;
+        }
+        draws[at(r)] = static_cast<TokenId>(tile * kTile + i);
+      }
+    });
   }
 
   /// Losses of the rows from the statistics of all tiles, which become factors: the gradient of a
@@ -199,7 +236,7 @@ class Chunk {
 
 VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision precision,
                                  const VocabularyGradients<float>& gradients,
-                                 std::span<double> losses) {
+                                 std::span<double> losses, std::span<TokenId> draws) {
   thread_local Chunk chunk;
   const Index rows = task.x.rows;
   const Index most =
@@ -210,7 +247,7 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
   const Index height = parts_of(parts_of(rows, chunks), panel::kWidth) * panel::kWidth;
   for (Index first = 0; first < rows; first += height) {
     const VocabularyLoss<float> part =
-        chunk.run(task, first, std::min(height, rows - first), precision, gradients, losses);
+        chunk.run(task, first, std::min(height, rows - first), precision, gradients, losses, draws);
     result.sum += part.sum;
     result.correct += part.correct;
   }
@@ -221,14 +258,16 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
 
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision precision,
-                                  const VocabularyGradients<T>& gradients,
-                                  std::span<double> losses) {
+                                  const VocabularyGradients<T>& gradients, std::span<double> losses,
+                                  std::span<TokenId> draws) {
   const Index rows = task.x.rows, vocabulary = task.weight.rows, hidden = task.x.columns;
   MASQUE_CHECK(vocabulary > 0 && hidden > 0 && task.weight.columns == hidden);
   MASQUE_CHECK(task.bias.empty() || static_cast<Index>(task.bias.size()) == vocabulary);
   MASQUE_CHECK(static_cast<Index>(task.targets.size()) == rows);
   MASQUE_CHECK(static_cast<Index>(task.row_weights.size()) == rows);
   MASQUE_CHECK(losses.empty() || static_cast<Index>(losses.size()) == rows);
+  MASQUE_CHECK(task.uniforms.size() == draws.size());
+  MASQUE_CHECK(draws.empty() || static_cast<Index>(draws.size()) == rows);
   const auto fits = [](const MatrixView<T>& d, Index r, Index c) {
     return d.data == nullptr || (d.rows == r && d.columns == c);
   };
@@ -236,16 +275,17 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision preci
   MASQUE_CHECK(gradients.bias.empty() || static_cast<Index>(gradients.bias.size()) == vocabulary);
   for (const TokenId target : task.targets) MASQUE_CHECK(target >= 0 && target < vocabulary);
   if constexpr (std::is_same_v<T, float>) {
-    return all_chunks(task, precision, gradients, losses);
+    return all_chunks(task, precision, gradients, losses, draws);
   } else {
     MASQUE_CHECK(precision == Precision::kF64);
-    return reference::vocabulary_loss(task, gradients, losses);
+    return reference::vocabulary_loss(task, gradients, losses, draws);
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                        \
-  template VocabularyLoss<T> vocabulary_loss<T>(const VocabularyTask<T>&, Precision, \
-                                                const VocabularyGradients<T>&, std::span<double>);
+#define MASQUE_INSTANTIATE(T)                                                                     \
+  template VocabularyLoss<T> vocabulary_loss<T>(const VocabularyTask<T>&, Precision,              \
+                                                const VocabularyGradients<T>&, std::span<double>, \
+                                                std::span<TokenId>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -19,6 +19,8 @@ struct VocabularyTask {
   std::span<const T> bias;              ///< vocabulary elements, or empty
   std::span<const TokenId> targets;     ///< one for each row
   std::span<const double> row_weights;  ///< of the losses, one for each row
+  /// In [0, 1), one for each row, if tokens are drawn; else empty.
+  std::span<const double> uniforms = {};
 };
 
 /// Where gradients of the summed loss are added; a view without data is left out.
@@ -40,14 +42,16 @@ struct VocabularyLoss {
 /// Loss and gradients of `task`. Products in `precision` (T = float: kF32 or kBf16; else kF64).
 ///
 /// losses  −log softmax(logits_r)[targets[r]] of each row, unweighted; or empty
+/// draws   one a row where the task has uniforms, else empty: the token at which the sum of
+///         softmax(logits_r), from token 0 on, first exceeds uniforms[r]
 ///
 /// Takes the rows in chunks whose logits are about 32 MB; each logit is computed once, its
-/// exponential too. O(rows · vocabulary · hidden); without gradients only a few logits exist at a
-/// time. Scratch memory is kept by the calling thread. The same bits for any number of threads.
-/// A NaN or +∞ among the logits of a row makes its loss NaN.
+/// exponential too. O(rows · vocabulary · hidden); without gradients and draws only a few logits
+/// exist at a time. Scratch memory is kept by the calling thread. The same bits for any number of
+/// threads. A NaN or +∞ among the logits of a row makes its loss NaN.
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision precision,
                                   const VocabularyGradients<T>& gradients,
-                                  std::span<double> losses = {});
+                                  std::span<double> losses = {}, std::span<TokenId> draws = {});
 
 }  // namespace masque::kernel

@@ -1,6 +1,7 @@
 // The definition of the head's loss: one row at a time.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "kernel/cross_entropy_reference.hpp"
@@ -41,10 +42,25 @@ void add_logit_gradients(const VocabularyTask<T>& task, Index row, const std::ve
   }
 }
 
+/// The token at which the sum of the softmax first exceeds `uniform`.
+template <class T>
+TokenId draw_token(const std::vector<T>& logits, double uniform) {
+  const double largest = real_part(logits[static_cast<std::size_t>(first_largest(logits))]);
+  double total = 0;
+  for (const T& logit : logits) total += std::exp(real_part(logit) - largest);
+  double sum = 0;
+  std::size_t token = 0;
+  for (; token + 1 < logits.size(); ++token) {
+    sum += std::exp(real_part(logits[token]) - largest);
+    if (sum > uniform * total) break;
+  }
+  return static_cast<TokenId>(token);
+}
+
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
-                                  const VocabularyGradients<T>& gradients,
-                                  std::span<double> losses) {
+                                  const VocabularyGradients<T>& gradients, std::span<double> losses,
+                                  std::span<TokenId> draws) {
   VocabularyLoss<T> result;
   const Index vocabulary = task.weight.rows;
   std::vector<T> logits(static_cast<std::size_t>(vocabulary)), d_logits(logits.size());
@@ -55,6 +71,7 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
     const T loss = cross_entropy_row(logits.data(), vocabulary, Index{task.targets[r]});
     result.sum += weight * loss;
     if (!losses.empty()) losses[r] = real_part(loss);
+    if (!draws.empty()) draws[r] = draw_token(logits, task.uniforms[r]);
     if (first_largest(logits) == task.targets[r]) ++result.correct;
     std::fill(d_logits.begin(), d_logits.end(), T(0));
     cross_entropy_row_backward(logits.data(), vocabulary, Index{task.targets[r]}, weight,

@@ -87,6 +87,9 @@ struct GeneralGradients {
   std::span<const MatrixView<T>> previous;
   /// In: the gradients by GeneralSaved::scores of the layer behind that took them, if one did.
   std::span<const MatrixView<const T>> scores;
+  /// In: what else depends on GeneralSaved::normalized, by head: gradients that join those of the
+  /// context.
+  std::span<const MatrixView<const T>> normalized;
   ScoreTermsGradient<T>* bias = nullptr;
   WeightTerms<T>* weight_terms = nullptr;
   ValueTerms<T>* value_terms = nullptr;

@@ -73,6 +73,8 @@ std::vector<Matrix<T>> values_backward(const GeneralAttention<T>& attention, con
     talk_backward<T>(attention.talking_after, head, d_weights.view(), saved.normalized,
                      d_normalized, gradients.talking_after);
   }
+  for (std::size_t head = 0; head < gradients.normalized.size(); ++head)
+    general::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
   return d_normalized;
 }
 
@@ -129,6 +131,7 @@ void general_attention_backward(const GeneralAttention<T>& attention, const Gene
   MASQUE_CHECK((gradients.weight_terms == nullptr) == (attention.weight_terms == nullptr));
   MASQUE_CHECK((gradients.value_terms == nullptr) == (attention.value_terms == nullptr));
   MASQUE_CHECK(gradients.previous.empty() || !attention.previous.empty());
+  MASQUE_CHECK(gradients.normalized.empty() || std::ssize(gradients.normalized) == heads.weights);
   const OperandProblem<T> operands(attention.problem);
   OperandGradients<T> d_operands(attention.problem);
   const std::vector<Matrix<T>> together = attention.hands_on_own

@@ -99,6 +99,10 @@ std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tok
   if (!(options.predict >= 0 && options.predict <= 1)) {
     throw UsageError("predict: expected a share from 0 to 1");
   }
+  constexpr std::uint64_t kMost = 1000000000;
+  const auto fits = [](std::uint64_t value) { return value >= 1 && value <= kMost; };
+  if (!fits(options.alpha) || !fits(options.beta) || options.perm_size > kMost)
+    throw UsageError("alpha, beta and perm-size: expected numbers from 1 to 10^9");
   if (options.hf && tokens.mask < 0)
     throw UsageError("there is no mask token, expected --mask-token");
   return std::make_unique<Perm>(options, std::move(tokens));

@@ -9,7 +9,7 @@ struct PermOptions {
   bool hf = false;              ///< transformers' collator: [MASK] at the targets, even lengths
   double predict = 85.0 / 512;  ///< share of targets (XLNet's rule), rounded
   std::uint64_t perm_size = 0;  ///< blocks that are permuted alike; 0: the length
-  std::uint64_t alpha = 6;
+  std::uint64_t alpha = 6;      ///< context of a span of n targets: n · alpha / beta; from 1
   std::uint64_t beta = 1;
   std::uint64_t seed = 0;
 };

@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
-#include "records/drop.hpp"
+#include "base/random.hpp"
+#include "train/objective.hpp"
 
 namespace masque::train {
 
@@ -15,6 +18,12 @@ Example framed(const ElectraItem& item, std::vector<TokenId> ids) {
   out.positions = item.positions;
   out.segments = item.segments;
   return out;
+}
+
+/// In [0, 1), of 52 bits.
+double uniform_of(const PhiloxBlock& block) {
+  const std::uint64_t bits = (std::uint64_t{block[0]} << 20) | (block[1] >> 12);
+  return static_cast<double>(bits) * 0x1p-52;
 }
 
 /// All rows, or the selected ones.
@@ -32,9 +41,7 @@ ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options) {
       .selection = options.selection, .mask = options.mask, .keep = 1 - options.mask, .random = 0};
   mlm.selection.seed = options.seed;
   mlm_ = make_mlm(mlm, options.tokens);
-  if (options.drop > 0) {
-    drop_ = make_drop({.rate = options.drop, .seed = options.seed}, options.tokens);
-  }
+  drop_ = make_dropping(options.drop, options.seed, options.tokens);
 }
 
 ElectraItem ElectraSelection::select(const CorpusItem& item, std::uint64_t epoch) const {
@@ -61,10 +68,29 @@ ElectraItem ElectraSelection::select(const CorpusItem& item, std::uint64_t epoch
   return out;
 }
 
+std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
+                                 const ElectraItem& selected, std::uint64_t seed) {
+  const RandomStream stream(seed, fmt::format("generator samples, epoch {}", epoch), item.number);
+  std::vector<double> numbers;
+  numbers.reserve(selected.rows.size());
+  for (const Index row : selected.rows)
+    numbers.push_back(uniform_of(stream.block(static_cast<std::uint64_t>(row))));
+  return numbers;
+}
+
 Example generator_example(const ElectraItem& item) {
   Example out = framed(item, item.masked);
   out.rows = item.rows;
   for (const Index row : item.rows) out.targets.push_back(item.ids[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+Example drawn_example(const ElectraItem& item, std::span<const TokenId> samples,
+                      std::span<const double> weights) {
+  Example out = framed(item, item.masked);
+  out.rows = item.rows;
+  out.targets.assign(samples.begin(), samples.end());
+  out.weights.assign(weights.begin(), weights.end());
   return out;
 }
 

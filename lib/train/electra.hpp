@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "records/drop.hpp"
 #include "records/mlm.hpp"
 #include "train/corpus.hpp"
 #include "train/example.hpp"
@@ -24,7 +25,7 @@ struct ElectraItem {
 struct ElectraSelectionOptions {
   records::SelectionOptions selection{.choice = records::Choice::kExact};
   double mask = 0.85;  ///< of the selected: [MASK] in the generator's input; others stay
-  double drop = 0;     ///< DropToken before
+  records::DropOptions drop{.rate = 0};  ///< DropToken before
   std::uint64_t seed = 0;
   records::TokenTable tokens = {};
 };
@@ -41,11 +42,20 @@ class ElectraSelection {
   std::unique_ptr<records::Corruption> mlm_;
 };
 
+/// Numbers in [0, 1) that tokens are drawn by, one for each selected row: a function of seed,
+/// epoch, sequence and row.
+std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
+                                 const ElectraItem& selected, std::uint64_t seed);
+
 /// The generator's: the selected tokens from `masked`.
 Example generator_example(const ElectraItem& item);
 
 /// The ids with samples[k] at rows[k].
 std::vector<TokenId> corrupted_ids(const ElectraItem& item, std::span<const TokenId> samples);
+
+/// The generator's when it is rewarded for its draws: the samples as targets, by these weights.
+Example drawn_example(const ElectraItem& item, std::span<const TokenId> samples,
+                      std::span<const double> weights);
 
 /// The discriminator's: target 1 where a corrupted id differs from the true one, else 0 (a correct
 /// sample counts as original). `all`: at every position, specials included; else at the selected

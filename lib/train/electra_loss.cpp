@@ -1,11 +1,9 @@
 #include "train/electra_loss.hpp"
 
 #include <algorithm>
-
-#include <fmt/format.h>
+#include <cmath>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
 
 namespace masque::train {
 
@@ -13,19 +11,8 @@ using model::Role;
 
 namespace {
 
-/// In [0, 1), of 52 bits.
-double uniform_of(const PhiloxBlock& block) {
-  const std::uint64_t bits = (std::uint64_t{block[0]} << 20) | (block[1] >> 12);
-  return static_cast<double>(bits) * 0x1p-52;
-}
-
-void add_uniforms(const StepItem& item, const ElectraItem& selected, std::uint64_t seed,
-                  std::vector<double>& uniforms) {
-  const RandomStream stream(seed, fmt::format("generator samples, epoch {}", item.epoch),
-                            item.item.number);
-  for (const Index row : selected.rows)
-    uniforms.push_back(uniform_of(stream.block(static_cast<std::uint64_t>(row))));
-}
+/// −log σ(−z)
+double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
 
 bool of_head(Role role) {
   return role == Role::kHeadTransform || role == Role::kHeadNorm || role == Role::kDecoder;
@@ -50,7 +37,9 @@ ElectraLoss<T>::ElectraLoss(const ElectraOptions& options, const ElectraModel& m
       generator_(model.generator, model.generator_slots, parameters, options.precision),
       second_(model.second, model.second_slots, parameters, options.precision, model.gate),
       of_generator_(static_cast<std::size_t>(parameters.count()), false) {
+  check_adversarial();
   generator_.chunk_rows = second_.chunk_rows = options.chunk_rows;
+  if (options.diversity) second_.reward_diversity(*options.diversity);
   model.generator_slots.for_each([&](Role, bool, Index, Index, Index parameter) {
     of_generator_[static_cast<std::size_t>(parameter)] = true;
   });
@@ -59,6 +48,15 @@ ElectraLoss<T>::ElectraLoss(const ElectraOptions& options, const ElectraModel& m
     MASQUE_CHECK(!of_generator_[at] || options.switch_step == 0);
     of_generator_[at] = false;
   });
+}
+
+template <class T>
+void ElectraLoss<T>::check_adversarial() const {
+  if (!model_.adversarial) return;
+  if (model_.variant->vocabulary)
+    throw UsageError("an adversarial generator needs a discriminator, expected electra");
+  if (options_.switch_step > 0)
+    throw UsageError("an adversarial generator with two stages, expected one of them");
 }
 
 template <class T>
@@ -109,16 +107,87 @@ LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, 
   examples.reserve(selected.size());
   for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
   const double total = total_weight(examples);
+  RunOutputs<T> outputs{.sampling = sampling};
+  if (model_.adversarial) {
+    outputs.last = &generator_last_;
+    return noise == nullptr ? generator_.evaluate(examples, outputs)
+                            : generator_.look(examples, other_noise(*noise), outputs);
+  }
   const bool learns = options_.switch_step == 0 || first_stage(step_);
-  if (noise == nullptr || !learns || total == 0) return generator_.evaluate(examples, sampling);
-  return generator_.train(examples, 1 / total, other_noise(*noise), sampling);
+  if (noise == nullptr || !learns || total == 0) return generator_.evaluate(examples, outputs);
+  return generator_.train(examples, 1 / total, other_noise(*noise), outputs);
 }
 
 template <class T>
-LossReport ElectraLoss<T>::run_second(std::span<const Example> examples, const Noise* noise) {
+LossReport ElectraLoss<T>::run_second(std::span<const Example> examples, const Noise* noise,
+                                      std::vector<double>* row_losses) {
+  const RunOutputs<T> outputs{.losses = row_losses};
   const double total = total_weight(examples);
-  if (noise == nullptr || total == 0 || options_.weight == 0) return second_.evaluate(examples);
-  return second_.train(examples, options_.weight / total, *noise);
+  if (noise == nullptr || total == 0 || options_.weight == 0)
+    return second_.evaluate(examples, outputs);
+  return second_.train(examples, options_.weight / total, *noise, outputs);
+}
+
+template <class T>
+typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const ElectraItem> selected,
+                                                          std::span<const TokenId> samples,
+                                                          std::span<const double> row_losses,
+                                                          const Noise* noise) {
+  Played played;
+  const MatrixView<T> w = parameters_.value(model_.baseline);
+  const MatrixView<T> d_w = parameters_.gradient(model_.baseline);
+  std::vector<Example> examples;
+  examples.reserve(selected.size());
+  const double scale = 1 / static_cast<double>(std::max<std::size_t>(1, samples.size()));
+  Index row = 0;
+  std::size_t first = 0;  // of row_losses
+  for (const ElectraItem& item : selected) {
+    std::vector<double> advantages;
+    for (std::size_t k = 0; k < item.rows.size(); ++k, ++row) {
+      const std::size_t at = model_.variant->all ? static_cast<std::size_t>(item.rows[k]) : k;
+      const double reward = row_losses[first + at];
+      double z = 0;
+      for (Index c = 0; c < w.columns; ++c)
+        z += static_cast<double>(generator_last_.view().at(row, c)) *
+             static_cast<double>(w.at(0, c));
+      const double right = std::exp(-reward);  // that the discriminator is
+      played.reward.loss += reward;
+      played.baseline.loss += right * softplus(-z) + (1 - right) * softplus(z);
+      advantages.push_back(reward - softplus(-z));
+      const double slope = scale * (1 / (1 + std::exp(-z)) - right);
+      for (Index c = 0; noise != nullptr && c < w.columns; ++c)
+        d_w.at(0, c) += static_cast<T>(slope) * generator_last_.view().at(row, c);
+    }
+    const auto own = samples.first(item.rows.size());
+    samples = samples.subspan(item.rows.size());
+    examples.push_back(drawn_example(item, own, advantages));
+    first += model_.variant->all ? item.ids.size() : item.rows.size();
+  }
+  for (LossReport* report : {&played.reward, &played.baseline}) {
+    report->rows = row;
+    report->weight = static_cast<double>(row);
+  }
+  if (noise != nullptr && row > 0) generator_.train(examples, scale, other_noise(*noise));
+  return played;
+}
+
+template <class T>
+std::vector<Example> ElectraLoss<T>::second_examples(std::span<const ElectraItem> selected,
+                                                     std::span<const TokenId> samples,
+                                                     Share& fake) const {
+  const ElectraVariant& variant = *model_.variant;
+  std::vector<Example> examples;
+  examples.reserve(selected.size());
+  fake.of = std::ssize(samples);
+  for (const ElectraItem& item : selected) {
+    const auto own = samples.first(item.rows.size());
+    samples = samples.subspan(item.rows.size());
+    for (std::size_t k = 0; k < own.size(); ++k)
+      fake.count += own[k] == item.ids[static_cast<std::size_t>(item.rows[k])] ? 0 : 1;
+    examples.push_back(variant.vocabulary ? replaced_example(item, own, variant.all)
+                                          : discriminator_example(item, own, variant.all));
+  }
+  return examples;
 }
 
 template <class T>
@@ -131,27 +200,25 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const Noise* noi
   for (const StepItem& item : items) {
     selected.push_back(selection_.select(item.item, item.epoch));
     losses.tokens += std::ssize(selected.back().ids);
-    if (!alone) add_uniforms(item, selected.back(), options_.selection.seed, sampling.uniforms);
+    if (alone) continue;
+    const auto numbers =
+        draw_numbers(item.item, item.epoch, selected.back(), options_.selection.seed);
+    sampling.uniforms.insert(sampling.uniforms.end(), numbers.begin(), numbers.end());
   }
-  const double factor = options_.switch_step == 0 || alone ? 1 : 0;
-  losses.parts.push_back(
-      {"generator", factor, run_generator(selected, noise, alone ? nullptr : &sampling)});
+  const bool by_likelihood = !model_.adversarial && (options_.switch_step == 0 || alone);
+  losses.parts.push_back({"generator", by_likelihood ? 1.0 : 0.0,
+                          run_generator(selected, noise, alone ? nullptr : &sampling)});
   if (alone) return losses;
-  std::vector<Example> examples;
-  examples.reserve(items.size());
-  std::span<const TokenId> samples = sampling.tokens;
-  Share fake{"fake_rate", 0, std::ssize(samples)};
-  for (const ElectraItem& item : selected) {
-    const auto own = samples.first(item.rows.size());
-    samples = samples.subspan(item.rows.size());
-    for (std::size_t k = 0; k < own.size(); ++k)
-      fake.count += own[k] == item.ids[static_cast<std::size_t>(item.rows[k])] ? 0 : 1;
-    const ElectraVariant& variant = *model_.variant;
-    examples.push_back(variant.vocabulary ? replaced_example(item, own, variant.all)
-                                          : discriminator_example(item, own, variant.all));
-  }
+  Share fake{"fake_rate"};
+  const std::vector<Example> examples = second_examples(selected, sampling.tokens, fake);
   losses.shares.push_back(fake);
-  const LossReport report = run_second(examples, noise);
+  std::vector<double> row_losses;
+  const LossReport report = run_second(examples, noise, model_.adversarial ? &row_losses : nullptr);
+  if (model_.adversarial) {
+    const Played played = reinforce(selected, sampling.tokens, row_losses, noise);
+    losses.parts.push_back({"reward", 0, played.reward, false});
+    losses.parts.push_back({"baseline_loss", 1, played.baseline, false});
+  }
   const bool vocabulary = model_.variant->vocabulary;
   losses.parts.push_back({vocabulary ? "predictor" : "discriminator", options_.weight, report});
   if (!vocabulary) {

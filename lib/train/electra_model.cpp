@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -40,12 +39,6 @@ DesignNeeds needs_of(std::string_view name, const ObjectiveOptions& asked, model
           .mask_token = asked.tokens.mask};
 }
 
-Index scaled(Index size, double by) {
-  return size == 0
-             ? 0
-             : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
-}
-
 }  // namespace
 
 std::span<const ElectraVariant> electra_variants() { return kVariants; }
@@ -73,14 +66,7 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
     throw UsageError(
         fmt::format("--generator-size: found {}, expected more than 0, at most 1", size));
   }
-  DesignRecipe own = recipe;
-  own.hidden_size = scaled(recipe.hidden_size, size);
-  own.intermediate_size = scaled(recipe.intermediate_size, size);
-  own.attention_key_size = scaled(recipe.attention_key_size, size);
-  const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
-  own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
-  while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
-  model::Design design = design_of(own);
+  model::Design design = design_of(scaled_recipe(recipe, size));
   design.embedding_size = second.embedding_size;
   design.type_vocab_size = second.type_vocab_size;
   design.pad_token_id = second.pad_token_id;
@@ -96,6 +82,10 @@ void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
     return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
   };
   model.second_slots = add(model.second, "", Slots());
+  if (model.adversarial) {
+    model.baseline = parameters.add(
+        {.name = "generator.baseline", .rows = 1, .columns = model.generator.hidden_size});
+  }
   if (model.variant->copies) model.gate = add_copy_gate(model.second.hidden_size, "", parameters);
   Slots tables;
   for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {

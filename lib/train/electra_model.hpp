@@ -42,6 +42,8 @@ struct ElectraModel {
   model::Design generator, second;
   Slots generator_slots, second_slots;
   CopyGateSlots gate;
+  bool adversarial = false;       ///< the generator learns to be found out, not to be right
+  Index baseline = Slots::kNone;  ///< then: w (1, the generator's hidden size)
 };
 
 /// Adds the parameters of both networks, those of the generator with names behind "generator.".

@@ -182,6 +182,7 @@ void EncoderRun<T>::forward_layers() {
 template <class T>
 void EncoderRun<T>::forward(MatrixView<T> last) {
   make_streams();
+  tape_.diversity = {};
   forward_layers();
   Stream& end = tape_.split ? tape_.query : tape_.content;
   const MatrixView<const T> states = end.x.back().view();

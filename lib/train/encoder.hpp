@@ -52,6 +52,14 @@ class Encoder {
   /// Packs the weights: after every change of the values.
   void prepare();
 
+  /// From now on the diversity of attention is measured (Tape::diversity), over the weights as the
+  /// normalizer gives them of all sequences with a wanted row. The scores of all heads then exist
+  /// at once, in plain loops, without dropout of weights. Throws UsageError for a mixer, which has
+  /// none.
+  void measure_diversity();
+  /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
+  Index attention_matrices() const;
+
   /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
   /// InputError for ids and positions beyond the tables.
   void forward(const Chunk& chunk, const Noise& noise, Tape<T>& tape, MatrixView<T> last) const;
@@ -72,7 +80,8 @@ class Encoder {
   std::shared_ptr<const nn::Normalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
-  bool general_ = false;                 ///< heads that talk, scores of the layer before
+  bool general_ = false;                 ///< heads that talk, scores of the layer before, diversity
+  bool measures_ = false;                ///< the diversity of attention
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
 };

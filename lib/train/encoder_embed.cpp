@@ -1,6 +1,7 @@
 // What enters the first layer, and the gradients of the tables.
 #include <algorithm>
 #include <complex>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,12 @@ void EncoderRun<T>::embedding_sum(Stream& stream, MatrixView<T> x) const {
   if (design_.embedding_scale != 1) {
     std::for_each_n(x.data, x.rows * x.columns,
                     [&](T& number) { number *= static_cast<T>(design_.embedding_scale); });
+  }
+  if (&stream == &tape_.content) {
+    for (std::size_t k = 0; k < chunk_.given.size(); ++k) {
+      const T* from = std::as_const(tape_.given).view().row(static_cast<Index>(k));
+      std::copy_n(from, x.columns, x.row(chunk_.given[k]));
+    }
   }
   if (const Index table = slots.weight(Role::kSegmentTable); table != Slots::kNone) {
     stream.segments.resize(static_cast<std::size_t>(x.rows), 0);
@@ -121,6 +128,14 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
   }
   if (const Index table = slots.weight(Role::kSegmentTable); table != Slots::kNone)
     kernel::embedding_backward<T, Index>(stream.segments, d_embedded.view(), gradient(table));
+  if (&stream == &tape_.content && !chunk_.given.empty()) {
+    tape_.d_given.resize(std::ssize(chunk_.given), width);
+    for (std::size_t k = 0; k < chunk_.given.size(); ++k) {
+      T* from = d_embedded.view().row(chunk_.given[k]);
+      std::copy_n(from, width, tape_.d_given.view().row(static_cast<Index>(k)));
+      std::fill_n(from, width, T{});
+    }
+  }
   if (design_.embedding_scale != 1) {
     for (T& number : d_embedded.span()) number *= static_cast<T>(design_.embedding_scale);
   }

@@ -1,6 +1,8 @@
 // Attention that is more than attention (heads that talk, scores of the layer before), and mixers.
 #include <complex>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "model/variants.hpp"
@@ -9,6 +11,22 @@
 namespace masque::train {
 
 using model::PreviousScores;
+
+template <class T>
+void Encoder<T>::measure_diversity() {
+  if (mixer_ != nullptr)
+    throw UsageError(fmt::format("{} has no attention, whose diversity could be measured",
+                                 design_.variants.mixer));
+  general_ = measures_ = true;
+}
+
+template <class T>
+Index Encoder<T>::attention_matrices() const {
+  const bool two = design_.streams == model::Streams::kTwo;
+  const Index layers = design_.num_hidden_layers;
+  // Nobody reads the content behind the last layer.
+  return design_.num_attention_heads * (two ? 2 * layers - 1 : layers);
+}
 
 template <class T>
 nn::GeneralAttention<T> EncoderRun<T>::general(Index l, const Stream& stream, std::size_t sequence,
@@ -34,6 +52,22 @@ nn::GeneralAttention<T> EncoderRun<T>::general(Index l, const Stream& stream, st
 }
 
 template <class T>
+void EncoderRun<T>::measure(std::span<const Sequence> all, const LayerTape<T>& tape) {
+  std::vector<std::array<Wide<T>, kDiversities>> found(all.size());
+  kernel::parallel_items(std::ssize(all), [&](Index item) {
+    const auto s = static_cast<std::size_t>(item);
+    if (all[s].count == 0 || !chunk_.has_loss(item)) return;
+    for (const Matrix<T>& weights : tape.general[s].normalized) {
+      const auto one = measure_diversity<T>(weights.view(), {}, {});
+      for (std::size_t k = 0; k < kDiversities; ++k) found[s][k] += one[k];
+    }
+  });
+  for (const auto& one : found) {
+    for (std::size_t k = 0; k < kDiversities; ++k) tape_.diversity[k] += one[k];
+  }
+}
+
+template <class T>
 void EncoderRun<T>::general_forward(Index l, Stream& stream, std::span<Sequence> all,
                                     MatrixView<T> context) {
   LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
@@ -47,6 +81,7 @@ void EncoderRun<T>::general_forward(Index l, Stream& stream, std::span<Sequence>
     nn::general_attention_forward<T>(attention, context.middle_rows(one.begin, one.count),
                                      &tape.general[s]);
   });
+  if (encoder_.measures_) measure(all, tape);
 }
 
 template <class T>
@@ -76,7 +111,17 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
     if (s < d_behind.size()) {
       for (const Matrix<T>& d : d_behind[s]) d_own.push_back(d.view());
     }
+    std::vector<Matrix<T>> d_normalized;
+    std::vector<MatrixView<const T>> d_diversity;
+    if (encoder_.measures_ && chunk_.has_loss(static_cast<Index>(s))) {
+      for (const Matrix<T>& weights : tape.general[s].normalized) {
+        d_normalized.push_back(Matrix<T>::zero(weights.rows(), weights.columns()));
+        measure_diversity<T>(weights.view(), tape_.diversity_slopes, d_normalized.back().view());
+      }
+      for (const Matrix<T>& d : d_normalized) d_diversity.push_back(d.view());
+    }
     nn::GeneralGradients<T> gradients;
+    gradients.normalized = d_diversity;
     gradients.query = d_query.middle_rows(one.begin, one.count);
     gradients.key = d_key.middle_rows(one.memory_begin, one.keys);
     gradients.value = d_value.middle_rows(one.memory_begin, one.keys);
@@ -152,6 +197,8 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
 }
 
 #define MASQUE_INSTANTIATE(T)                                                       \
+  template void Encoder<T>::measure_diversity();                                    \
+  template Index Encoder<T>::attention_matrices() const;                            \
   template void EncoderRun<T>::general_forward(Index, Stream&, std::span<Sequence>, \
                                                MatrixView<T>);                      \
   template void EncoderRun<T>::mix(Index, Stream&, MatrixView<const T>, MatrixView<T>);

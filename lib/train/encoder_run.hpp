@@ -87,6 +87,7 @@ class EncoderRun {
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
                                   MatrixView<const T> query, MatrixView<const T> key,
                                   MatrixView<const T> value, bool gradients);
+  void measure(std::span<const Sequence> all, const LayerTape<T>& tape);
   void general_forward(Index l, Stream& stream, std::span<Sequence> all, MatrixView<T> context);
   void general_backward(Index l, Stream& stream, std::span<Sequence> all,
                         MatrixView<const T> d_context, MatrixView<T> d_query, MatrixView<T> d_key,

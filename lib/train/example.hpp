@@ -35,7 +35,13 @@ struct Chunk {
   std::vector<Index> wanted_begins{0};  ///< those of each sequence, and the end
   std::vector<TokenId> targets;
   std::vector<double> weights;
+  /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
+  std::vector<Index> given;
 
+  bool has_loss(Index sequence) const {
+    const auto s = static_cast<std::size_t>(sequence);
+    return wanted_begins[s] < wanted_begins[s + 1];
+  }
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
   Index rows() const { return static_cast<Index>(ids.size()); }
   void add(const Example& example);

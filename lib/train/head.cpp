@@ -6,10 +6,8 @@
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/normalize.hpp"
-#include "kernel/parallel.hpp"
 #include "kernel/scalar.hpp"
 #include "kernel/vocabulary_loss.hpp"
-#include "train/sample.hpp"
 
 namespace masque::train {
 
@@ -22,9 +20,6 @@ template <class T>
 std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
 }
-
-// Rows whose logits exist together.
-constexpr Index kSampledRows = 256;
 
 /// A vector of the parameters; empty if there is none.
 template <class T>
@@ -64,13 +59,14 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   if (bias != Slots::kNone) loss.bias = row_of<T>(parameters_->value(bias));
   loss.targets = task.targets;
   loss.row_weights = task.row_weights;
+  loss.uniforms = task.uniforms;
   kernel::VocabularyGradients<T> gradients;
   if (d_states.data != nullptr) {
     gradients.x = d_states;
     gradients.weight = parameters_->gradient(table);
     if (bias != Slots::kNone) gradients.bias = row_of<T>(parameters_->gradient(bias));
   }
-  const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses);
+  const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws);
   return {found.sum, found.correct};
 }
 
@@ -115,6 +111,7 @@ template <class T>
 LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses) {
   const Index n = task.last.rows;
   if (n == 0) return {};
+  MASQUE_CHECK(task.draws.empty() || design_.head.kind != HeadKind::kDiscriminator);
   const bool wanted = d_last.data != nullptr;
   const model::HeadDesign& head = design_.head;
   MatrixView<const T> states = task.last;
@@ -138,7 +135,6 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
     for (T& x : scaled_.span()) x *= static_cast<T>(head.scale);
     states = scaled_.view();
   }
-  judged_ = states;
   if (wanted) d_states_ = Matrix<T>::zero(n, states.columns);
   const MatrixView<T> d_states = wanted ? d_states_.view() : MatrixView<T>();
   const LossSums<T> sums = head.kind == HeadKind::kDiscriminator
@@ -168,32 +164,6 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
     transform_.backward(task.last, d_raw_.view(), false, d_last);
   }
   return sums;
-}
-
-template <class T>
-void Head<T>::sample(std::span<const double> uniforms, std::span<TokenId> tokens) {
-  if constexpr (!std::is_same_v<T, std::complex<double>>) {
-    MASQUE_CHECK(design_.head.kind != HeadKind::kDiscriminator);
-    MASQUE_CHECK(std::ssize(uniforms) == judged_.rows && uniforms.size() == tokens.size());
-    const Index own = slots_.weight(Role::kDecoder);
-    const MatrixView<const T> table =
-        parameters_->value(own != Slots::kNone ? own : slots_.weight(Role::kWordTable));
-    output_.pack({&table, 1}, precision_);
-    for (Index first = 0; first < judged_.rows; first += kSampledRows) {
-      const Index n = std::min(kSampledRows, judged_.rows - first);
-      logits_.resize(n, table.rows);
-      output_.forward(judged_.middle_rows(first, n),
-                      values_of<T>(*parameters_, slots_.bias(Role::kDecoder)), logits_.view());
-      kernel::parallel_ranges(n, 1, [&](Index begin, Index end) {
-        for (Index i = begin; i < end; ++i) {
-          const auto at = static_cast<std::size_t>(first + i);
-          tokens[at] = sample_token<T>(logits_.view().row_span(i), uniforms[at]);
-        }
-      });
-    }
-  } else {
-    MASQUE_CHECK(false);
-  }
 }
 
 template class Head<float>;

@@ -30,6 +30,9 @@ struct HeadTask {
   MatrixView<const T> last;             ///< last states (rows, hidden size)
   std::span<const TokenId> targets;     ///< of a discriminator 1 (replaced) or 0
   std::span<const double> row_weights;  ///< of the losses
+  /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: one a row, else empty.
+  std::span<const double> uniforms = {};
+  std::span<TokenId> draws = {};
 };
 
 /// The head of a design, of the kinds masked, causal and discriminator. T as of Encoder. For one
@@ -45,9 +48,6 @@ class Head {
   /// Loss of the rows. With `d_last` (filled; rows, hidden size) also all gradients, added to those
   /// of the parameters. `losses`: one a row, unweighted, or empty.
   LossSums<T> run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses = {});
-  /// Draws a token for each row of the last run() from the softmax of its logits, by sample_token.
-  /// Of heads with a vocabulary; T is float or double. `uniforms` and `tokens`: one a row.
-  void sample(std::span<const double> uniforms, std::span<TokenId> tokens);
 
  private:
   LossSums<T> vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
@@ -60,9 +60,7 @@ class Head {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   Dense<T> transform_;
-  kernel::TrainedLinear<T> output_;  ///< of samples
-  MatrixView<const T> judged_;       ///< what the last run's vocabulary read
-  Matrix<T> raw_, active_, states_, scaled_, logits_, d_states_, d_active_, d_raw_;
+  Matrix<T> raw_, active_, states_, scaled_, d_states_, d_active_, d_raw_;
 };
 
 }  // namespace masque::train

@@ -13,6 +13,8 @@ void LossReport::add(const LossReport& other) {
   correct += other.correct;
   called += other.called;
   found += other.found;
+  for (std::size_t k = 0; k < kDiversities; ++k) diversity[k] += other.diversity[k];
+  sequences += other.sequences;
 }
 
 double total_weight(std::span<const Example> examples) {
@@ -41,10 +43,29 @@ void Network<T>::prepare() {
 }
 
 template <class T>
+void Network<T>::reward_diversity(const Diversities& weights) {
+  encoder_.measure_diversity();
+  rewards_ = weights;
+}
+
+template <class T>
 LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_weights,
-                              MatrixView<T> d_last) {
-  const HeadTask<T> task{last_.view(), chunk.targets, row_weights};
-  if (gate_.empty()) return head_.run(task, d_last);
+                              MatrixView<T> d_last, std::size_t first,
+                              const RunOutputs<T>& outputs) {
+  HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+  if (outputs.sampling != nullptr) {
+    task.uniforms = std::span(outputs.sampling->uniforms).subspan(first, chunk.wanted.size());
+    task.draws = std::span(outputs.sampling->tokens).subspan(first, chunk.wanted.size());
+  }
+  if (gate_.empty()) {
+    std::span<double> losses;
+    if (outputs.losses != nullptr) {
+      outputs.losses->resize(first + chunk.wanted.size());
+      losses = std::span(*outputs.losses).subspan(first);
+    }
+    return head_.run(task, d_last, losses);
+  }
+  MASQUE_CHECK(outputs.losses == nullptr && outputs.sampling == nullptr);
   std::vector<TokenId> inputs;
   inputs.reserve(chunk.wanted.size());
   for (const Index row : chunk.wanted) inputs.push_back(chunk.ids[static_cast<std::size_t>(row)]);
@@ -53,9 +74,22 @@ LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_we
 
 template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale, const Noise* noise,
-                           Sampling* sampling) {
+                           bool learns, const RunOutputs<T>& outputs) {
   LossReport report;
-  if (sampling != nullptr) sampling->tokens.resize(sampling->uniforms.size());
+  if (outputs.sampling != nullptr)
+    outputs.sampling->tokens.resize(outputs.sampling->uniforms.size());
+  if (outputs.losses != nullptr) outputs.losses->clear();
+  Index rows = 0;
+  for (const Example& example : examples) {
+    rows += std::ssize(example.rows);
+    if (rewards_ && !example.rows.empty()) ++report.sequences;
+  }
+  if (outputs.last != nullptr) outputs.last->resize(rows, design().hidden_size);
+  const auto matrices = static_cast<double>(encoder_.attention_matrices());
+  for (std::size_t k = 0; rewards_ && k < kDiversities; ++k) {
+    tape_.diversity_slopes[k] =
+        -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
+  }
   Noise own;
   if (noise != nullptr) own = *noise;
   std::vector<double> row_weights;
@@ -71,15 +105,15 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     if (wanted == 0) continue;
     last_.resize(wanted, design().hidden_size);
     encoder_.forward(chunk, own, tape_, last_.view());
+    for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
+      report.diversity[k] += tape_.diversity[k] / matrices;
     row_weights = chunk.weights;
     for (double& weight : row_weights) weight *= scale;
-    if (noise != nullptr) d_last_.resize(wanted, design().hidden_size);
-    const LossSums<T> sums =
-        judge(chunk, row_weights, noise != nullptr ? d_last_.view() : MatrixView<T>());
-    if (sampling != nullptr) {
-      const auto first = static_cast<std::size_t>(report.rows);
-      head_.sample(std::span(sampling->uniforms).subspan(first, chunk.wanted.size()),
-                   std::span(sampling->tokens).subspan(first, chunk.wanted.size()));
+    if (learns) d_last_.resize(wanted, design().hidden_size);
+    const LossSums<T> sums = judge(chunk, row_weights, learns ? d_last_.view() : MatrixView<T>(),
+                                   static_cast<std::size_t>(report.rows), outputs);
+    if (outputs.last != nullptr) {
+      std::copy_n(last_.data(), wanted * last_.columns(), outputs.last->view().row(report.rows));
     }
     report.loss += static_cast<double>(sums.loss) / scale;
     report.correct += sums.correct;
@@ -87,7 +121,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     report.found += sums.found;
     report.rows += wanted;
     for (const double weight : chunk.weights) report.weight += weight;
-    if (noise != nullptr) encoder_.backward(chunk, own, tape_, d_last_.view());
+    if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
     own.first_row += chunk.rows();
   }
   return report;
@@ -95,14 +129,20 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
 
 template <class T>
 LossReport Network<T>::train(std::span<const Example> examples, double scale, const Noise& noise,
-                             Sampling* sampling) {
+                             const RunOutputs<T>& outputs) {
   MASQUE_CHECK(scale > 0);
-  return run(examples, scale, &noise, sampling);
+  return run(examples, scale, &noise, true, outputs);
 }
 
 template <class T>
-LossReport Network<T>::evaluate(std::span<const Example> examples, Sampling* sampling) {
-  return run(examples, 1, nullptr, sampling);
+LossReport Network<T>::evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs) {
+  return run(examples, 1, nullptr, false, outputs);
+}
+
+template <class T>
+LossReport Network<T>::look(std::span<const Example> examples, const Noise& noise,
+                            const RunOutputs<T>& outputs) {
+  return run(examples, 1, &noise, false, outputs);
 }
 
 template class Network<float>;

@@ -37,12 +37,16 @@ const ObjectiveKind& find_objective(std::string_view name) {
   throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
 }
 
-Objective::Objective(const ObjectiveOptions& options) : options_(options) {
-  if (!(options.drop >= 0 && options.drop < 1)) {
+std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
+                                                   const records::TokenTable& tokens) {
+  if (!(drop.rate >= 0 && drop.rate < 1))
     throw UsageError("drop: expected a share from 0 to less than 1");
-  }
-  if (options.drop == 0) return;
-  drop_ = make_drop({.rate = options.drop, .seed = options.seed}, options.tokens);
+  drop.seed = seed;
+  return drop.rate == 0 ? nullptr : make_drop(drop, tokens);
+}
+
+Objective::Objective(const ObjectiveOptions& options) : options_(options) {
+  drop_ = make_dropping(options.drop, options.seed, options.tokens);
 }
 
 void Objective::check(const Corpus& corpus) const {

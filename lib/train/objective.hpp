@@ -19,14 +19,18 @@ namespace masque::train {
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
 struct ObjectiveOptions {
   std::uint64_t seed = 0;
-  double drop = 0;          ///< DropToken's rate, before anything else; positions stay
-  records::MlmOptions mlm;  ///< of mlm and unilm's bidirectional part
+  records::DropOptions drop{.rate = 0};  ///< DropToken, before anything else
+  records::MlmOptions mlm;               ///< of mlm and unilm's bidirectional part
   records::PermOptions perm;
-  records::PrefixOptions prefix{.mix = {1.0 / 3, 1.0 / 3, 1.0 / 6, 1.0 / 6}};
-  double mae_ratio = 0.75;  ///< share of the ordinary tokens that mae-mask hides
+  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
+  records::MaeOptions mae;  ///< what mae-mask and mae hide
   bool pairs = false;       ///< the corpus has sources and targets
   records::TokenTable tokens = {};
 };
+
+/// DropToken with a seed; nullptr for a rate of 0. Throws UsageError for a rate that is none.
+std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
+                                                   const records::TokenTable& tokens);
 
 /// Immutable, thread-safe.
 class Objective {
@@ -77,7 +81,7 @@ struct ObjectiveKind {
   std::string_view source;
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span-p", "span-longest", "split", "replace", "draws", "fixed-selection",
-  /// "predict", "perm-size", "alpha", "beta", "source-share", "mix", "mae-ratio", "drop", "pairs".
+  /// "predict", "perm-size", "alpha", "beta", "source", "mix", "mae-ratio", "drop", "pairs".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

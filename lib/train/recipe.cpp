@@ -1,5 +1,6 @@
 #include "train/recipe.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -85,7 +86,24 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
   }
 }
 
+Index scaled(Index size, double by) {
+  return size == 0
+             ? 0
+             : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
+}
+
 }  // namespace
+
+DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
+  DesignRecipe own = recipe;
+  own.hidden_size = scaled(recipe.hidden_size, size);
+  own.intermediate_size = scaled(recipe.intermediate_size, size);
+  own.attention_key_size = scaled(recipe.attention_key_size, size);
+  const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
+  own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
+  while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
+  return own;
+}
 
 double residual_gain(const DesignRecipe& recipe) { return deep_norm(recipe).gain; }
 

@@ -32,6 +32,10 @@ struct DesignRecipe {
   bool tie_word_embeddings = true;
 };
 
+/// The recipe with widths of `size` (more than 0) times its own, at least 1, and heads of the same
+/// size where that is possible.
+DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size);
+
 /// How the parameters of a norm placement start: the gain of DeepNorm behind the residual; 0: as
 /// ever. DeepNorm: Wang 2022, arXiv:2203.00555, table of encoders and decoders; deepnorm_su: the
 /// same for Adam, https://kexue.fm/archives/8978.

@@ -65,20 +65,25 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
   return facts;
 }
 
-void TrainingRun::add_generator(const model::ModelWeights<float>& weights,
-                                model::SaveOptions& options) const {
-  const std::string folder = "generator/";
+TrainingRun::Other TrainingRun::other() const {
+  if (electra_) return {&electra_->generator, &electra_->generator_slots, "generator/"};
+  if (mae_) return {&mae_->decoder, &mae_->decoder_slots, "decoder/"};
+  return {};
+}
+
+void TrainingRun::add_other(const model::ModelWeights<float>& weights,
+                            model::SaveOptions& options) const {
+  const auto [design, slots, folder] = other();
   // So far the files are the tokenizer's, which both models have.
   const std::vector<OutputExtra> tokenizer = options.files;
   for (OutputExtra file : tokenizer) {
     file.name = folder + file.name;
     options.files.push_back(std::move(file));
   }
-  model::ModelFiles files =
-      model::model_files(electra_->generator, weights, options.training, folder);
+  model::ModelFiles files = model::model_files(*design, weights, options.training, folder);
   options.files.push_back(std::move(files.config));
   options.more.push_back(std::move(files.weights));
-  if (electra_->gate.weight == Slots::kNone) return;
+  if (!electra_ || electra_->gate.weight == Slots::kNone) return;
   OutputWeights gate;
   gate.name = "copy_gate.safetensors";
   for (const auto& [name, at] :
@@ -99,7 +104,7 @@ model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) cons
 }
 
 void TrainingRun::save_model(const std::string& folder) const {
-  MASQUE_CHECK(!electra_);
+  MASQUE_CHECK(!electra_ && !mae_);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   options.write.existing = Existing::kReplace;
@@ -118,10 +123,11 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   state.tensors.push_back(row_tensor("values", parameters_.values()));
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
-  const auto generator_weights =
-      electra_ ? weights_of(electra_->generator, electra_->generator_slots, parameters_)
-               : model::ModelWeights<float>();
-  if (electra_) add_generator(generator_weights, options);
+  const Other second = other();
+  const auto other_weights = second.design != nullptr
+                                 ? weights_of(*second.design, *second.slots, parameters_)
+                                 : model::ModelWeights<float>();
+  if (second.design != nullptr) add_other(other_weights, options);
   options.files.push_back(text_file("metrics.jsonl", files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));

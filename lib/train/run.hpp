@@ -12,6 +12,7 @@
 #include "model/save.hpp"
 #include "text/tokenizer.hpp"
 #include "train/electra_loss.hpp"
+#include "train/mae_model.hpp"
 #include "train/recipe.hpp"
 #include "train/trainer.hpp"
 
@@ -19,12 +20,19 @@ namespace masque::train {
 
 struct RunOptions {
   DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
-  std::string objective = "mlm";  ///< of objectives() or electra_variants()
+  std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
   ObjectiveOptions asked;         ///< `tokens`, `seed` and `pairs` are filled in
   // Of electra_variants() alone:
   double generator_size = 0.25;                ///< share of the widths
   std::optional<double> discriminator_weight;  ///< none: the variant's
   std::int64_t switch_step = 0;                ///< ElectraOptions::switch_step
+  bool adversarial = false;                    ///< ElectraModel::adversarial
+  // Of kMae alone:
+  double decoder_size = 0.5;  ///< share of the widths
+  Index decoder_layers = 1;
+  /// Weights of the measures in lib/train/diversity.hpp, which the loss rewards; none: not
+  /// measured.
+  std::optional<Diversities> diversity;
   TrainerOptions trainer;
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
@@ -71,8 +79,8 @@ class TrainingRun {
   LossReport evaluate_never_selected(Index most);
 
   /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or
-  /// not at all; with `replace` over an older one of the same run. Of two networks the second is
-  /// the folder's model, and the generator a model in its sub-folder `generator`.
+  /// not at all; with `replace` over an older one of the same run. Of two networks one is the
+  /// folder's model, and the generator or decoder a model in its sub-folder of that name.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
   /// The model alone with the tokenizer's files, over an older folder of the same.
   void save_model(const std::string& folder) const;
@@ -87,10 +95,19 @@ class TrainingRun {
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
   void fill_in();
+  void check_dropout() const;
   void make_one();
   void make_two(const ElectraVariant& variant);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
-  void add_generator(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
+  void make_mae();
+  /// The other network's design, places and sub-folder, if there are two.
+  struct Other {
+    const model::Design* design = nullptr;
+    const Slots* slots = nullptr;
+    std::string folder;
+  };
+  Other other() const;
+  void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;
   text::Tokenizer tokenizer_;
@@ -102,6 +119,7 @@ class TrainingRun {
   std::unique_ptr<const Objective> objective_;  ///< of one network
   std::unique_ptr<Network<float>> network_;
   std::optional<ElectraModel> electra_;  ///< of two
+  std::optional<MaeModel> mae_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
 };

@@ -3,27 +3,32 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "train/mae_loss.hpp"
 #include "train/run.hpp"
 
 namespace masque::train {
 
 void check_objective(std::string_view name) {
-  if (find_electra(name) != nullptr) return;
+  if (name == kMae || find_electra(name) != nullptr) return;
   std::string known;
   for (const ObjectiveKind* kind : objectives()) {
     if (kind->name == name) return;
     known += fmt::format("{}, ", kind->name);
   }
   for (const ElectraVariant& variant : electra_variants())
-    known += fmt::format("{}{}", &variant == &electra_variants().front() ? "" : ", ", variant.name);
+    known += fmt::format("{}, ", variant.name);
+  known += kMae;
   throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
 }
 
 TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus)
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
   fill_in();
+  check_dropout();
   if (const ElectraVariant* variant = find_electra(options_.objective)) {
     make_two(*variant);
+  } else if (options_.objective == kMae) {
+    make_mae();
   } else {
     make_one();
   }
@@ -41,11 +46,25 @@ void TrainingRun::fill_in() {
   if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
   design_ = design_of(recipe);
   // BERT and ELECTRA as transformers has them know two kinds of tokens.
-  const bool encoder = options_.objective == "mlm" || find_electra(options_.objective) != nullptr;
+  const bool encoder = options_.objective == "mlm" || options_.objective == kMae ||
+                       find_electra(options_.objective) != nullptr;
   if (encoder && design_.layer_kind == model::LayerKind::kTransformer) design_.type_vocab_size = 2;
   const text::Roles roles = tokenizer_.roles();
   if (roles.pad) design_.pad_token_id = *roles.pad;
   if (roles.mask) design_.mask_token_id = *roles.mask;
+}
+
+void TrainingRun::check_dropout() const {
+  if (options_.trainer.attention_dropout == 0) return;
+  const bool talks = design_.variants.talking_heads != model::TalkingHeads::kNone;
+  const bool scores = design_.variants.previous_scores != model::PreviousScores::kNone;
+  if (!options_.diversity && !talks && !scores && design_.variants.mixer.empty()) return;
+  throw UsageError(
+      fmt::format("--attention-dropout with {}: its weights have no dropout, expected 0",
+                  options_.diversity               ? "--diversity"
+                  : talks                          ? "--talking-heads"
+                  : design_.variants.mixer.empty() ? "--previous-scores"
+                                                   : "--mixer"));
 }
 
 void TrainingRun::make_one() {
@@ -68,6 +87,7 @@ void TrainingRun::make_one() {
                parameters_);
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
+  if (options_.diversity) network_->reward_diversity(*options_.diversity);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
 
@@ -78,6 +98,7 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   model.variant = &variant;
   model.second = design_;
   model.generator = generator_design(options_.design, options_.generator_size, asked, design_);
+  model.adversarial = options_.adversarial;
   add_electra(model, options_.switch_step == 0, parameters_);
   slots_ = model.second_slots;
   const StartOptions start{.seed = options_.trainer.seed,
@@ -87,6 +108,7 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   start_values(model.second, model.second_slots, start, parameters_);
   ElectraOptions electra;
   electra.selection.selection.rate = asked.mlm.selection.rate;
+  electra.selection.selection.rate_high = asked.mlm.selection.rate_high;
   electra.selection.drop = asked.drop;
   electra.selection.seed = asked.seed;
   electra.selection.tokens = asked.tokens;
@@ -95,7 +117,30 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   electra.precision = options_.precision;
   electra.chunk_rows = options_.chunk_rows;
   electra.pairs = asked.pairs;
+  electra.diversity = options_.diversity;
   loss_ = std::make_unique<ElectraLoss<float>>(electra, model, parameters_);
+}
+
+void TrainingRun::make_mae() {
+  if (options_.diversity) throw UsageError("--diversity: mae has two networks, expected another");
+  const ObjectiveOptions& asked = options_.asked;
+  adapt_mae(asked, design_);
+  const DesignRecipe recipe =
+      decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
+  MaeModel& model = mae_.emplace();
+  model.encoder = design_;
+  model.decoder = decoder_design(recipe, asked, design_);
+  add_mae(model, parameters_);
+  slots_ = model.encoder_slots;
+  StartOptions start{.seed = options_.trainer.seed,
+                     .initializer_range = options_.initializer_range,
+                     .residual_gain = residual_gain(recipe)};
+  start_values(model.decoder, model.decoder_slots, start, parameters_);
+  start.residual_gain = residual_gain(options_.design);
+  start_values(model.encoder, model.encoder_slots, start, parameters_);
+  auto loss = std::make_unique<MaeLoss<float>>(asked, model, parameters_, options_.precision);
+  loss->chunk_rows = options_.chunk_rows;
+  loss_ = std::move(loss);
 }
 
 }  // namespace masque::train

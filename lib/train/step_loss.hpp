@@ -22,6 +22,7 @@ struct LossPart {
   std::string_view name;  ///< empty: there is but one
   double factor = 1;      ///< in the sum that is minimised; 0: told, not learnt
   LossReport report;
+  bool judged = true;  ///< its rows are right or wrong; else told by its name alone
 };
 
 /// So many of so many.
@@ -61,7 +62,8 @@ class StepLoss {
   virtual void begin(std::int64_t step);
   /// After every change of the values.
   virtual void prepare() = 0;
-  /// Adds the gradients of mean() to those of the parameters.
+  /// Adds the gradients of mean(), less what is rewarded (Network::reward_diversity), to those of
+  /// the parameters.
   virtual StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) = 0;
   /// Losses alone, without noise.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;

@@ -10,6 +10,7 @@
 #include "nn/general_attention.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/matrix.hpp"
+#include "train/diversity.hpp"
 
 namespace masque::train {
 
@@ -50,6 +51,12 @@ struct Tape {
   StreamTape<T> content, query;
   bool split = false;  ///< the query stream is used
   Matrix<T> last;      ///< before the final norm
+  /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
+  /// the loss changes with the measures of one of them, which the way back is told.
+  std::array<Wide<T>, kDiversities> diversity{};
+  Diversities diversity_slopes{};
+  /// Forward: states of other networks, one for each of Chunk::given; back: the gradients by them.
+  Matrix<T> given, d_given;
   // Gradients, on the way back.
   Matrix<T> d_content, d_query, d_state;
   std::vector<Matrix<T>> scratch;

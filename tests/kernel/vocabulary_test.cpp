@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/random.hpp"
 #include "kernel/cross_entropy.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/vocabulary_loss.hpp"
@@ -158,6 +159,61 @@ TEST_CASE("the head's loss: NaN stays in its row, the first of equal logits coun
   task.targets = {};
   task.row_weights = {};
   CHECK(kernel::vocabulary_loss(task, Precision::kF32, {}).sum == 0);
+}
+
+TEST_CASE("draws are those of the softmax's running sum") {
+  // One tile and many, with a chunk of rows that is not the only one.
+  for (const auto& [rows, vocabulary] :
+       {std::pair<Index, Index>{300, 40}, {257, 1000}, {700, 30000}}) {
+    CAPTURE(vocabulary);
+    const Problem p(rows, vocabulary, 8);
+    std::vector<double> uniforms;
+    for (Index i = 0; i < rows; ++i)
+      uniforms.push_back(i == 0   ? 0
+                         : i == 1 ? 1 - 0x1p-52
+                                  : Draw(7, "u", static_cast<std::uint64_t>(i)).uniform());
+    kernel::VocabularyTask<float> task = p.task();
+    task.uniforms = uniforms;
+    std::vector<TokenId> draws(uniforms.size()), beside(uniforms.size());
+    kernel::vocabulary_loss(task, Precision::kF32, {}, {}, draws);
+    Found found(p);
+    for (const int threads : {1, 3}) {
+      const Threads set(threads);
+      kernel::vocabulary_loss(task, Precision::kF32, found.gradients(), {}, beside);
+      CHECK(beside == draws);
+    }
+    for (Index r = 0; r < rows; ++r) {
+      std::vector<double> sums{0};
+      for (Index v = 0; v < vocabulary; ++v) {
+        double logit = static_cast<double>(p.bias.view().at(0, v));
+        for (Index k = 0; k < 8; ++k)
+          logit += static_cast<double>(p.x.view().at(r, k)) *
+                   static_cast<double>(p.weight.view().at(v, k));
+        sums.push_back(sums.back() + std::exp(logit));
+      }
+      const auto at = static_cast<std::size_t>(draws[static_cast<std::size_t>(r)]);
+      const double wanted = uniforms[static_cast<std::size_t>(r)];
+      CHECK(sums[at] / sums.back() <= wanted + 2e-6);
+      CHECK(wanted <= sums[at + 1] / sums.back() + 2e-6);
+    }
+  }
+  // Sure ones, in float and double.
+  Matrix<float> x(1, 1), weight = Matrix<float>::zero(200, 1);
+  x.view().at(0, 0) = 1;
+  weight.view().at(150, 0) = 300;
+  const std::vector<TokenId> target{0};
+  const std::vector<double> one{1}, half{0.5};
+  std::vector<TokenId> drawn(1);
+  kernel::vocabulary_loss<float>({x.view(), weight.view(), {}, target, one, half}, Precision::kF32,
+                                 {}, {}, drawn);
+  CHECK(drawn[0] == 150);
+  const Matrix<double> wide_x = Matrix<double>::zero(1, 1), flat = Matrix<double>::zero(4, 1);
+  for (const auto& [u, token] : {std::pair(0.0, 0), {0.49, 1}, {0.5, 2}, {1 - 0x1p-52, 3}}) {
+    const std::vector<double> uniform{u};
+    kernel::vocabulary_loss<double>({wide_x.view(), flat.view(), {}, target, one, uniform},
+                                    Precision::kF64, {}, {}, drawn);
+    CHECK(drawn[0] == token);
+  }
 }
 
 }  // namespace

@@ -271,6 +271,9 @@ TEST_CASE("permutations are clean: no target reads itself or a later one") {
     }
   }
   Record odd = sample(1, 7);
+  CHECK_THROWS_AS(make_perm({.alpha = 0}, table()), UsageError);
+  CHECK_THROWS_AS(make_perm({.beta = 0}, table()), UsageError);
+  CHECK_THROWS_AS(make_perm({.perm_size = std::uint64_t{1} << 60}, table()), UsageError);
   CHECK_THROWS_AS(make_perm({.hf = true}, table())->apply(odd, scratch, tally), InputError);
 }
 

@@ -7,98 +7,15 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "electra_case.hpp"
 #include "support/message.hpp"
 #include "train/trainer.hpp"
-#include "train_case.hpp"
 
 namespace masque::test {
 
 using namespace masque::train;
 
 namespace {
-
-constexpr Index kVocabulary = 40;
-
-records::TokenTable small_tokens() {
-  records::TokenTable tokens;
-  tokens.size = kVocabulary;
-  tokens.mask = kMaskToken;
-  tokens.special.assign(5, 1);
-  tokens.begins_word.assign(static_cast<std::size_t>(kVocabulary), 1);
-  return tokens;
-}
-
-Corpus small_corpus() {
-  Corpus corpus;
-  for (Index s = 0; s < 12; ++s) {
-    std::vector<TokenId> ids{2};
-    for (Index i = 0; i < 10 + s % 5; ++i)
-      ids.push_back(static_cast<TokenId>(5 + (s * 7 + i * 3) % 35));
-    ids.push_back(3);
-    corpus.add(ids);
-  }
-  return corpus;
-}
-
-struct Setting {
-  std::string_view variant = "electra";
-  double size = 0.5;
-  std::int64_t switch_step = 0;
-  double weight = 50;
-};
-
-/// Two networks with their loss.
-template <class T>
-struct Pair {
-  ElectraModel model;
-  Parameters<T> parameters;
-  std::unique_ptr<ElectraLoss<T>> loss;
-
-  explicit Pair(const Setting& setting) {
-    DesignRecipe recipe;
-    recipe.vocab_size = kVocabulary;
-    recipe.num_hidden_layers = 2;
-    recipe.hidden_size = 16;
-    recipe.num_attention_heads = 2;
-    recipe.max_position_embeddings = 20;
-    ObjectiveOptions asked;
-    asked.tokens = small_tokens();
-    model.variant = find_electra(setting.variant);
-    REQUIRE(model.variant != nullptr);
-    model.second = design_of(recipe);
-    model.second.type_vocab_size = 2;
-    adapt_electra(*model.variant, asked, model.second);
-    model.generator = generator_design(recipe, setting.size, asked, model.second);
-    add_electra(model, setting.switch_step == 0, parameters);
-    const StartOptions start{.seed = 3, .initializer_range = 0.2};
-    start_values(model.generator, model.generator_slots, start, parameters);
-    start_values(model.second, model.second_slots, start, parameters);
-    ElectraOptions options;
-    options.selection.selection.rate = 0.3;
-    options.selection.seed = 11;
-    options.selection.tokens = small_tokens();
-    options.weight = setting.weight;
-    options.switch_step = setting.switch_step;
-    options.precision =
-        std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32;
-    loss = std::make_unique<ElectraLoss<T>>(options, model, parameters);
-  }
-
-  std::vector<T> gradient(Index i) {
-    const MatrixView<T> g = parameters.gradient(i);
-    return {g.data, g.data + parameters[i].size()};
-  }
-  std::vector<T> value(Index i) {
-    const MatrixView<T> g = parameters.value(i);
-    return {g.data, g.data + parameters[i].size()};
-  }
-};
-
-std::vector<StepItem> items_of(const Corpus& corpus, std::uint64_t epoch = 0) {
-  std::vector<StepItem> items;
-  for (Index i = 0; i < corpus.size(); ++i) items.push_back({corpus.item(i), epoch});
-  return items;
-}
 
 bool of_generator(const std::string& name) { return name.starts_with("generator."); }
 
@@ -192,35 +109,6 @@ TEST_CASE("labels follow the samples: a correct one is original") {
   CHECK(losses.shares[2].of == selected - right);
 }
 
-TEST_CASE("samples have the softmax's probabilities") {
-  const std::vector<double> logits{0.3, -1.2, 2, 0.7, -0.4, 1.1};
-  double total = 0;
-  for (const double x : logits) total += std::exp(x);
-  constexpr std::size_t kDraws = 30000;
-  std::vector<double> counts(logits.size(), 0);
-  Draw draw(5, "chi-square");
-  for (std::size_t n = 0; n < kDraws; ++n) {
-    std::vector<double> row = logits;
-    ++counts[static_cast<std::size_t>(sample_token<double>(row, draw.uniform()))];
-  }
-  double square = 0;
-  for (std::size_t v = 0; v < logits.size(); ++v) {
-    const double expected = kDraws * std::exp(logits[v]) / total;
-    square += (counts[v] - expected) * (counts[v] - expected) / expected;
-  }
-  CHECK(square < 20.5);  // 5 degrees of freedom, p = 0.001
-
-  // Float and both ends.
-  std::vector<float> sure{-200, 0, -200};
-  CHECK(sample_token<float>(sure, 0.5) == 1);
-  std::vector<float> even{1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 0) == 0);
-  even = {1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 1 - 0x1p-52) == 3);
-  even = {1, 1, 1, 1};
-  CHECK(sample_token<float>(even, 0.5) == 2);
-}
-
 TEST_CASE("what a network draws has its probabilities") {
   Pair<double> pair({});
   Network<double> generator(pair.model.generator, pair.model.generator_slots, pair.parameters,
@@ -241,7 +129,7 @@ TEST_CASE("what a network draws has its probabilities") {
   Sampling sampling;
   for (Index i = 0; i < kGrid; ++i)
     sampling.uniforms.push_back((static_cast<double>(i) + 0.5) / kGrid);
-  generator.evaluate(many, &sampling);
+  generator.evaluate(many, {.sampling = &sampling});
   std::vector<double> counts(expected.size(), 0);
   for (const TokenId token : sampling.tokens) ++counts[static_cast<std::size_t>(token)];
   for (std::size_t v = 0; v < expected.size(); ++v)

@@ -76,7 +76,7 @@ TEST_CASE("a correct sample is original, in both networks' examples") {
 
 TEST_CASE("dropped tokens leave positions, and what is wrong is refused") {
   ElectraSelectionOptions options = settings();
-  options.drop = 0.5;
+  options.drop.rate = 0.5;
   const test::Sequence sequence(3, 60);
   const ElectraItem item = ElectraSelection(options).select(sequence.item(), 0);
   REQUIRE(item.positions.size() == item.ids.size());

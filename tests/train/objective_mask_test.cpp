@@ -186,7 +186,7 @@ TEST_CASE("plm-hf: hidden in the content too, both halves in one order, a sixth 
   CHECK(contains(message_of([&] { objective->check(corpus); }), "sequence 1 has 7 tokens"));
   make_objective("plm")->check(corpus);
   ObjectiveOptions drop = objective_options();
-  drop.drop = 0.1;
+  drop.drop.rate = 0.1;
   CHECK(contains(message_of<UsageError>([&] { make_objective("plm-hf", drop); }), "odd lengths"));
   // Special tokens are never hidden as keys.
   const Example special = objective->example(Sequence(3, 64).item(), 0);
@@ -198,7 +198,7 @@ TEST_CASE("mae-mask: a column mask is the removal of its tokens") {
   const auto model =
       model::open_model(MASQUE_TEST_DATA "/model/bert", {.precision = kernel::Precision::kF64});
   ObjectiveOptions options = objective_options();
-  options.mae_ratio = 0.5;
+  options.mae.ratio = 0.5;
   options.tokens.size = static_cast<TokenId>(model->design().vocab_size);
   const auto objective = make_objective("mae-mask", options);
   Sequence sequence(2, 14);

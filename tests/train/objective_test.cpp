@@ -35,7 +35,7 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
   const std::set<std::string_view> known{
       "rate",      "unit",    "choice", "span-p",          "span-longest",
       "split",     "replace", "draws",  "fixed-selection", "predict",
-      "perm-size", "alpha",   "beta",   "source-share",    "mix",
+      "perm-size", "alpha",   "beta",   "source",          "mix",
       "mae-ratio", "drop",    "pairs"};
   CHECK(objectives().size() == 7);
   for (const ObjectiveKind* kind : objectives()) {
@@ -211,7 +211,7 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
     // Corrupted as in training, with a loss only where there never was one.
     check_rate(rows, draws * (126 - ever.size()), 0.15);
     check_rate(changed, draws * 126, 0.15 * (0.8 + 0.1 / 1000));
-    options.drop = 0.1;
+    options.drop.rate = 0.1;
     CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }),
                    "expected either"));
   }
@@ -242,7 +242,7 @@ TEST_CASE("dropped tokens are gone before anything, and positions stay") {
   for (const std::string name : {"mlm", "tta", "clm", "unilm", "plm", "mae-mask"}) {
     CAPTURE(name);
     ObjectiveOptions options = objective_options();
-    options.drop = 0.25;
+    options.drop.rate = 0.25;
     const auto objective = make_objective(name, options);
     std::uint64_t kept = 0;
     for (std::uint64_t number = 0; number < 100; ++number) {
@@ -258,7 +258,7 @@ TEST_CASE("dropped tokens are gone before anything, and positions stay") {
       }
     }
     check_rate(kept, 100 * 100, 0.75);
-    options.drop = 1;
+    options.drop.rate = 1;
     CHECK(contains(message_of<UsageError>([&] { make_objective(name, options); }), "drop:"));
   }
 }

@@ -14,7 +14,9 @@ class MaeMask final : public Objective {
  public:
   explicit MaeMask(const ObjectiveOptions& given)
       : Objective(given),
-        mae_(make_mae({.ratio = given.mae_ratio, .seed = given.seed}, given.tokens)) {
+        mae_(
+            make_mae({.ratio = given.mae.ratio, .min_keep = given.mae.min_keep, .seed = given.seed},
+                     given.tokens)) {
     if (given.tokens.mask < 0) throw UsageError("mae-mask: there is no mask token, expected one");
   }
 

@@ -19,7 +19,7 @@ class Mlm final : public Objective {
       throw UsageError("unit words: a corpus has no numbers of words, expected token or word");
     }
     if (!has_never_selected()) return;
-    if (given.drop > 0) {
+    if (given.drop.rate > 0) {
       throw UsageError("static masks or a fixed selection with dropped tokens, expected either");
     }
     records::MlmOptions anew = mlm_options();

@@ -17,7 +17,7 @@ class Plm final : public Objective {
     records::PermOptions perm = given.perm;
     perm.hf = hf;
     perm.seed = given.seed;
-    if (hf && given.drop > 0) {
+    if (hf && given.drop.rate > 0) {
       throw UsageError("plm-hf: dropped tokens leave odd lengths, expected no drop");
     }
     corruption_ = make_perm(perm, given.tokens);

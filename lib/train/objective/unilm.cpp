@@ -88,7 +88,7 @@ const ObjectiveKind kUnilm{"unilm",
                            "left; of pairs always to the target",
                            "UniLM, Dong et al. 2019, arXiv:1905.03197",
                            {"rate", "unit", "choice", "span-p", "span-longest", "split", "replace",
-                            "source-share", "mix", "drop", "pairs"},
+                            "source", "mix", "drop", "pairs"},
                            make};
 const ObjectiveRegistration kUnilmRegistration{kUnilm};
 

@@ -3,20 +3,30 @@
 
 #include <string>
 
+#include "cli/session.hpp"
 #include "records/mlm.hpp"
-#include "stream.hpp"
 
-namespace masque::droptoken {
+namespace masque::text {
+class Tokenizer;
+}
+
+namespace masque::common {
+
+/// How a list may call tokens. What is borrowed must stay.
+struct TokenNames {
+  const text::Tokenizer* tokenizer = nullptr;  ///< nullptr: ids alone
+  const records::TokenTable& table;
+};
 
 /// From an embedding table, if `path` is a checkpoint (a folder or .safetensors): for each ordinary
 /// token the ten nearest rows by cosine. Else from a list: in each line a token, then its similar
 /// ones, between tabs or spaces; tokens or ids (without a tokenizer ids only). Throws InputError,
 /// naming the line.
-records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens, int threads,
+records::SimilarTokens read_similar(const std::string& path, const TokenNames& tokens, int threads,
                                     cli::Session& session);
 
 /// Reads weights of tokens: in each line a token or id, and a number. Ids that are not listed have
 /// weight 0.
-std::vector<double> read_weights(const std::string& path, const Tokens& tokens);
+std::vector<double> read_weights(const std::string& path, const TokenNames& tokens);
 
-}  // namespace masque::droptoken
+}  // namespace masque::common

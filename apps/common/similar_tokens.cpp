@@ -14,7 +14,7 @@
 #include "surgery/similar_rows.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::droptoken {
+namespace masque::common {
 
 namespace {
 
@@ -34,39 +34,39 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 
 class TokenFinder {
  public:
-  TokenFinder(const std::string& path, const Tokens& tokens) : path_(path), tokens_(tokens) {}
+  TokenFinder(const std::string& path, const TokenNames& tokens) : path_(path), tokens_(tokens) {}
 
   TokenId find(std::string_view word, std::uint64_t line) const {
-    if (tokens_.tokenizer()) {
-      if (const auto id = tokens_.tokenizer()->find(word)) return *id;
+    if (tokens_.tokenizer != nullptr) {
+      if (const auto id = tokens_.tokenizer->find(word)) return *id;
     }
     const auto id = parse_unsigned(word);
-    const TokenId size = tokens_.table().size > 0 ? tokens_.table().size : INT32_MAX;
+    const TokenId size = tokens_.table.size > 0 ? tokens_.table.size : INT32_MAX;
     if (id && *id < static_cast<std::uint64_t>(size)) return static_cast<TokenId>(*id);
     throw InputError(path_, fmt::format("line {}: '{}' is no token", line, escape(word)));
   }
 
  private:
   const std::string& path_;
-  const Tokens& tokens_;
+  const TokenNames& tokens_;
 };
 
 }  // namespace
 
 namespace {
 
-records::SimilarTokens nearest_in_table(const std::string& path, const Tokens& tokens, int threads,
-                                        cli::Session& session) {
+records::SimilarTokens nearest_in_table(const std::string& path, const TokenNames& tokens,
+                                        int threads, cli::Session& session) {
   const Checkpoint checkpoint = open_checkpoint(path);
   const EmbeddingTable table =
       find_embedding_table(checkpoint, ModelConfig::find(checkpoint.folder()), std::nullopt);
-  const TokenId size = tokens.table().size;
+  const TokenId size = tokens.table.size;
   if (size > 0 && table.rows() < static_cast<std::uint64_t>(size)) {
     throw InputError(path, fmt::format("a table of {} rows, expected at least the {} ids of the "
                                        "vocabulary",
                                        table.rows(), size));
   }
-  SimilarRowsRequest request{.count = 10, .skip = tokens.table().special, .threads = threads};
+  SimilarRowsRequest request{.count = 10, .skip = tokens.table.special, .threads = threads};
   if (size > 0) {  // rows behind the vocabulary are padding
     request.skip.resize(table.rows(), 0);
     std::fill(request.skip.begin() + size, request.skip.end(), 1);
@@ -81,7 +81,7 @@ records::SimilarTokens nearest_in_table(const std::string& path, const Tokens& t
 
 }  // namespace
 
-records::SimilarTokens read_similar(const std::string& path, const Tokens& tokens, int threads,
+records::SimilarTokens read_similar(const std::string& path, const TokenNames& tokens, int threads,
                                     cli::Session& session) {
   if (path.ends_with(".safetensors") || is_folder(path)) {
     return nearest_in_table(path, tokens, threads, session);
@@ -104,9 +104,9 @@ records::SimilarTokens read_similar(const std::string& path, const Tokens& token
   return similar;
 }
 
-std::vector<double> read_weights(const std::string& path, const Tokens& tokens) {
+std::vector<double> read_weights(const std::string& path, const TokenNames& tokens) {
   const TokenFinder finder(path, tokens);
-  std::vector<double> weights(static_cast<std::size_t>(std::max<TokenId>(0, tokens.table().size)));
+  std::vector<double> weights(static_cast<std::size_t>(std::max<TokenId>(0, tokens.table.size)));
   std::uint64_t number = 0;
   const std::string text = read_text(path, kMostBytes);
   for_each_line(text, [&](std::string_view line) {
@@ -126,4 +126,4 @@ std::vector<double> read_weights(const std::string& path, const Tokens& tokens) 
   return weights;
 }
 
-}  // namespace masque::droptoken
+}  // namespace masque::common
