@@ -8,6 +8,7 @@ namespace masque::length_gen {
 void declare_run(cli::Command& tool);
 void declare_eval(cli::Command& tool);
 void declare_probe(cli::Command& tool);
+void declare_treatments(cli::Command& tool);
 void declare_lowrank(cli::Command& tool);
 void declare_tasks(cli::Command& tool);
 
