@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
                                  masque::length_gen::declare_collect(tool);
                                  masque::length_gen::declare_eval(tool);
                                  masque::length_gen::declare_probe(tool);
+                                 masque::length_gen::declare_treatments(tool);
                                  masque::length_gen::declare_lowrank(tool);
                                  masque::length_gen::declare_tasks(tool);
                                });

@@ -6,11 +6,14 @@
 
 namespace masque::model {
 
+/// The argument `factor`: 0, or at least 1. Throws UsageError.
+double read_factor(Spelled& spelled);
+
 /// How many times longer texts are taken to be: as given, or with 0 what the stretch says.
 class StretchFactor {
  public:
   /// Asks for `factor`.
-  explicit StretchFactor(Spelled& spelled) : given_(spelled.number("factor", 0, 0, 1e6)) {}
+  explicit StretchFactor(Spelled& spelled) : given_(read_factor(spelled)) {}
 
   double of(const Stretch& stretch) const { return given_ > 0 ? given_ : stretch.factor(); }
 

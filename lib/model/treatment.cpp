@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/spelled.hpp"
+#include "model/stretch_factor.hpp"
 #include "model/variants.hpp"
 #include "nn/position/rotary_terms.hpp"
 
@@ -38,6 +39,13 @@ std::string scheme_name(const Design& design) {
 }
 
 }  // namespace
+
+double read_factor(Spelled& spelled) {
+  const double factor = spelled.number("factor", 0, 0, 1e6);
+  if (factor == 0 || factor >= 1) return factor;
+  throw UsageError(
+      fmt::format("{}: factor is {}, expected 0 or at least 1", spelled.name(), factor));
+}
 
 double Stretch::factor() const {
   MASQUE_CHECK(trained > 0);

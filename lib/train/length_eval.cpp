@@ -155,7 +155,7 @@ void for_each_cell(const LengthCells& cells,
   std::vector<LengthCell> reached;
   for (std::size_t t = 0; t < cells.treatments.size(); ++t) {
     const model::PositionTreatment& position = *cells.treatments[t].position;
-    model::LayerMasks(cells.model->design(), cells.treatments[t].masks);
+    [[maybe_unused]] const model::LayerMasks fits(cells.model->design(), cells.treatments[t].masks);
     for (const Index length : cells.lengths) {
       const Index longest = cells.model->longest(position, {cells.trained, length});
       if (longest == 0 || length <= longest) {

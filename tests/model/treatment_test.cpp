@@ -120,7 +120,42 @@ TEST_CASE("every treatment goes with some models, and says why not with others")
                                                                            : 2));
   }
   CHECK_THROWS_AS(parse_position_treatment("no_such_thing"), UsageError);
-  CHECK_THROWS_AS(parse_position_treatment("yarn(base=2)"), UsageError);
+  for (const char* wrong : {"yarn(base=2)", "ntk(factor=0.5)", "leaky_rerope(factor=0.5)"})
+    CHECK_THROWS_AS(parse_position_treatment(wrong), UsageError);
+}
+
+TEST_CASE("own is the model as it is opened, whatever its family") {
+  class States final : public Observer {
+   public:
+    void last_states(Index, Index, MatrixView<const double> x) override {
+      for (Index i = 0; i < x.rows; ++i)
+        values.insert(values.end(), x.row(i), x.row(i) + x.columns);
+    }
+    std::vector<double> values;
+  };
+  const auto states = [](const Model& model) {
+    Batch batch;
+    batch.add(text_of(10, model.design().vocab_size));
+    States seen;
+    model.run(batch, {.last_states = true, .all_rows = true}, &seen);
+    return seen.values;
+  };
+  const auto own = parse_position_treatment("own");
+  for (const masque::test::ModelCase& one : masque::test::model_cases()) {
+    CAPTURE(one.name);
+    const TreatableModel model(one.folder, "", kernel::Precision::kF64);
+    const Index trained = std::max<Index>(model.trained_length(), 10);
+    const auto treated = model.open(*own, {trained, 10}, exact());
+    CHECK(states(*treated) == states(*open_model(one.folder, exact())));
+    if (model.design().position != PositionScheme::kLearned) continue;
+    // Rows for padding in front of the table stay where they are.
+    const std::vector<Index> places{0, 1, 2, 3, 4, 5}, twice{0, 2, 4, 6, 8, 10};
+    if (model.design().head.kind == HeadKind::kNone) continue;
+    const auto half = parse_position_treatment("interpolated(factor=2)");
+    const auto longer = model.open(*half, {trained, 2 * trained}, exact());
+    const std::vector<TokenId> ids = text_of(6, model.design().vocab_size);
+    CHECK(farthest(run(*longer, ids, twice), run(*treated, ids, places)) < 1e-12);
+  }
 }
 
 TEST_CASE("up to the trained length nothing is stretched") {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "base/spelled.hpp"
 #include "model/bent_rotary.hpp"
+#include "model/stretch_factor.hpp"
 
 namespace masque::model {
 
@@ -14,8 +14,7 @@ namespace {
 class LeakyRerope final : public PositionTreatment {
  public:
   explicit LeakyRerope(Spelled& spelled)
-      : window_(spelled.count("window", 0, 0, Index{1} << 40)),
-        factor_(spelled.number("factor", 0, 0, 1e6)) {}
+      : window_(spelled.count("window", 0, 0, Index{1} << 40)), factor_(read_factor(spelled)) {}
   std::string_view about() const override {
     return "rotary distances growing factor times slower beyond window: Su 2023, "
            "kexue.fm/archives/9708";
