@@ -1,4 +1,5 @@
-// Classifiers: gradients against complex steps, pooling, chunks.
+// Classifiers: gradients against complex steps and PyTorch's (scripts/goldens/classifier.py),
+// chunks.
 #include "train/classifier.hpp"
 
 #include <cmath>
@@ -6,7 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/random.hpp"
+#include "model/role.hpp"
 #include "model/save.hpp"
 #include "train/network_cases.hpp"
 
@@ -124,6 +128,21 @@ Complex complex_loss(Built<double>& from, const Case& one,
   return head.run(task, {}).loss;
 }
 
+/// sin(0.7 row + 0.3 column + shift) / 4.
+void fill_with_sines(MatrixView<double> to, double shift) {
+  for (Index i = 0; i < to.rows; ++i) {
+    for (Index j = 0; j < to.columns; ++j)
+      to.at(i, j) =
+          std::sin(0.7 * static_cast<double>(i) + 0.3 * static_cast<double>(j) + shift) / 4;
+  }
+}
+
+std::vector<double> numbers_of(const JsonValue& root, std::string_view name, std::size_t text) {
+  std::vector<double> out;
+  for (const JsonValue& item : root.find(name)->items[text].items) out.push_back(*item.number());
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("gradients of classifiers are those of complex steps") {
@@ -156,6 +175,62 @@ TEST_CASE("gradients of classifiers are those of complex steps") {
     }
     CHECK(seen > 0.01);
   }
+}
+
+TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassification") {
+  const std::string data = MASQUE_TEST_DATA;
+  const std::string path = data + "/train/classifier.json";
+  const JsonValue root = parse_json_file(read_text(path, 1 << 20), path);
+  model::LoadedModel<double> loaded = model::load_model<double>(data + "/model/bert");
+  model::Design design = loaded.design;
+  design.head = {};
+  Parameters<double> parameters;
+  const Slots model = add_model(model::plan_of(design), nullptr, "", Slots(), parameters);
+  const Slots slots =
+      add_classifier(design.hidden_size, kLabels, Pooling::kFirst, "bert.", parameters);
+  model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {
+    const auto from = place_of(loaded.weights, role, bias, layer, part).span();
+    std::copy(from.begin(), from.end(), parameters.value(at).data);
+  });
+  fill_with_sines(parameters.value(slots.weight(model::Role::kHeadTransform)), 1);
+  fill_with_sines(parameters.value(slots.bias(model::Role::kHeadTransform)), 2);
+  fill_with_sines(parameters.value(slots.weight(model::Role::kDecoder)), 3);
+  fill_with_sines(parameters.value(slots.bias(model::Role::kDecoder)), 4);
+  std::vector<Example> examples(2);
+  for (std::size_t t = 0; t < 2; ++t) {
+    for (const double id : numbers_of(root, "ids", t))
+      examples[t].ids.push_back(static_cast<TokenId>(id));
+    for (const double segment : numbers_of(root, "segments", t))
+      examples[t].segments.push_back(static_cast<Index>(segment));
+    examples[t].rows = {0};
+    examples[t].targets = {static_cast<TokenId>(*root.find("labels")->items[t].number())};
+  }
+  Classifier<double> classifier(design, model, slots, Pooling::kFirst, parameters,
+                                kernel::Precision::kF64);
+  classifier.prepare();
+  CHECK(classifier.train(examples, 1, {}).loss ==
+        doctest::Approx(*root.find("loss")->number()).epsilon(1e-6));
+  std::vector<double> found;
+  classifier.evaluate(examples, &found);
+  for (std::size_t t = 0; t < 2; ++t) {
+    const std::vector<double> expected = numbers_of(root, "probabilities", t);
+    for (std::size_t k = 0; k < 3; ++k)
+      CHECK(found[3 * t + k] == doctest::Approx(expected[k]).epsilon(1e-6));
+  }
+  Index compared = 0;
+  for (Index i = 0; i < parameters.count(); ++i) {
+    const JsonValue* norm = root.find("gradients")->find(parameters[i].name);
+    if (norm == nullptr) continue;
+    CAPTURE(parameters[i].name);
+    double sum = 0;
+    for (Index k = 0; k < parameters[i].size(); ++k) {
+      const double g = parameters.gradient(i).data[k];
+      sum += g * g;
+    }
+    CHECK(std::sqrt(sum) == doctest::Approx(*norm->number()).epsilon(1e-5));
+    ++compared;
+  }
+  CHECK(compared == std::ssize(root.find("gradients")->members));
 }
 
 TEST_CASE("probabilities and losses do not depend on chunks, and belong together") {
