@@ -115,6 +115,28 @@ TEST_CASE("adversarial: the generator's gradients are those of the surrogate los
   }
 }
 
+TEST_CASE("adversarial: chunks change nothing") {
+  const Corpus corpus = small_corpus();
+  const std::vector<StepItem> items = items_of(corpus);
+  for (const char* variant : {"electra", "electra-15"}) {
+    CAPTURE(variant);
+    Pair<double> whole({.variant = variant, .weight = 3, .adversarial = true});
+    Pair<double> parts({.variant = variant, .weight = 3, .adversarial = true, .chunk_rows = 30});
+    std::vector<StepLosses> losses;
+    for (Pair<double>* pair : {&whole, &parts}) {
+      pair->loss->prepare();
+      losses.push_back(pair->loss->add_gradients(items, {}));
+    }
+    for (std::size_t p = 0; p < 4; ++p) {
+      CHECK(losses[0].parts[p].report.loss ==
+            doctest::Approx(losses[1].parts[p].report.loss).epsilon(1e-12));
+    }
+    CHECK(losses[0].shares[0].count == losses[1].shares[0].count);
+    for (std::size_t k = 0; k < whole.parameters.gradients().size(); ++k)
+      CHECK(std::abs(whole.parameters.gradients()[k] - parts.parameters.gradients()[k]) < 1e-11);
+  }
+}
+
 TEST_CASE("adversarial: the discriminator learns as it does beside any generator") {
   const Corpus corpus = small_corpus();
   const std::vector<StepItem> items = items_of(corpus);

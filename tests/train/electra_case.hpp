@@ -41,6 +41,7 @@ struct Setting {
   std::int64_t switch_step = 0;
   double weight = 50;
   bool adversarial = false;
+  Index chunk_rows = 2048;
 };
 
 /// Two networks with their loss.
@@ -76,6 +77,7 @@ struct Pair {
     options.selection.tokens = small_tokens();
     options.weight = setting.weight;
     options.switch_step = setting.switch_step;
+    options.chunk_rows = setting.chunk_rows;
     options.precision =
         std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32;
     loss = std::make_unique<train::ElectraLoss<T>>(options, model, parameters);
