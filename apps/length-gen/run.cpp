@@ -65,7 +65,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const auto subject = subject_of(o, asked);
   request.subject = subject.get();
   request.options = [&](std::size_t arm, std::int64_t steps, std::uint64_t seed) {
-    common::ModelOptions model = o;
+    common::ModelOptions model = static_cast<const common::ModelOptions&>(o);
     if (o.rate) model.selection.rate = fmt::format("{}", *o.rate);
     model.design = asked.arms[arm].recipe;
     train::RunOptions options = common::run_options(model, steps, seed);

@@ -117,6 +117,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
   c.option("--steps", "N", o.steps, cli::Range{1, 1e9}, "updates of each model");
   c.option("--budget", "TIME", o.budget,
            "as many steps as all models can make in this time (5m): measured, printed, kept");
+  c.one_of({"--steps", "--budget"});
   c.option("--batch-size", "N", o.batch_size, cli::Range{1, 1e6}, "sequences of a step");
   c.option("--eval-tokens", "N", o.eval_tokens, cli::Range{0, 1e12},
            "the first ones of --eval-text; 0: all");

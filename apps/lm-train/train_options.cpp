@@ -115,6 +115,7 @@ void declare_train(cli::Command& c) {
   c.option("--steps", "N", o->steps, cli::Range{1, 1e9}, "updates [1000, or what --budget allows]");
   c.option("--budget", "TIME", o->budget,
            "as many steps as this time allows (120s, 5m, 2h): measured first, then printed");
+  c.one_of({"--steps", "--budget"});
   common::declare_objective(c, *o);
   c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
            "electra: widths of the generator, as a share of the model's [0.25]");

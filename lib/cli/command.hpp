@@ -112,6 +112,9 @@ class Command {
   /// Options may come from an experiment file, too; those of the command line replace the file's.
   /// Also declares --print-experiment. With kArgument the command has no other arguments.
   Command& experiment(ExperimentFile how);
+  /// Long names of options of which the command takes one: each of them on the command line
+  /// replaces the others in an experiment file, too.
+  Command& one_of(std::vector<std::string> names);
 
   /// What the command does once parsed.
   Command& action(std::function<ExitCode(Session&)> run);
@@ -170,6 +173,7 @@ class Command {
   std::vector<Entry> entries_;
   std::vector<std::unique_ptr<Command>> subcommands_;
   std::function<ExitCode(Session&)> action_;
+  std::vector<std::vector<std::string>> one_of_;
   ExperimentFile experiment_ = ExperimentFile::kNone;
   std::vector<Setting> from_file_;  ///< in effect
   std::vector<std::string> given_;

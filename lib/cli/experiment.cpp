@@ -81,6 +81,11 @@ Command& Command::experiment(ExperimentFile how) {
   return *this;
 }
 
+Command& Command::one_of(std::vector<std::string> names) {
+  one_of_.push_back(std::move(names));
+  return *this;
+}
+
 void Command::read_experiment(const Typed& typed) {
   std::vector<std::string> files;
   if (experiment_ != ExperimentFile::kNone) files = typed("--experiment");
@@ -111,7 +116,12 @@ void Command::read_experiment(const Typed& typed) {
 }
 
 void Command::set_from_file(const Setting& setting, const Entry& entry, const Typed& typed) {
-  const bool replaced = !typed(entry.spellings().front()).empty();
+  const auto is_typed = [&](const std::string& name) { return !typed(name).empty(); };
+  const bool replaced = is_typed(entry.spellings().front());
+  for (const std::vector<std::string>& names : one_of_) {
+    if (std::ranges::find(names, long_name(entry.names)) == names.end()) continue;
+    if (!replaced && std::ranges::any_of(names, is_typed)) return;
+  }
   if (entry.is_flag() && setting.value != "true" && setting.value != "false") {
     throw InputError(setting.place, fmt::format("{}: found '{}', expected true or false",
                                                 setting.key, escape(setting.value)));

@@ -33,6 +33,7 @@ struct Tool {
     tool.choice("--shade", shade, {{"light", 0}, {"dark", 1}}, "which");
     tool.flag("--loud", loud, "not soft");
     tool.flag("--soft", soft, "not loud");
+    tool.one_of({"--rate", "--steps"});
     tool.experiment(cli::ExperimentFile::kOption);
     tool.action([this](cli::Session&) {
       if (steps == 13) throw UsageError("--steps: found 13, expected more luck");
@@ -63,7 +64,7 @@ TEST_CASE("a file gives options and arguments, the command line replaces them") 
   Tool tool;
   const std::string file =
       "# a comment\r\n\n input=a b # more\n output =  x#y\nsteps\t= 9\nmore = one\nmore = two\n"
-      "shade = dark\nloud = true\nsoft = false\nrate = 0.5";
+      "shade = dark\nloud = true\nsoft = false\nrate = 0.5\neval-every = 4";
   tool.parse(file);
   CHECK(tool.input == "a b");
   CHECK(tool.output == "x#y");
@@ -82,7 +83,23 @@ TEST_CASE("a file gives options and arguments, the command line replaces them") 
   CHECK(other.more == std::vector<std::string>{"three"});
   CHECK(other.shade == 0);
   CHECK(other.soft);
-  CHECK(other.rate == 0.5);
+  CHECK(other.every == 4);
+}
+
+TEST_CASE("of options that exclude each other, one on the command line replaces all in the file") {
+  const std::string file = "input = a\noutput = o\nrate = 0.5\n";
+  Tool both;
+  both.parse(file + "steps = 3\n");
+  CHECK(both.rate == 0.5);
+  CHECK(both.steps == 3);
+  Tool other;
+  const std::string text = other.parse(file, {"--steps", "5", "--print-experiment"});
+  CHECK_FALSE(other.rate);
+  CHECK(other.steps == 5);
+  CHECK(contains(text, "\n# rate = R\nsteps = 5\n"));
+  Tool same;
+  same.parse(file, {"--rate", "0.75"});
+  CHECK(same.rate == 0.75);
 }
 
 TEST_CASE("mistakes are told with their line") {
@@ -137,13 +154,13 @@ TEST_CASE("what is required may be in the file, and one file is enough") {
 TEST_CASE("what is printed is read as the same options, and printed again") {
   Tool tool;
   const std::string text = tool.parse("input = a\nmore = x\nmore = y\nloud = true\nrate = 0.25\n",
-                                      {"--print-experiment", "--steps", "9"});
+                                      {"--print-experiment", "--shade", "light"});
   CHECK(contains(text,
-                 "\ninput = a\n# output = DIR\nrate = 0.25\nsteps = 9\n# eval-every = N\n"
+                 "\ninput = a\n# output = DIR\nrate = 0.25\nsteps = 7\n# eval-every = N\n"
                  "more = x\nmore = y\nshade = light\nloud = true\nsoft = false\n"));
   Tool again;
   CHECK(again.parse(text, {"--print-experiment"}) == text);
-  CHECK(again.steps == 9);
+  CHECK(again.rate == 0.25);
   CHECK(again.more == tool.more);
   Tool blank;
   CHECK(message_of<UsageError>([&] {
