@@ -1,8 +1,12 @@
 // Trains small language models of any design on a CPU.
 #include "cli/run_tool.hpp"
+#include "launch.hpp"
 #include "train_options.hpp"
 
 int main(int argc, char** argv) {
-  return masque::cli::run_tool("lm-train", "trains small language models of any design on a CPU",
-                               argc, argv, masque::lm_train::declare_train);
+  masque::lm_train::Launch launch(argc, argv);
+  const int code = masque::cli::run_tool(
+      "lm-train", "trains small language models of any design on a CPU", argc, argv,
+      [&](masque::cli::Command& tool) { masque::lm_train::declare_train(tool, launch); });
+  return launch.leave(code);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../common/model_options.hpp"
+#include "launch.hpp"
 
 namespace masque::lm_train {
 
@@ -14,8 +15,7 @@ struct Options : common::ModelOptions {
   std::string tokenizer;
   std::string format = "lines";
   std::int64_t length = 128;
-  std::optional<std::int64_t> steps;
-  std::optional<std::string> budget;
+  std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;
   std::int64_t eval_every = 0;
   std::int64_t eval_sequences = 1000;
@@ -24,13 +24,14 @@ struct Options : common::ModelOptions {
   std::optional<double> generator_size, discriminator_weight;
   std::optional<std::int64_t> switch_step;
   cli::CommonOptions common;
+  const Launch* launch = nullptr;
 };
 
-/// Declares everything, with the action.
-void declare_train(cli::Command& tool);
+/// Declares everything, with the action. `launch` must stay.
+void declare_train(cli::Command& tool, const Launch& launch);
 
-/// The options as the library takes them; `steps` is known by then.
-train::RunOptions run_options(const Options& options, std::int64_t steps);
+/// The options as the library takes them; the steps are known by then.
+train::RunOptions run_options(const Options& options, const train::StepPlan& steps);
 
 /// Trains as the options say (train.cpp).
 cli::ExitCode run_train(const Options& options, cli::Session& session);
