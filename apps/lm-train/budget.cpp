@@ -29,8 +29,8 @@ Plan saved_plan(const Options& o, double seconds) {
   const std::optional<double> spent = train::TrainingRun::spent_of(o.output);
   if (!spent) {
     if (setting("step") == std::to_string(plan.steps.steps())) return plan;  // nothing is left
-    throw UsageError(fmt::format("--budget: {} has no time, expected --steps {}", o.output,
-                                 setting("steps")));
+    throw UsageError(
+        fmt::format("--budget: {} has no time, expected --steps {}", o.output, setting("steps")));
   }
   plan.spent = *spent;
   plan.pacer.emplace(seconds, std::stoll(setting("step")), plan.spent);
@@ -59,8 +59,10 @@ Budget parse_budget(const std::string& text) {
   const bool positive = error == std::errc() && number > 0;
   if (positive && unit.find("token") == std::string::npos &&
       unit.find("step") == std::string::npos) {
-    const double seconds =
-        unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+    const double seconds = unit.empty() || unit == "s" ? 1
+                           : unit == "m"               ? 60
+                           : unit == "h"               ? 3600
+                                                       : 0;
     budget.seconds = number * seconds;
   } else if (positive && ends("tokens")) {
     budget.tokens = std::ceil(number * scale);
@@ -69,9 +71,10 @@ Budget parse_budget(const std::string& text) {
   }
   if (!(budget.seconds + budget.tokens + static_cast<double>(budget.steps) > 0) ||
       budget.seconds > 1e9 || budget.tokens > 1e15) {
-    throw UsageError(fmt::format("--budget: found '{}', expected a time (120s, 5m or 2h), tokens "
-                                 "(10M tokens) or steps (2k steps)",
-                                 escape(text)));
+    throw UsageError(
+        fmt::format("--budget: found '{}', expected a time (120s, 5m or 2h), tokens "
+                    "(10M tokens) or steps (2k steps)",
+                    escape(text)));
   }
   return budget;
 }
@@ -89,8 +92,7 @@ Plan make_plan(const Options& o, const text::Tokenizer& tokenizer, const train::
   if (budget.tokens > 0) {
     if (budget.tokens / static_cast<double>(corpus.longest() * o.batch_size) > kMostSteps)
       throw UsageError(fmt::format("--budget: more than {} steps", kMostSteps));
-    plan.steps.first =
-        train::steps_of_tokens(corpus, o.common.seed, o.batch_size, budget.tokens);
+    plan.steps.first = train::steps_of_tokens(corpus, o.common.seed, o.batch_size, budget.tokens);
     session.note(fmt::format("--steps {}", plan.steps.first));
   }
   if (budget.seconds == 0) return plan;
@@ -101,8 +103,8 @@ Plan make_plan(const Options& o, const text::Tokenizer& tokenizer, const train::
   const double trial = std::min(kTrialSeconds, budget.seconds / 10);
   const double speed = train::measure_speed(run_options(o, {}), tokenizer, corpus, trial, ranks);
   const double now = train::of_first(ranks, spent());
-  plan.pacer.emplace(budget.seconds, 0, now);
-  plan.steps.first = plan.pacer->first(speed, now);
+  plan.pacer.emplace(budget.seconds, 0, now, speed);
+  plan.steps.first = plan.pacer->first();
   session.note(fmt::format("{:.2f} steps a second: {} steps at first", speed, plan.steps.first));
   return plan;
 }

@@ -25,8 +25,8 @@ struct Plan {
   double spent = 0;  ///< seconds of the budget, by processes before this one
 };
 
-/// As the options say, or as the checkpoint says with which a run goes on. `spent` is called for the
-/// seconds since this process began.
+/// As the options say, or as the checkpoint says with which a run goes on. `spent` is called for
+/// the seconds since this process began.
 Plan make_plan(const Options& options, const text::Tokenizer& tokenizer,
                const train::Corpus& corpus, bool goes_on, train::Ranks& ranks,
                cli::Session& session, const std::function<double()>& spent);

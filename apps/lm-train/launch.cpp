@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <thread>
 #include <vector>
 #endif
@@ -81,14 +82,14 @@ class MpiRanks final : public train::Ranks {
 };
 
 /// Time for rank 0 to fail for the same reason.
-constexpr double kMoment = 1;
+constexpr double kMoment = 2;
 constexpr double kMomentBetween = 0.02;
 
 }  // namespace
 
 struct Launch::State {
   std::unique_ptr<MpiRanks> ranks;
-  int said = -1;   ///< what this rank says, kept
+  int said = -1;     ///< what this rank says, kept
   int stderr_ = -1;  ///< where it would go
 };
 
@@ -108,9 +109,7 @@ Launch::Launch(int argc, char** argv) : state_(std::make_unique<State>()) {
 
 Launch::~Launch() = default;
 
-train::Ranks& Launch::ranks() const {
-  return state_->ranks ? *state_->ranks : train::one_rank();
-}
+train::Ranks& Launch::ranks() const { return state_->ranks ? *state_->ranks : train::one_rank(); }
 
 int Launch::leave(int code) {
   if (!state_->ranks) return code;
@@ -118,6 +117,8 @@ int Launch::leave(int code) {
     MPI_Finalize();
     return 0;
   }
+  // Whoever ends all may end this one, too.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   if (state_->stderr_ >= 0) {
     std::this_thread::sleep_for(
         std::chrono::duration<double>(kMoment + kMomentBetween * state_->ranks->rank()));

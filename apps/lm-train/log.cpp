@@ -107,10 +107,10 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
 }
 
 void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
-  metrics_ += fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
-                          "\n",
-                          step, number(r.mean()), number(r.accuracy()), r.rows(),
-                          parts(r, "eval_"));
+  metrics_ +=
+      fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
+                  "\n",
+                  step, number(r.mean()), number(r.accuracy()), r.rows(), parts(r, "eval_"));
   session_.note(fmt::format("step {}: eval loss {:.4f}, accuracy {:.4f} of {} tokens", step,
                             r.mean(), r.accuracy(), r.rows()));
 }

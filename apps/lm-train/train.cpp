@@ -206,8 +206,8 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
-  Plan plan = make_plan(o, tokenizer, corpus, goes_on, ranks, session,
-                        [&] { return since(begin); });
+  Plan plan =
+      make_plan(o, tokenizer, corpus, goes_on, ranks, session, [&] { return since(begin); });
   if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
     throw UsageError(fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step,
                                  plan.steps.steps()));

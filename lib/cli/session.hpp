@@ -72,8 +72,9 @@ class Session {
   /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
   std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
-  /// A line on stderr of what goes on now, under everything that is said: drawn on a terminal alone,
-  /// ten times a second at most. Removed as progress() is. Text without line ends. For one thread.
+  /// A line on stderr of what goes on now, under everything that is said: drawn on a terminal
+  /// alone, ten times a second at most. Removed as progress() is. Text without line ends. For one
+  /// thread.
   void status(std::string_view text);
   /// Whether progress() and status() draw.
   bool shows_progress() const { return stderr_is_terminal_ && !quiet_; }

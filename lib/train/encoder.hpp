@@ -80,7 +80,7 @@ class Encoder {
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
   bool general_ = false;                 ///< heads that talk, scores of the layer before
-  bool large_ = false;  ///< what can be made again is not kept
+  bool large_ = false;                   ///< what can be made again is not kept
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
 };

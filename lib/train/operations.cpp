@@ -46,15 +46,16 @@ double step_operations(const model::Design& design, const Slots& slots,
       head += size(parameter);
     }
   });
-  const bool vocabulary = design.head.kind == model::HeadKind::kMasked ||
-                          design.head.kind == model::HeadKind::kCausal;
+  const bool vocabulary =
+      design.head.kind == model::HeadKind::kMasked || design.head.kind == model::HeadKind::kCausal;
   const Index table = slots.weight(Role::kWordTable);
   if (vocabulary && slots.weight(Role::kDecoder) == Slots::kNone && table != Slots::kNone)
     head += size(table);
   const double heads = static_cast<double>(design.num_attention_heads);
-  const double wide = design.layer_kind == model::LayerKind::kGatedAttention
-                          ? static_cast<double>(design.intermediate_size + design.attention_key_size) / 2
-                          : heads * static_cast<double>(design.head_size);
+  const double wide =
+      design.layer_kind == model::LayerKind::kGatedAttention
+          ? static_cast<double>(design.intermediate_size + design.attention_key_size) / 2
+          : heads * static_cast<double>(design.head_size);
   const double attention =
       design.variants.mixer.empty()
           ? 12 * work.length * wide * static_cast<double>(design.num_hidden_layers)

@@ -48,8 +48,8 @@ void check_alike(Ranks& ranks, std::string_view what, std::string_view text) {
   std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
   const auto own = static_cast<double>(number);
   if (any(ranks, of_first(ranks, own) != own)) {
-    throw InputError(
-        fmt::format("{}: not the same for all processes, expected the same files everywhere", what));
+    throw InputError(fmt::format(
+        "{}: not the same for all processes, expected the same files everywhere", what));
   }
 }
 

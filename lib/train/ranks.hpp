@@ -8,8 +8,8 @@
 
 namespace masque::train {
 
-/// Each process, a rank, has all of the model and its own share of every batch. What they must agree
-/// on are sums over all ranks, and all ranks ask for the same sums in the same order. For one
+/// Each process, a rank, has all of the model and its own share of every batch. What they must
+/// agree on are sums over all ranks, and all ranks ask for the same sums in the same order. For one
 /// thread.
 class Ranks {
  public:

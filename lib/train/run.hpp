@@ -34,8 +34,8 @@ struct RunOptions {
 
 /// What stands in a checkpoint besides the model.
 struct RunFiles {
-  std::string metrics;  ///< metrics.jsonl
-  std::string picture;  ///< loss.svg; empty: none
+  std::string metrics;                  ///< metrics.jsonl
+  std::string picture;                  ///< loss.svg; empty: none
   std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
 };
 

@@ -19,8 +19,7 @@ void check_objective(std::string_view name) {
   throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
 }
 
-TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus,
-                         Ranks& ranks)
+TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
   fill_in();
   if (const ElectraVariant* variant = find_electra(options_.objective)) {

@@ -31,9 +31,10 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
       options_(options),
       order_(corpus.size(), options.seed) {
   if (options.batch_size < ranks.count()) {
-    throw UsageError(fmt::format("--batch-size {}: expected at least a sequence for each of {} "
-                                 "processes",
-                                 options.batch_size, ranks.count()));
+    throw UsageError(
+        fmt::format("--batch-size {}: expected at least a sequence for each of {} "
+                    "processes",
+                    options.batch_size, ranks.count()));
   }
   loss.set_ranks(ranks);
   loss.check(corpus);
@@ -47,8 +48,8 @@ std::vector<StepItem> Trainer::items(std::int64_t step) const {
   const auto batch = static_cast<std::uint64_t>(options_.batch_size);
   const RankShare share = share_of(ranks_, options_.batch_size);
   out.reserve(static_cast<std::size_t>(share.end - share.begin));
-  for (auto k = static_cast<std::uint64_t>(share.begin);
-       k < static_cast<std::uint64_t>(share.end); ++k) {
+  for (auto k = static_cast<std::uint64_t>(share.begin); k < static_cast<std::uint64_t>(share.end);
+       ++k) {
     const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
     out.push_back({corpus_.item(place.item), place.epoch});
   }
@@ -97,8 +98,7 @@ StepReport Trainer::step() {
   report.step = done_ + 1;
   report.learning_rate = options_.schedule.at(report.step);
   const std::vector<StepItem> batch = items(report.step);
-  report.epoch =
-      order_.at(static_cast<std::uint64_t>(report.step * options_.batch_size - 1)).epoch;
+  report.epoch = order_.at(static_cast<std::uint64_t>(report.step * options_.batch_size - 1)).epoch;
   parameters_.clear_gradients();
   loss_.begin(report.step);
   loss_.prepare();
