@@ -77,10 +77,22 @@ code=$?
   fail "other texts: exit code $code, $(cat said)"
 [ ! -e n ] || fail "a folder after errors"
 
-# A signal to mpirun reaches all, and the first one saves.
-timeout -s INT 4 mpirun -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2 \
-  "$train" "${small[@]}" -o stopped --steps 20000000 2>said
-[ "$(wc -l <stopped/metrics.jsonl)" -gt 0 ] || fail "a signal: $(cat said)"
+# A signal, and the first one saves. It goes to the processes: mpirun would soon kill them.
+cat >noted <<'END'
+echo $$ >pid.$OMPI_COMM_WORLD_RANK
+exec "$@"
+END
+ranks sh noted "$train" "${small[@]}" -o stopped --steps 20000000 2>said &
+for _ in $(seq 300); do
+  [ -e stopped ] && break
+  sleep 0.1
+done
+sleep 1
+kill -INT "$(cat pid.0)" "$(cat pid.1)" || fail "a signal: it ended before"
+wait $!
+code=$?
+[ $code = 130 ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 0 ] || fail "a signal: exit code $code, $(cat said)"
+[ "$(grep -c '^lm-train: interrupted; stopped is at step' said)" = 1 ] || fail "a signal: $(cat said)"
 
 [ $failures = 0 ] && echo "mpi: all as it should be"
 [ $failures = 0 ]
