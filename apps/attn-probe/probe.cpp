@@ -85,7 +85,14 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   auto o = std::make_shared<Options>();
   o->request.target = target;
   cli::Command& c = parent.subcommand(name, summary);
-  c.example(fmt::format("attn-probe probe {} bert-base-uncased/ < text", name), what);
+  if (target == probe::ProbeTarget::kSegment) {
+    c.example(
+        "paste a.txt b.txt | tok encode bert-base-uncased/ --pair --special --jsonl --with seg | "
+        "attn-probe probe segment bert-base-uncased/ --records -",
+        what);
+  } else {
+    c.example(fmt::format("attn-probe probe {} bert-base-uncased/ < text", name), what);
+  }
   engine::add_engine(c, o->engine);
   engine::add_sequences(c, o->sequences);
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
@@ -140,7 +147,7 @@ void declare_probe(cli::Command& tool) {
   declare_states(parent, "token", probe::ProbeTarget::kToken, "which token stands there",
                  "among the 50 most frequent");
   declare_states(parent, "segment", probe::ProbeTarget::kSegment, "which segment a state is of",
-                 "of records with seg, or a template with two");
+                 "of pairs of texts, as records with seg");
   auto o = std::make_shared<Options>();
   cli::Command& c =
       parent.subcommand("zero", "can positions be told apart where all tokens are the same");

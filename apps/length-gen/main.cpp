@@ -7,6 +7,10 @@ int main(int argc, char** argv) {
                                "trains models at one length and scores them at others", argc, argv,
                                [](Command& tool) {
                                  masque::length_gen::declare_run(tool);
+                                 masque::length_gen::declare_sweep(tool);
+                                 masque::length_gen::declare_collect(tool);
+                                 masque::length_gen::declare_eval(tool);
+                                 masque::length_gen::declare_probe(tool);
                                  masque::length_gen::declare_lowrank(tool);
                                  masque::length_gen::declare_tasks(tool);
                                });

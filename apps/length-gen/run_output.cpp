@@ -1,12 +1,17 @@
 #include "run_output.hpp"
 
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/escape.hpp"
+#include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/os.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "train/length_store.hpp"
@@ -15,41 +20,14 @@ namespace masque::length_gen {
 
 namespace {
 
-using train::LengthRow;
 using train::LengthSummary;
+using train::LengthTable;
 
-std::string line_of(const std::vector<std::string>& fields) {
-  return fmt::format("{}\n", fmt::join(fields, "\t"));
-}
+constexpr const char* kParts = "parts";
 
 /// "64", or "none".
-std::string window_text(Index window) {
-  return window > 0 ? fmt::format("{}", window) : std::string("none");
-}
-
-std::string results_text(const RunResult& result) {
-  std::string text;
-  const auto& rows = result.found.rows;
-  const std::size_t each = rows.size() / result.found.settings.size();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const train::LengthSubject::Settings& settings = result.found.settings[i / each];
-    const LengthRow& row = rows[i];
-    if (text.empty()) {
-      std::vector<std::string> names{"design",  "train_length", "window",  "eval_length",
-                                     "targets", "loss",         "accuracy"};
-      if (result.whole) names.emplace_back("whole");
-      for (const auto& [name, value] : settings) names.push_back(name);
-      text += line_of(names);
-    }
-    std::vector<std::string> fields{escape(result.designs[row.arm]), result.trained,
-                                    window_text(row.window),         fmt::format("{}", row.length),
-                                    fmt::format("{}", row.targets),  fmt::format("{}", row.loss),
-                                    fmt::format("{}", row.accuracy)};
-    if (result.whole) fields.push_back(fmt::format("{}", row.whole));
-    for (const auto& [name, value] : settings) fields.push_back(escape(value));
-    text += line_of(fields);
-  }
-  return text;
+std::string or_none(Index number) {
+  return number > 0 ? fmt::format("{}", number) : std::string("none");
 }
 
 /// What is summed up over seeds, by name.
@@ -60,87 +38,143 @@ std::vector<std::pair<const char*, probe::Summary LengthSummary::*>> measures(bo
   return all;
 }
 
-std::string summary_text(const RunResult& result, const std::vector<LengthSummary>& summary) {
-  std::string text = line_of({"design", "train_length", "window", "eval_length", "targets",
-                              "measure", "seeds", "mean", "sd", "min", "max", "low", "high"});
+/// What tells the rows of a summary apart.
+std::vector<std::string> key_columns(const LengthTable& table) {
+  std::vector<std::string> columns{"design", "train_length"};
+  if (table.finetuned) columns.emplace_back("finetune_length");
+  columns.insert(columns.end(), {"window", "eval_length", "targets"});
+  return columns;
+}
+
+std::vector<std::string> key_of(const LengthTable& table, const LengthSummary& cell) {
+  std::vector<std::string> fields{table.names.designs[cell.arm], table.names.trained};
+  if (table.finetuned) fields.push_back(or_none(cell.finetuned ? cell.length : 0));
+  fields.push_back(or_none(cell.window));
+  fields.push_back(fmt::format("{}", cell.length));
+  fields.push_back(fmt::format("{}", cell.targets));
+  return fields;
+}
+
+std::string summary_text(const LengthTable& table, const std::vector<LengthSummary>& summary) {
+  std::vector<std::string> header = key_columns(table);
+  header.insert(header.end(),
+                {"measure", "seeds", "mean", "sd", "min", "max", "low", "high", "chance"});
+  std::string text = line_of(header);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (const LengthSummary& cell : summary) {
-    for (const auto& [name, field] : measures(result.whole)) {
+    for (const auto& [name, field] : measures(table.names.whole)) {
       const probe::Summary& s = cell.*field;
+      const bool is_accuracy = field == &LengthSummary::accuracy;
       text +=
-          fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
-                      escape(result.designs[cell.arm]), result.trained, window_text(cell.window),
-                      cell.length, cell.targets, name, s.n, s.mean, s.sd, s.min, s.max,
-                      s.interval ? s.interval->low : kNone, s.interval ? s.interval->high : kNone);
+          fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
+                      fmt::join(key_of(table, cell), "\t"), name, s.n, s.mean, s.sd, s.min, s.max,
+                      s.interval ? s.interval->low : kNone, s.interval ? s.interval->high : kNone,
+                      is_accuracy ? table.names.chance.at(cell.length) : kNone);
     }
   }
   return text;
 }
 
-std::string picture(const RunResult& result, const std::vector<LengthSummary>& summary) {
+/// A curve for each design, window and whether it was fine-tuned; and what is reached by chance.
+std::string picture(const LengthTable& table, const std::vector<LengthSummary>& summary) {
   draw::Chart chart;
-  chart.title = fmt::format("{}, trained at {}", result.title, result.trained);
+  chart.title = fmt::format("{}, trained at {}", table.title, table.names.trained);
   chart.x = {"length", true};
   chart.y.name = "accuracy";
-  std::size_t arm = 0;
-  Index window = 0;
+  const auto same = [](const LengthSummary& a, const LengthSummary& b) {
+    return a.arm == b.arm && a.window == b.window && a.finetuned == b.finetuned;
+  };
+  const LengthSummary* last = nullptr;
   for (const LengthSummary& cell : summary) {
-    if (chart.curves.empty() || cell.arm != arm || cell.window != window) {
-      arm = cell.arm;
-      window = cell.window;
-      std::string name = result.designs[arm];
-      if (window > 0) name += fmt::format(", window {}", window);
+    if (last == nullptr || !same(*last, cell)) {
+      std::string name = table.names.designs[cell.arm];
+      if (cell.finetuned) name += ", fine-tuned";
+      if (cell.window > 0) name += fmt::format(", window {}", cell.window);
       chart.curves.push_back({std::move(name), {}, {}});
     }
+    last = &cell;
     chart.curves.back().x.push_back(static_cast<double>(cell.length));
     chart.curves.back().y.push_back(cell.accuracy.mean);
   }
-  chart.note =
-      fmt::format("mean of {} seeds, {} steps", summary.front().accuracy.n, result.found.steps);
+  draw::Curve& chance = chart.curves.emplace_back();
+  chance.name = "chance";
+  for (const auto& [length, share] : table.names.chance) {
+    chance.x.push_back(static_cast<double>(length));
+    chance.y.push_back(share);
+  }
+  chart.note = fmt::format("mean of {} seeds, {} steps", summary.front().accuracy.n, table.steps);
   return draw::svg(chart);
+}
+
+void make_folder(const std::string& path) {
+  if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
+    throw system_error(path, "cannot be made", errno);
 }
 
 }  // namespace
 
-void write_files(const RunResult& result, const std::string& folder) {
-  const std::vector<LengthSummary> summary = train::summarise_lengths(result.found.rows);
-  train::replace_text(join(folder, "results.tsv"), results_text(result));
-  train::replace_text(join(folder, "summary.tsv"), summary_text(result, summary));
-  train::replace_text(join(folder, "curves.svg"), picture(result, summary));
+std::string line_of(const std::vector<std::string>& fields) {
+  return fmt::format("{}\n", fmt::join(fields, "\t"));
 }
 
-void print_summary(const RunResult& result, const cli::CommonOptions& common,
-                   cli::Session& session) {
-  std::vector<std::string> columns{"design", "train_length", "window", "eval_length", "targets",
-                                   "seeds",  "accuracy",     "sd",     "min",         "max",
-                                   "low",    "high",         "loss",   "loss_sd"};
-  if (result.whole) columns.emplace_back("whole");
-  cli::Table table(session, common, columns);
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto rounded = [](double value) {
-    return cli::Cell::raw(fmt::format("{:.4f}", value),
-                          value == value ? fmt::format("{}", value) : std::string("null"));
-  };
-  for (const LengthSummary& cell : train::summarise_lengths(result.found.rows)) {
-    const probe::Summary& s = cell.accuracy;
-    std::vector<cli::Cell> cells{result.designs[cell.arm],
-                                 result.trained,
-                                 window_text(cell.window),
-                                 cell.length,
-                                 cell.targets,
-                                 s.n,
-                                 rounded(s.mean),
-                                 rounded(s.sd),
-                                 rounded(s.min),
-                                 rounded(s.max),
-                                 rounded(s.interval ? s.interval->low : kNone),
-                                 rounded(s.interval ? s.interval->high : kNone),
-                                 rounded(cell.loss.mean),
-                                 rounded(cell.loss.sd)};
-    if (result.whole) cells.push_back(rounded(cell.whole.mean));
-    table.row(cells);
+cli::Cell rounded_cell(double value) {
+  return cli::Cell::raw(fmt::format("{:.4f}", value),
+                        std::isfinite(value) ? fmt::format("{}", value) : std::string("null"));
+}
+
+void write_tables(const std::string& results, const std::string& folder) {
+  const std::string path = join(folder, "results.tsv");
+  const LengthTable table = train::read_results(path, results);
+  const std::vector<LengthSummary> summary = train::summarise_lengths(table.rows);
+  make_folder(folder);
+  train::replace_text(path, results);
+  train::replace_text(join(folder, "summary.tsv"), summary_text(table, summary));
+  train::replace_text(join(folder, "curves.svg"), picture(table, summary));
+}
+
+void write_part(const std::string& results, const std::string& folder, std::size_t cell,
+                std::size_t cells) {
+  const std::string parts = join(folder, kParts);
+  make_folder(parts);
+  train::replace_text(join(parts, train::part_name(cell, cells)), results);
+}
+
+std::string collect_results(const std::vector<std::string>& folders) {
+  std::vector<std::string> parts;
+  parts.reserve(folders.size());
+  for (const std::string& folder : folders) {
+    if (!is_folder(folder))
+      throw InputError(folder, "no folder, expected one where length-gen run --cell has written");
+    parts.push_back(join(folder, kParts));
   }
-  table.finish();
+  return train::collect_parts(parts);
+}
+
+void print_summary(const LengthTable& table, const cli::CommonOptions& common,
+                   cli::Session& session) {
+  std::vector<std::string> columns = key_columns(table);
+  columns.insert(columns.end(),
+                 {"seeds", "accuracy", "sd", "min", "max", "low", "high", "loss", "loss_sd"});
+  if (table.names.whole) columns.emplace_back("whole");
+  columns.emplace_back("chance");
+  cli::Table out(session, common, columns);
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const LengthSummary& cell : train::summarise_lengths(table.rows)) {
+    const probe::Summary& s = cell.accuracy;
+    std::vector<cli::Cell> cells{table.names.designs[cell.arm], table.names.trained};
+    if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
+    for (const cli::Cell& one :
+         {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
+          cli::Cell(s.n), rounded_cell(s.mean), rounded_cell(s.sd), rounded_cell(s.min), rounded_cell(s.max),
+          rounded_cell(s.interval ? s.interval->low : kNone),
+          rounded_cell(s.interval ? s.interval->high : kNone), rounded_cell(cell.loss.mean),
+          rounded_cell(cell.loss.sd)})
+      cells.push_back(one);
+    if (table.names.whole) cells.push_back(rounded_cell(cell.whole.mean));
+    cells.push_back(rounded_cell(table.names.chance.at(cell.length)));
+    out.row(cells);
+  }
+  out.finish();
 }
 
 }  // namespace masque::length_gen

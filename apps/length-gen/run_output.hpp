@@ -5,23 +5,25 @@
 #include <vector>
 
 #include "cli/run_tool.hpp"
-#include "train/length_arms.hpp"
-#include "train/length_run.hpp"
+#include "train/length_table.hpp"
 
 namespace masque::length_gen {
 
-struct RunResult {
-  std::string title;                 ///< what was learnt
-  std::string trained;               ///< train lengths, as given
-  std::vector<std::string> designs;  ///< of arms
-  bool whole = false;                ///< sequences are right as a whole, too
-  train::LengthResult found;
-};
+/// Fields of a line of TSV, with its end.
+std::string line_of(const std::vector<std::string>& fields);
+/// A number of a result: with four decimals, in JSON with all; null where there is none.
+cli::Cell rounded_cell(double value);
 
-/// Writes results.tsv, summary.tsv and curves.svg. Throws InputError.
-void write_files(const RunResult& result, const std::string& folder);
+/// Writes results.tsv as it is, and summary.tsv and curves.svg made of it; makes the folder if
+/// there is none. Throws InputError.
+void write_tables(const std::string& results, const std::string& folder);
+/// Writes the results of one cell, for collect_results.
+void write_part(const std::string& results, const std::string& folder, std::size_t cell,
+                std::size_t cells);
+/// One results.tsv from those of all cells in these folders. Throws InputError.
+std::string collect_results(const std::vector<std::string>& folders);
 /// The summary on stdout.
-void print_summary(const RunResult& result, const cli::CommonOptions& common,
+void print_summary(const train::LengthTable& table, const cli::CommonOptions& common,
                    cli::Session& session);
 
 }  // namespace masque::length_gen

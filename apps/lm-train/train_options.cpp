@@ -53,6 +53,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
             "a masked language model in two minutes, with its loss on other text");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
+  c.example("lm-train --experiment small.conf -o model --seed 2",
+            "text, tokenizer and options from a file of lines 'key = value'");
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
@@ -87,6 +89,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
+  c.experiment(cli::ExperimentFile::kOption);
   c.action([o](cli::Session& session) { return run_train(*o, session); });
 }
 

@@ -121,6 +121,21 @@ std::string Command::full_name() const {
 
 std::vector<Entry> Command::entries() const {
   std::vector<Entry> all = entries_;
+  if (experiment_ != ExperimentFile::kNone) {
+    Entry file =
+        builtin("--experiment", "options from lines 'key = value', the keys without their dashes");
+    file.value = "FILE";
+    all.push_back(file);
+    all.push_back(
+        builtin("--print-experiment", "all options with their values as such a file, and no more"));
+    if (experiment_ == ExperimentFile::kArgument) {
+      file.names = kFileArgument;
+      file.value.clear();
+      file.help = "an experiment file, as --experiment takes it";
+      file.positional = true;
+      all.push_back(file);
+    }
+  }
   all.push_back(builtin("-h,--help", "examples, arguments and options"));
   if (parent_ != nullptr) return all;
   all.push_back(builtin("--version", "the version"));
@@ -172,6 +187,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
       return child->parse({arguments.begin() + 1, arguments.end()}, text);
     }
   }
+  given_ = arguments;
   const std::vector<Entry> all = entries();
   CLI::App app;
   app.set_help_flag();
@@ -200,8 +216,17 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
   }
   if (!text.empty()) return nullptr;
   refuse_extras(app.remaining());
+  const Typed typed = [&](const std::string& name) {
+    std::vector<std::string> values;
+    for (const std::string& value : app[name]->results()) values.push_back(unmarked(value));
+    return values;
+  };
+  read_experiment(typed);
+  const bool prints = experiment_ != ExperimentFile::kNone && given("--print-experiment");
   for (const auto& [entry, option] : options) {
-    if (entry->required && option->count() == 0) {
+    const bool in_file =
+        std::ranges::find(from_file_, key_of(*entry), &Setting::key) != from_file_.end();
+    if (entry->required && option->count() == 0 && !in_file && !prints) {
       throw UsageError(fmt::format("no {}{}, expected one (see '{} --help')",
                                    entry->spellings().front(),
                                    entry->positional ? "" : " " + entry->value, full_name()));
@@ -209,6 +234,10 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     for (const std::string& value : option->results()) entry->set(unmarked(value));
     if (!entry->positional || !entry->repeated) continue;
     for (const std::string& value : app.remaining()) entry->set(unmarked(value));
+  }
+  if (prints) {
+    text = experiment_text(typed);
+    return nullptr;
   }
   if (!action_) throw UsageError(fmt::format("no command (see '{} --help')", full_name()));
   return this;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/exit_code.hpp"
+#include "cli/experiment.hpp"
 
 namespace masque::cli {
 
@@ -18,6 +19,9 @@ class Session;
 
 /// Whether a command can do without an option.
 enum class Need { kOptional, kRequired };
+
+/// How a command takes an experiment file: not; as --experiment FILE; or as its argument, too.
+enum class ExperimentFile { kNone, kOption, kArgument };
 
 /// Allowed values of a number, both ends included.
 struct Range {
@@ -104,16 +108,25 @@ class Command {
   /// An option without a value.
   Command& flag(std::string names, bool& target, std::string help);
 
+  /// Options may come from an experiment file, too; those of the command line replace the file's.
+  /// Also declares --print-experiment. With kArgument the command has no other arguments.
+  Command& experiment(ExperimentFile how);
+
   /// What the command does once parsed.
   Command& action(std::function<ExitCode(Session&)> run);
 
-  /// Parses the arguments behind the program's name. Throws UsageError. Returns the command to run,
-  /// or nothing if help, the version, the manual page or a completion script was asked for; the
-  /// text is then in `text`.
+  /// Parses the arguments behind the program's name. Throws UsageError; InputError "FILE:LINE: …"
+  /// for what is wrong in an experiment file. Returns the command to run, or nothing if help, the
+  /// version, the manual page, a completion script or an experiment file was asked for; the text is
+  /// then in `text`.
   const Command* parse(const std::vector<std::string>& arguments, std::string& text);
 
-  /// Runs the action.
-  ExitCode run(Session& session) const { return action_(session); }
+  /// Runs the action. A UsageError about an option that came from an experiment file becomes an
+  /// InputError with the file's line.
+  ExitCode run(Session& session) const;
+
+  /// The arguments as they were parsed, without the tool's and sub-command's names.
+  const std::vector<std::string>& given() const { return given_; }
 
   const std::string& name() const { return name_; }
   /// "embed-fix mlm-correct".
@@ -135,6 +148,13 @@ class Command {
                   std::function<void(const std::string&)> set);
   Command& choose(const std::string& names, std::vector<std::string> words, std::string initial,
                   std::function<void(std::size_t)> set, const std::string& help);
+  /// The values that the command line gives to an option or argument, by one of its spellings.
+  using Typed = std::function<std::vector<std::string>(const std::string& name)>;
+  /// Sets what an experiment file says and the command line does not. Throws InputError.
+  void read_experiment(const Typed& typed);
+  void set_from_file(const Setting& setting, const Entry& entry, const Typed& typed);
+  /// All options with their values, as an experiment file.
+  std::string experiment_text(const Typed& typed) const;
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
   void refuse_extras(const std::vector<std::string>& extras) const;
   /// The sub-command of this name; nullptr for an option. Throws UsageError for an unknown name.
@@ -147,6 +167,9 @@ class Command {
   std::vector<Entry> entries_;
   std::vector<std::unique_ptr<Command>> subcommands_;
   std::function<ExitCode(Session&)> action_;
+  ExperimentFile experiment_ = ExperimentFile::kNone;
+  std::vector<Setting> from_file_;  ///< in effect
+  std::vector<std::string> given_;
 };
 
 }  // namespace masque::cli

@@ -50,7 +50,9 @@ std::string Command::help() const {
   out += fmt::format("{}: {}\n\nUsage: {}", full_name(), summary_, full_name());
   if (!subcommands_.empty()) out += " COMMAND …";
   for (const Entry& entry : all) {
-    if (entry.positional) out += fmt::format(" {}{}", entry.names, entry.repeated ? "…" : "");
+    if (!entry.positional) continue;
+    const std::string name = entry.names + (entry.repeated ? "…" : "");
+    out += entry.required ? " " + name : fmt::format(" [{}]", name);
   }
   for (const Entry& entry : all) {
     if (!entry.positional && entry.required) {

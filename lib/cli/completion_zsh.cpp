@@ -64,8 +64,10 @@ void append_leaf(std::string& out, const Command& command) {
       fmt::format("{}() {{\n  _arguments -s -S{}", function_name(command), option_specs(command));
   for (const Entry& entry : command.entries()) {
     if (!entry.positional) continue;
-    out += fmt::format(" \\\n    {}",
-                       quoted((entry.repeated ? "*" : "") + value_spec(entry.names, entry)));
+    out += fmt::format(" \\\n    {}", quoted((entry.repeated   ? "*"
+                                              : entry.required ? ""
+                                                               : ":") +
+                                             value_spec(entry.names, entry)));
   }
   out += "\n}\n\n";
 }

@@ -37,7 +37,9 @@ std::string synopsis(const Command& command) {
   if (!command.subcommands().empty()) return out + " " + italic("COMMAND") + kMore;
   const std::vector<Entry> all = command.entries();
   for (const Entry& entry : all) {
-    if (entry.positional) out += " " + italic(entry.names) + (entry.repeated ? kMore : "");
+    if (!entry.positional) continue;
+    const std::string name = italic(entry.names) + (entry.repeated ? kMore : "");
+    out += entry.required ? " " + name : fmt::format(" [{}]", name);
   }
   for (const Entry& entry : all) {
     if (entry.positional || !entry.required) continue;

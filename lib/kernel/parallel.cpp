@@ -1,13 +1,12 @@
 #include "kernel/parallel.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
+#include "kernel/team.hpp"
 
 namespace masque::kernel {
 namespace {
@@ -19,7 +18,7 @@ std::atomic<int> g_threads{0};
 void set_threads(int threads) { g_threads = std::max(threads, 0); }
 
 int threads() {
-  if (omp_in_parallel() != 0) return 1;
+  if (Team::inside()) return 1;
   const int chosen = g_threads.load(std::memory_order_relaxed);
   if (chosen > 0) return chosen;
   static const int kProcessors = default_threads();
@@ -32,14 +31,10 @@ void parallel_ranges(Index count, Index grain, const std::function<void(Index, I
     if (count > 0) work(0, count);
     return;
   }
-#pragma omp parallel num_threads(static_cast <int>(parts))
-  {
-    // The team may be smaller than asked for.
-    const Index team = omp_get_num_threads();
-    const Index part = omp_get_thread_num();
-    const Index begin = count * part / team, end = count * (part + 1) / team;
+  Team::of_process().run(parts, [&](Index part) {
+    const Index begin = count * part / parts, end = count * (part + 1) / parts;
     if (begin < end) work(begin, end);
-  }
+  });
 }
 
 void parallel_items(Index count, const std::function<void(Index)>& work) {
@@ -62,8 +57,7 @@ void parallel_items(Index count, const std::function<void(Index)>& work) {
   if (team < 2) {
     run();
   } else {
-#pragma omp parallel num_threads(static_cast <int>(team))
-    run();
+    Team::of_process().run(team, [&](Index) { run(); });
   }
   if (first) std::rethrow_exception(first);
 }

@@ -9,6 +9,25 @@
 
 namespace masque::probe {
 
+namespace {
+
+/// The standard deviation of every row with a visible key.
+template <class T>
+Moments spread_of_scores(MatrixView<const T> scores) {
+  std::vector<double> spreads;
+  spreads.reserve(static_cast<std::size_t>(scores.rows));
+  for (Index i = 0; i < scores.rows; ++i) {
+    Moments row;
+    for (const T score : scores.row_span(i)) {
+      if (std::isfinite(score)) row.add(static_cast<double>(score));
+    }
+    if (row.n > 0) spreads.push_back(std::sqrt(row.sum_squares / static_cast<double>(row.n)));
+  }
+  return moments_of(spreads);
+}
+
+}  // namespace
+
 /// One layer of a sentence: maps and rows of all heads.
 struct AttentionCollector::Work {
   SentenceFacts facts;
@@ -24,12 +43,13 @@ struct AttentionCollector::Work {
 };
 
 AttentionCollector::AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                                       double sink_threshold, Index ranked)
+                                       double sink_threshold, Index ranked, bool score_spread)
     : layers_(layers),
       heads_(heads),
       items_(items),
       sink_threshold_(sink_threshold),
       ranked_(ranked),
+      score_spread_(score_spread),
       samples_(items.size()),
       work_(items.size()) {}
 
@@ -82,11 +102,12 @@ void AttentionCollector::take_rows(Index s, Index layer, Index head,
   Work& work = *work_[static_cast<std::size_t>(s)];
   std::ranges::copy(rows.log_divisor, work.log_divisor.view().row(head));
   std::ranges::copy(rows.visible, work.visible.view().row(head));
+  HeadSample& sample =
+      samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
+  if (score_spread_) sample.score_spread = spread_of_scores(rows.scores);
   if (s >= ranked_) return;
   const Ranks ranks = ranks_of(rows.scores);
   if (std::isnan(ranks.numeric)) return;
-  HeadSample& sample =
-      samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
   sample[HeadField::kLogitsRank] = {1, ranks.numeric, 0};
   sample[HeadField::kLogitsEffectiveRank] = {1, ranks.effective, 0};
 }
@@ -112,6 +133,7 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
       own[HeadField::kMapEffectiveRank] = {1, ranks.effective, 0};
     }
   }
+  own.score_spread = sample.score_spread;
   sample = own;
 }
 

@@ -23,10 +23,10 @@ struct SentenceSample {
 /// The observer of one run. Calls as model::Observer says.
 class AttentionCollector final : public model::Observer {
  public:
-  /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks. Views must
-  /// stay.
+  /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks, all of them
+  /// HeadSample::score_spread where that is wanted. Views must stay.
   AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                     double sink_threshold, Index ranked);
+                     double sink_threshold, Index ranked, bool score_spread);
   ~AttentionCollector() override;
   AttentionCollector(const AttentionCollector&) = delete;
   AttentionCollector& operator=(const AttentionCollector&) = delete;
@@ -60,6 +60,7 @@ class AttentionCollector final : public model::Observer {
   std::span<const MarkedItem> items_;
   double sink_threshold_;
   Index ranked_;
+  bool score_spread_;
   std::vector<SentenceSample> samples_;
   std::vector<std::unique_ptr<Work>> work_;  ///< of the sentences that run
   std::mutex mutex_;

@@ -53,6 +53,7 @@ struct HeadSample {
   /// Of the partition function: log of the mean number of visible keys, and of the mean Z.
   double log_visible = 0;
   double log_partition = 0;  ///< not finite: no point
+  Moments score_spread;      ///< of each row the standard deviation of its visible scores
 
   Moments& operator[](HeadField field) { return fields[index_of(field)]; }
 };

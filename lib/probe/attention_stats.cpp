@@ -18,6 +18,7 @@ AttentionTotals totals_of(const SentenceSample& sample, Index layers, Index head
   for (std::size_t h = 0; h < sample.heads.size(); ++h) {
     const HeadSample& from = sample.heads[h];
     totals.head[h].fields = from.fields;
+    totals.head[h].score_spread = from.score_spread;
     if (std::isfinite(from.log_partition))
       totals.head[h].partition.add(from.log_visible, from.log_partition);
   }
@@ -62,11 +63,11 @@ void AttentionStats::flush() {
       options_.rank_sentences - std::min(options_.rank_sentences, totals_.sentences);
   const auto ranked = static_cast<Index>(std::min<std::uint64_t>(unranked, waiting_.size()));
   AttentionCollector collector(totals_.layers, totals_.heads, waiting_, options_.sink_threshold,
-                               ranked);
+                               ranked, options_.score_spread);
   const model::Request request{.hidden_states = true,
                                .attentions = true,
                                .attention_rows = true,
-                               .attention_scores = ranked > 0};
+                               .attention_scores = ranked > 0 || options_.score_spread};
   model_.run(batch_of(sequences, false), request, &collector);
   for (std::size_t s = 0; s < waiting_.size(); ++s) {
     totals_.add(totals_of(collector.samples()[s], totals_.layers, totals_.heads,

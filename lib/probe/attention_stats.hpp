@@ -14,6 +14,7 @@ struct AttentionStatsOptions {
   Index batch_tokens = 8192;
   double sink_threshold = 0.3;
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
+  bool score_spread = false;         ///< HeadTotals::score_spread is wanted
 };
 
 /// A sequence with what is known of its tokens.

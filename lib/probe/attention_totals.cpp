@@ -45,6 +45,7 @@ double standard_error(const Moments& moments) {
 void HeadTotals::add(const HeadTotals& other) {
   for (std::size_t f = 0; f < kHeadFields; ++f) fields[f].add(other.fields[f]);
   partition.add(other.partition);
+  score_spread.add(other.score_spread);
 }
 
 std::uint64_t HeadTotals::count(HeadField field) const {

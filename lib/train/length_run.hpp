@@ -23,6 +23,11 @@ class Learner {
   virtual ~Learner() = default;
   virtual Trainer& trainer() = 0;
   virtual Network<float>& network() = 0;
+  virtual Parameters<float>& parameters() = 0;
+  /// Another trainer of the same values, on sequences of one of the subject's fine-tuning lengths.
+  virtual std::unique_ptr<Trainer> finetuner(Index length, const TrainerOptions& options) = 0;
+  /// The model as a folder that all tools read, over an older one of the same name.
+  virtual void save(const std::string& folder) const = 0;
 };
 
 /// What is learnt, and what is scored. Immutable; for one thread.
@@ -39,9 +44,11 @@ class LengthSubject {
   virtual std::unique_ptr<Learner> learner(const RunOptions& options) const = 0;
   /// What is scored at a length: the same for all designs and seeds.
   virtual const std::vector<Example>& examples(Index length) const = 0;
+  /// Accuracy of always saying the token that is right most often; as `examples` have it.
+  virtual double chance(Index length) const;
   /// Whether an example is right only as a whole, too: tasks.
   virtual bool whole() const = 0;
-  /// Tokens of the longest sequence that training has, and that is scored.
+  /// Tokens of the longest sequence that training has, fine-tuning included, and that is scored.
   virtual Index longest_trained() const = 0;
   virtual Index longest_scored() const = 0;
   /// What decides the bytes besides a model's options.
@@ -52,7 +59,7 @@ struct TextSubject {
   std::string text, eval_text, tokenizer;
   std::string objective = "mlm";  ///< mlm, tta or clm
   ObjectiveOptions asked;         ///< the rate
-  std::vector<Index> train_lengths, eval_lengths;
+  std::vector<Index> train_lengths, eval_lengths, finetune_lengths;
   Index eval_tokens = 0;   ///< the first ones of the text are scored; 0: all
   std::uint64_t seed = 0;  ///< of the tokens that are hidden where it is scored
   int threads = 0;
@@ -67,7 +74,7 @@ std::unique_ptr<const LengthSubject> make_text_subject(const TextSubject& reques
 
 struct TaskSubject {
   std::string task;  ///< as task::parse_task takes it
-  std::vector<Index> train_lengths, eval_lengths;
+  std::vector<Index> train_lengths, eval_lengths, finetune_lengths;
   Index eval_examples = 256;  ///< of each length
   std::uint64_t seed = 0;     ///< of the scored ones
 };
@@ -83,12 +90,20 @@ struct LengthRow {
   std::uint64_t seed = 0;
   Index window = 0;  ///< keys at this distance or more are hidden; 0: none are
   Index length = 0;
-  double loss = 0;  ///< mean, nats a target
+  bool finetuned = false;  ///< at this length, behind its training
+  double loss = 0;         ///< mean, nats a target
   double accuracy = 0;
   double whole = 0;  ///< share of sequences whose targets are all right; NaN for texts
   Index targets = 0;
 
   bool operator==(const LengthRow&) const = default;
+};
+
+/// A short training at another length, which begins with the trained model each time, and with an
+/// optimizer that remembers nothing.
+struct Finetuning {
+  std::vector<Index> lengths;  ///< among those that are scored
+  Schedule schedule;
 };
 
 struct LengthRequest {
@@ -97,6 +112,12 @@ struct LengthRequest {
   std::vector<std::uint64_t> seeds;
   std::vector<Index> eval_lengths;
   std::vector<Index> windows{0};  ///< of scoring; training sees none of them
+  /// A model that is fine-tuned at a length is scored there alone.
+  std::optional<Finetuning> finetuning;
+  /// Only this one of the arms × seeds, seeds varying fastest; not with a budget.
+  std::optional<std::size_t> only;
+  /// Models stay in folder/models; a cell whose model is not there is trained again.
+  bool keep_models = false;
   /// The model of an arm: all of it is in `settings`.
   std::function<RunOptions(std::size_t arm, std::int64_t steps, std::uint64_t seed)> options;
   /// Updates of every arm; or as many as fit into `budget_seconds` with all arms and seeds.
@@ -110,28 +131,29 @@ struct LengthRequest {
 
 struct LengthResult {
   std::int64_t steps = 0;
-  std::vector<LengthRow> rows;                    ///< by arm, seed, window, length
+  std::vector<LengthRow> rows;                    ///< by arm, seed, fine-tuning, window, length
   std::vector<LengthSubject::Settings> settings;  ///< one an arm × seed, in that order
 };
 
 /// Trains and scores all arms and seeds. What is done is kept in `folder` (made if there is none),
 /// a file for each arm and seed, and taken from there when all settings are the same: a run that
-/// was interrupted goes on. Results are functions of the settings alone, for any number of threads;
-/// with a budget of the steps, too, which are measured once and kept.
-/// Throws UsageError for arms whose names are wrong before any is trained; InputError for a folder
-/// of something else, a loss that is not finite; Interrupted.
+/// was interrupted goes on, inside of a cell from the last checkpoint, one a minute. Results are
+/// functions of the settings alone, for any number of threads; with a budget of the steps, too,
+/// which are measured once and kept. Throws UsageError for arms whose names are wrong before any is
+/// trained; InputError for a folder of something else, a loss that is not finite; Interrupted.
 LengthResult run_lengths(const LengthRequest& request);
 
 /// Seeds of a cell put together.
 struct LengthSummary {
   std::size_t arm = 0;
+  bool finetuned = false;
   Index window = 0;
   Index length = 0;
   Index targets = 0;
   probe::Summary accuracy, loss, whole;
 };
 
-/// By arm, window, length. Rows as run_lengths gives them.
+/// By arm, fine-tuning, window, length. Rows as run_lengths gives them.
 std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows);
 
 }  // namespace masque::train

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -14,13 +16,23 @@
 #include "base/hash.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "base/output_folder.hpp"
 
 namespace masque::train {
 
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 24;
-constexpr const char* kColumns = "window\tlength\tloss\taccuracy\twhole\ttargets\n";
+constexpr std::size_t kDigits = 8;  // of a digest in a name
+constexpr const char* kColumns = "window\tlength\tloss\taccuracy\twhole\ttargets";
+
+bool has_finetuning(const LengthSubject::Settings& settings) {
+  return std::ranges::any_of(settings, [](const auto& s) { return s.first == "finetune_lengths"; });
+}
+
+std::string columns_of(const LengthSubject::Settings& settings) {
+  return fmt::format("{}{}\n", kColumns, has_finetuning(settings) ? "\tfinetuned" : "");
+}
 
 void make_folder(const std::string& path) {
   if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
@@ -70,7 +82,8 @@ void replace_text(const std::string& path, const std::string& text) {
 }
 
 LengthStore::LengthStore(std::string folder) : folder_(std::move(folder)) {
-  if (exists(folder_) && !exists(join(folder_, "cells")))
+  // Empty: new, or just made by another process.
+  if (exists(folder_) && !exists(join(folder_, "cells")) && !list_files(folder_).empty())
     throw InputError(folder_, "there already without cells of a run, expected a new folder");
   make_folder(folder_);
   make_folder(join(folder_, "cells"));
@@ -81,7 +94,7 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
   const std::string path = join(join(folder_, "cells"), settings_digest(settings) + ".tsv");
   if (!exists(path)) return std::nullopt;
   const std::string text = read_text(path, kMostBytes);
-  const std::string head = text_of(settings) + kColumns;
+  const std::string head = text_of(settings) + columns_of(settings);
   if (!text.starts_with(head) || !text.ends_with('\n'))
     throw InputError(path, "expected the lines that length-gen wrote");
   std::vector<LengthRow> rows;
@@ -97,6 +110,7 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
     row.accuracy = fields.next<double>();
     row.whole = fields.next<double>();
     row.targets = fields.next<Index>();
+    if (has_finetuning(settings)) row.finetuned = fields.next<int>() != 0;
     rows.push_back(row);
     rest.remove_prefix(rest.find('\n') + 1);
   }
@@ -105,12 +119,35 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
 
 void LengthStore::keep(const LengthSubject::Settings& settings,
                        const std::vector<LengthRow>& rows) const {
-  std::string text = text_of(settings) + kColumns;
+  std::string text = text_of(settings) + columns_of(settings);
   for (const LengthRow& row : rows) {
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", row.window, row.length, row.loss, row.accuracy,
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}", row.window, row.length, row.loss, row.accuracy,
                         row.whole, row.targets);
+    text += has_finetuning(settings) ? fmt::format("\t{:d}\n", row.finetuned) : "\n";
   }
   replace_text(join(join(folder_, "cells"), settings_digest(settings) + ".tsv"), text);
+}
+
+std::string LengthStore::checkpoint(const LengthSubject::Settings& settings) const {
+  return join(join(folder_, "cells"), settings_digest(settings) + ".state.safetensors");
+}
+
+void LengthStore::drop_checkpoint(const LengthSubject::Settings& settings) const {
+  const std::string path = checkpoint(settings);
+  if (exists(path) && os::unlink_at(AT_FDCWD, path.c_str()) != 0)
+    throw system_error(path, "cannot be removed", errno);
+}
+
+std::string LengthStore::model(const LengthSubject::Settings& settings, const DesignRecipe& design,
+                               std::uint64_t seed) const {
+  const std::string models = join(folder_, "models");
+  make_folder(models);
+  std::string name = fmt::format("{}-{}", design.position, design.normalizer);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
+  }
+  return join(models, fmt::format("{}-seed{}-{}", name, seed,
+                                  settings_digest(settings).substr(0, kDigits)));
 }
 
 std::optional<std::int64_t> LengthStore::steps(const std::string& request) const {

@@ -1,5 +1,6 @@
 // A synthetic task for length generalisation.
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include <fmt/format.h>
@@ -61,7 +62,10 @@ class TaskObjective final : public Objective {
 class TaskLearner final : public Learner {
  public:
   TaskLearner(RunOptions options, const task::Task& task, const std::vector<Index>& lengths,
-              Index longest) {
+              Index longest)
+      : task_(task),
+        training_{options.initializer_range, options.trainer.hidden_dropout,
+                  options.trainer.attention_dropout} {
     ObjectiveOptions asked;
     asked.seed = options.trainer.seed;
     objective_ = std::make_unique<TaskObjective>(task, lengths, asked);
@@ -73,37 +77,66 @@ class TaskLearner final : public Learner {
     model::Design design = design_of(recipe);
     objective_->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    const Slots slots =
-        add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters_);
-    start_values(design, slots,
+    slots_ = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters_);
+    start_values(design, slots_,
                  {.seed = options.trainer.seed,
                   .initializer_range = options.initializer_range,
                   .residual_gain = residual_gain(recipe)},
                  parameters_);
-    network_ = std::make_unique<Network<float>>(design, slots, parameters_, options.precision);
+    network_ = std::make_unique<Network<float>>(design, slots_, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
     loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
     trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options.trainer);
   }
   Trainer& trainer() override { return *trainer_; }
   Network<float>& network() override { return *network_; }
+  Parameters<float>& parameters() override { return parameters_; }
+  std::unique_ptr<Trainer> finetuner(Index length, const TrainerOptions& options) override {
+    Finer& finer = finer_.emplace_back();
+    finer.lengths = {length};
+    ObjectiveOptions asked;
+    asked.seed = options.seed;
+    finer.objective = std::make_unique<TaskObjective>(task_, finer.lengths, asked);
+    finer.loss = std::make_unique<ObjectiveLoss>(*network_, *finer.objective);
+    return std::make_unique<Trainer>(*finer.loss, parameters_, corpus_, options);
+  }
+  void save(const std::string& folder) const override {
+    model::SaveOptions options;
+    options.training = training_;
+    options.write.existing = Existing::kReplace;
+    model::save_model(folder, network_->design(),
+                      weights_of(network_->design(), slots_, parameters_), options);
+  }
 
  private:
+  /// What a trainer at another length refers to.
+  struct Finer {
+    std::vector<Index> lengths;
+    std::unique_ptr<const Objective> objective;
+    std::unique_ptr<ObjectiveLoss> loss;
+  };
+
+  const task::Task& task_;
+  model::TrainingConfig training_;
   std::unique_ptr<const Objective> objective_;
   Corpus corpus_;
-  Parameters<float> parameters_;
+  mutable Parameters<float> parameters_;  // views for saving are not const
+  Slots slots_;
   std::unique_ptr<Network<float>> network_;
   std::unique_ptr<ObjectiveLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
+  std::deque<Finer> finer_;
 };
 
 class OneTask final : public LengthSubject {
  public:
   explicit OneTask(const TaskSubject& request)
       : request_(request), task_(task::parse_task(request.task)) {
-    for (const Index length : request.train_lengths) {
-      task_->example(length, RandomStream(request.seed, "task"));
-      longest_trained_ = std::max(longest_trained_, task_->tokens(length));
+    for (const auto* lengths : {&request_.train_lengths, &request_.finetune_lengths}) {
+      for (const Index length : *lengths) {
+        task_->example(length, RandomStream(request.seed, "task"));
+        longest_trained_ = std::max(longest_trained_, task_->tokens(length));
+      }
     }
     for (const Index length : request.eval_lengths) {
       const RandomStream stream(~request.seed, fmt::format("scored {}", length));
@@ -118,6 +151,7 @@ class OneTask final : public LengthSubject {
     return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, longest_trained_);
   }
   const std::vector<Example>& examples(Index length) const override { return examples_.at(length); }
+  double chance(Index length) const override { return task_->chance(length); }
   bool whole() const override { return true; }
   Index longest_trained() const override { return longest_trained_; }
   Index longest_scored() const override { return longest_scored_; }

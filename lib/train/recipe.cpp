@@ -1,11 +1,13 @@
 #include "train/recipe.hpp"
 
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parallel.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
@@ -19,6 +21,12 @@ namespace {
 [[noreturn]] void refuse(std::string_view option, const std::string& found,
                          std::string_view expected) {
   throw UsageError(fmt::format("{}: found '{}', expected {}", option, escape(found), expected));
+}
+
+/// Calls work(); what it refuses is told with the option.
+void about(const char* option, const std::function<void()>& work) {
+  if (const auto problem = usage_problem_of(work))
+    throw UsageError(fmt::format("{}: {}", option, *problem));
 }
 
 struct DeepNorm {
@@ -124,7 +132,7 @@ Design design_of(const DesignRecipe& recipe) {
   if (!activation) refuse("--hidden-act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
   design.activation = *activation;
   design.gated = recipe.gated;
-  nn::parse_normalizer(recipe.normalizer);
+  about("--normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
   design.normalizer = recipe.normalizer;
   set_norms(recipe, design);
   design.variants.mixer = recipe.mixer;
@@ -144,7 +152,7 @@ Design design_of(const DesignRecipe& recipe) {
   } else if (previous != "none") {
     refuse("--previous-scores", previous, "none, one_layer or accumulated");
   }
-  set_position(recipe, design);
+  about("--position", [&] { set_position(recipe, design); });
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {
     design.head.norm = design.norm;

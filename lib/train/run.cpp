@@ -140,6 +140,23 @@ void TrainingRun::add_generator(const model::ModelWeights<float>& weights,
   options.more.push_back(std::move(gate));
 }
 
+model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
+  model::SaveOptions options;
+  options.training.initializer_range = options_.initializer_range;
+  options.training.hidden_dropout = options_.trainer.hidden_dropout;
+  options.training.attention_dropout = options_.trainer.attention_dropout;
+  options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  return options;
+}
+
+void TrainingRun::save_model(const std::string& folder) const {
+  MASQUE_CHECK(!electra_);
+  std::deque<InputFile> opened;
+  model::SaveOptions options = save_options(opened);
+  options.write.existing = Existing::kReplace;
+  model::save_model(folder, design_, weights_of(design_, slots_, parameters_), options);
+}
+
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
   OutputWeights state;
   state.name = kStateName;
@@ -152,12 +169,8 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   state.tensors.push_back(output_of("first", optimizer.first.span()));
   state.tensors.push_back(output_of("second", optimizer.second.span()));
   state.tensors.push_back(output_of("values", parameters_.values()));
-  model::SaveOptions options;
-  options.training.initializer_range = options_.initializer_range;
-  options.training.hidden_dropout = options_.trainer.hidden_dropout;
-  options.training.attention_dropout = options_.trainer.attention_dropout;
   std::deque<InputFile> opened;
-  options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  model::SaveOptions options = save_options(opened);
   const auto generator_weights =
       electra_ ? weights_of(electra_->generator, electra_->generator_slots, parameters_)
                : model::ModelWeights<float>();

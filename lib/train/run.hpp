@@ -1,6 +1,7 @@
 // A whole training run: a model that is made, trained, saved and gone on with.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,12 @@ class TrainingRun {
   Trainer& trainer() { return *trainer_; }
   /// The network that is kept; of one objective alone.
   Network<float>& network() { return *network_; }
+  /// The values of all networks.
+  Parameters<float>& parameters() { return parameters_; }
+  /// Another trainer of the same values, on another corpus, which must stay.
+  std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
+    return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
+  }
   StepLosses evaluate(const Corpus& corpus, Index most);
   /// Whether some positions of the text never have a loss.
   bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
@@ -72,6 +79,8 @@ class TrainingRun {
   /// not at all; with `replace` over an older one of the same run. Of two networks the second is
   /// the folder's model, and the generator a model in its sub-folder `generator`.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
+  /// The model alone with the tokenizer's files, over an older folder of the same.
+  void save_model(const std::string& folder) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
   /// A setting of the run in a folder; none if it has not this one. Throws InputError.
@@ -90,6 +99,7 @@ class TrainingRun {
   void fill_in();
   void make_one();
   void make_two(const ElectraVariant& variant);
+  model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void add_generator(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;

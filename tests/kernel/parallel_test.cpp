@@ -1,6 +1,7 @@
 #include "kernel/parallel.hpp"
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -27,6 +28,37 @@ TEST_CASE("runs of ranges make up the whole, each element once") {
       for (const auto& times : seen) CHECK(times == 1);
     }
   }
+}
+
+TEST_CASE("many small jobs one after the other") {
+  const Threads threads(4);
+  Index total = 0;
+  for (Index job = 0; job < 20000; ++job) {
+    std::atomic<Index> sum{0};
+    const Index count = 2 + job % 5;
+    kernel::parallel_ranges(count, 1, [&](Index begin, Index end) { sum += end - begin; });
+    total += sum - count;
+  }
+  CHECK(total == 0);
+}
+
+TEST_CASE("jobs of several threads at once are each done whole") {
+  const Threads threads(3);
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> callers;
+    callers.reserve(4);
+    for (int c = 0; c < 4; ++c) {
+      callers.emplace_back([&] {
+        for (int job = 0; job < 2000; ++job) {
+          std::atomic<Index> sum{0};
+          kernel::parallel_ranges(9, 1, [&](Index begin, Index end) { sum += end - begin; });
+          if (sum != 9) ++wrong;
+        }
+      });
+    }
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("items run once each, and inside them everything is serial") {

@@ -58,12 +58,21 @@ class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
   PositionFacts facts() const override;
   VariantInfo info() const override;
 
+  kernel::RotaryLayout layout() const { return settings_.layout; }
+  /// Of cosine and sine.
+  double factor() const { return factor_; }
+  /// Of heads of an even size, as changed.
+  std::vector<double> frequencies(Index size) const {
+    std::vector<double> all = kernel::rotary_frequencies(settings_.base, size);
+    if (scaling_) scaling_(all);
+    return all;
+  }
+
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const Index size = problem.shape.head_size;
     require_even(name(), "head size", size);
-    std::vector<double> frequencies = kernel::rotary_frequencies(settings_.base, size);
-    if (scaling_) scaling_(frequencies);
+    const std::vector<double> frequencies = this->frequencies(size);
     return std::make_unique<RotaryTerms<T>>(
         settings_.layout, size,
         kernel::rotary_table<T>(frequencies, problem.places.queries, factor_),

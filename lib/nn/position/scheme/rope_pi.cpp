@@ -1,4 +1,5 @@
 // rope_pi: position interpolation, places divided by `factor` = longer / trained length.
+#include "nn/position/rotary_scaling.hpp"
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::nn {
@@ -13,7 +14,7 @@ const PositionRegistration kRegistration("rope_pi",
                                            return std::make_unique<RotaryScheme>(
                                                settings, "Chen et al. 2023, arXiv:2306.15595",
                                                [factor](std::span<double> frequencies) {
-                                                 for (double& f : frequencies) f /= factor;
+                                                 interpolate_frequencies(factor, frequencies);
                                                });
                                          });
 

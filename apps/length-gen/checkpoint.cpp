@@ -1,0 +1,190 @@
+#include "checkpoint.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/output_folder.hpp"
+#include "draw/chart.hpp"
+#include "draw/svg.hpp"
+#include "kernel/parallel.hpp"
+#include "run_output.hpp"
+#include "train/length_arms.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+/// The parts of a treatment's name that differ among all.
+std::string name_of(const train::LengthCells& cells, const train::LengthTreatment& treatment) {
+  const auto differs = [&](const auto& part) {
+    return std::ranges::any_of(cells.treatments, [&](const train::LengthTreatment& other) {
+      return part(other) != part(treatment);
+    });
+  };
+  const auto normalizer = [](const train::LengthTreatment& one) { return one.normalizer; };
+  const auto mask = [](const train::LengthTreatment& one) { return one.mask_text(); };
+  std::string name = treatment.position->text();
+  if (differs(normalizer)) name += fmt::format(", {}", treatment.normalizer);
+  if (differs(mask)) name += fmt::format(", {}", treatment.mask_text());
+  return name;
+}
+
+cli::Cell cell_of(const ResultTable::Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* count = std::get_if<Index>(&value)) return *count;
+  return rounded_cell(std::get<double>(value));
+}
+
+}  // namespace
+
+void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
+  using kernel::Precision;
+  c.argument("MODEL", o.model, "a checkpoint folder");
+  c.option("--text", "FILE", o.text, "a text, in blocks of every length", cli::Need::kRequired);
+  c.option("--tokenizer", "PATH", o.tokenizer, "a tokenizer as tok takes it [the folder's]");
+  c.option("--family", "NAME", o.family, "read the folder as this model_type");
+  c.choice("--precision", o.precision,
+           {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f64", Precision::kF64}},
+           "float; operands of products rounded to bfloat16; double");
+  c.option("--eval-lengths", "LIST", o.eval_lengths, "tokens of a block, template included");
+  c.option("--train-length", "N", o.train_length, cli::Range{1, 1e6},
+           "the longest sequence of training [as many places as the model has]");
+  c.option("--position", "LIST", o.treatments.positions,
+           "treatments of positions: own, interpolated, hierarchical, ntk, ntk_mixed, yarn, "
+           "rerope, leaky_rerope, alibi");
+  c.option("--normalizer", "LIST", o.treatments.normalizers,
+           "own, log_n (of the trained length), or others as attn-probe variants lists them");
+  c.option("--mask", "LIST", o.treatments.masks,
+           "own, or masks as in mask-viz, with semicolons between: 'own; window(64)'");
+  c.option("--window", "LIST", o.treatments.windows,
+           "once more with keys hidden that are so many places away, or more");
+  c.option("--policy", "POLICY", o.policy, "how blocks are cut: chunk, slide:STRIDE or last");
+  c.option("--eval-tokens", "N", o.eval_tokens, cli::Range{0, 1e12},
+           "the first ones of --text; 0: all");
+  c.option("--batch-tokens", "N", o.batch_tokens, cli::Range{1, 1e9},
+           "tokens that run together; bounds the memory, changes no result");
+  c.option("-o,--output", "DIR", o.output, "also results.tsv and curves as SVG, in this folder");
+  cli::add_threads(c, o.common);
+  cli::add_quiet(c, o.common);
+  cli::add_table(c, o.common);
+}
+
+Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
+  Checkpoint opened;
+  train::LengthCells& cells = opened.cells;
+  cells.treatments = train::make_treatments(o.treatments);
+  cells.lengths = train::parse_lengths("--eval-lengths", o.eval_lengths);
+  kernel::set_threads(o.common.threads);
+  opened.tokenizer =
+      std::make_unique<const text::Tokenizer>(text::Tokenizer::open(o.tokenizer.value_or(o.model)));
+  opened.model = std::make_unique<const model::TreatableModel>(o.model, o.family, o.precision);
+  const auto tokens = static_cast<Index>(opened.tokenizer->size());
+  const Index rows = opened.model->design().vocab_size;
+  if (tokens > rows) {
+    throw InputError(opened.tokenizer->parts().path,
+                     fmt::format("{} tokens, expected at most the {} of the model", tokens, rows));
+  }
+  cells.model = opened.model.get();
+  cells.trained = o.train_length.value_or(opened.model->trained_length());
+  if (cells.trained == 0) {
+    throw UsageError(
+        fmt::format("{} does not say how long the texts of its training were, "
+                    "expected --train-length",
+                    o.model));
+  }
+  cells.precision = o.precision;
+  cells.batch_tokens = o.batch_tokens;
+  cells.mask_token_id = opened.tokenizer->roles().mask;
+  cells.note = [&session](const std::string& line) { session.note(line); };
+  session.note(fmt::format("{}: {}, {} layers, trained at {}", o.model,
+                           opened.model->design().family, opened.model->design().num_hidden_layers,
+                           cells.trained));
+  return opened;
+}
+
+train::StreamRequest stream_request(const CheckpointOptions& o, const train::LengthCells& cells) {
+  train::StreamRequest request;
+  request.text = o.text;
+  request.lengths = cells.lengths;
+  request.tokens = o.eval_tokens;
+  request.threads = o.common.threads;
+  request.policy = probe::parse_length_policy(o.policy);
+  return request;
+}
+
+ResultTable::ResultTable(const CheckpointOptions& options, const train::LengthCells& cells,
+                         const std::vector<std::string>& columns)
+    : options_(options), cells_(cells), columns_{"position",     "normalizer", "mask",
+                                                 "train_length", "policy",     "eval_length"} {
+  columns_.insert(columns_.end(), columns.begin(), columns.end());
+}
+
+void ResultTable::add(const train::LengthCell& cell, const std::vector<Value>& values) {
+  const train::LengthTreatment& treatment = cells_.treatments[cell.treatment];
+  std::vector<Value>& row = rows_.emplace_back();
+  row = {treatment.position->text(),
+         treatment.normalizer,
+         treatment.mask_text(),
+         cells_.trained,
+         options_.policy,
+         cell.length};
+  row.insert(row.end(), values.begin(), values.end());
+  MASQUE_CHECK(row.size() == columns_.size());
+}
+
+void ResultTable::print(cli::Session& session) const {
+  cli::Table table(session, options_.common, columns_);
+  for (const std::vector<Value>& row : rows_) {
+    std::vector<cli::Cell> fields;
+    fields.reserve(row.size());
+    for (const Value& value : row) fields.push_back(cell_of(value));
+    table.row(fields);
+  }
+  table.finish();
+}
+
+std::string ResultTable::text() const {
+  std::string text = line_of(columns_);
+  for (const std::vector<Value>& row : rows_) {
+    std::vector<std::string> fields;
+    fields.reserve(row.size());
+    for (const Value& value : row) {
+      const auto* number = std::get_if<double>(&value);
+      fields.push_back(number != nullptr ? fmt::format("{}", *number) : cell_of(value).text());
+    }
+    text += line_of(fields);
+  }
+  return text;
+}
+
+std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint>& points,
+                   const std::string& title, const std::string& measure) {
+  draw::Chart chart;
+  chart.title = fmt::format("{}, trained at {}", title, cells.trained);
+  chart.x = {"length", true};
+  chart.y.name = measure;
+  for (const CurvePoint& point : points) {
+    const std::string name = name_of(cells, cells.treatments[point.cell.treatment]);
+    if (chart.curves.empty() || chart.curves.back().name != name)
+      chart.curves.push_back({name, {}, {}});
+    chart.curves.back().x.push_back(static_cast<double>(point.cell.length));
+    chart.curves.back().y.push_back(point.y);
+  }
+  return draw::svg(chart);
+}
+
+void write_folder(const std::string& folder,
+                  const std::vector<std::pair<std::string, std::string>>& files) {
+  OutputFolder output(folder, Existing::kReplace);
+  for (const auto& [name, content] : files) {
+    const Descriptor file = output.create(name, 0666);
+    write_all(file.get(), as_bytes(content), name);
+  }
+  output.commit();
+}
+
+}  // namespace masque::length_gen

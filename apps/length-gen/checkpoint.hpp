@@ -1,0 +1,82 @@
+// What eval and probe share: a checkpoint, a text, and the treatments for longer sequences.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/run_tool.hpp"
+#include "text/tokenizer.hpp"
+#include "train/length_eval.hpp"
+
+namespace masque::length_gen {
+
+struct CheckpointOptions {
+  std::string model, text;
+  std::optional<std::string> tokenizer, output;
+  std::string family;
+  kernel::Precision precision = kernel::Precision::kF32;
+  std::string eval_lengths = "64,128,256,512,1024";
+  std::optional<std::int64_t> train_length;
+  train::TreatmentLists treatments;
+  std::string policy = "chunk";
+  std::int64_t eval_tokens = 32768, batch_tokens = 8192;
+  cli::CommonOptions common;
+};
+
+void declare_checkpoint(cli::Command& command, CheckpointOptions& options);
+
+/// What was opened. `cells` point to the model.
+struct Checkpoint {
+  std::unique_ptr<const model::TreatableModel> model;
+  std::unique_ptr<const text::Tokenizer> tokenizer;
+  train::LengthCells cells;
+};
+
+/// Reads model and tokenizer. `session` must outlive what is returned.
+Checkpoint open_checkpoint(const CheckpointOptions& options, cli::Session& session);
+
+/// The stream of `options.text`; objective, rate and seed are up to the caller.
+train::StreamRequest stream_request(const CheckpointOptions& options,
+                                    const train::LengthCells& cells);
+
+/// Rows of a result.
+class ResultTable {
+ public:
+  using Value = std::variant<std::string, Index, double>;
+
+  /// Behind position, normalizer, mask, train_length, policy and eval_length stand `columns`.
+  ResultTable(const CheckpointOptions& options, const train::LengthCells& cells,
+              const std::vector<std::string>& columns);
+
+  void add(const train::LengthCell& cell, const std::vector<Value>& values);
+  /// On stdout; numbers of the table have four decimals, those of --json all.
+  void print(cli::Session& session) const;
+  /// As TSV, numbers with all decimals.
+  std::string text() const;
+
+ private:
+  const CheckpointOptions& options_;
+  const train::LengthCells& cells_;
+  std::vector<std::string> columns_;
+  std::vector<std::vector<Value>> rows_;
+};
+
+/// A number at a length under a treatment.
+struct CurvePoint {
+  train::LengthCell cell;
+  double y = 0;
+};
+/// An SVG with a curve for each treatment.
+std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint>& points,
+                   const std::string& title, const std::string& measure);
+
+/// Makes a folder with these files (name, content); one that is there may hold nothing else. Throws
+/// InputError.
+void write_folder(const std::string& folder,
+                  const std::vector<std::pair<std::string, std::string>>& files);
+
+}  // namespace masque::length_gen

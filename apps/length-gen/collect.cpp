@@ -1,0 +1,43 @@
+// length-gen collect: one table from the cells that sweep's commands have left.
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "commands.hpp"
+#include "run_output.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  std::optional<std::string> output;
+  cli::CommonOptions common;
+};
+
+cli::ExitCode collect(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  if (!o.output && o.folders.size() > 1)
+    throw UsageError("no -o DIR, expected one for the results of several folders");
+  const std::string output = o.output.value_or(o.folders.front());
+  const std::string results = collect_results(o.folders);
+  write_tables(results, output);
+  print_summary(train::read_results(output, results), o.common, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_collect(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("collect", "the tables and curves of a run from its cells");
+  c.example("length-gen collect DIR", "what length-gen run would have written to DIR");
+  c.arguments("DIR", o->folders, "where length-gen run --cell has written, one folder or several");
+  c.option("-o,--output", "DIR", o->output, "results.tsv, summary.tsv, curves.svg [the only DIR]");
+  cli::add_quiet(c, o->common);
+  cli::add_table(c, o->common);
+  c.action([o](cli::Session& session) { return collect(*o, session); });
+}
+
+}  // namespace masque::length_gen

@@ -1,0 +1,77 @@
+// length-gen eval: a checkpoint, scored at lengths that it was not trained for.
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "checkpoint.hpp"
+#include "commands.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+struct Options : CheckpointOptions {
+  std::optional<std::string> objective;
+  std::optional<double> rate;
+};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint opened = open_checkpoint(o, session);
+  const std::string objective = o.objective.value_or(train::length_objective(*opened.model));
+  train::check_length_objective(objective, *opened.model);
+  train::StreamRequest request = stream_request(o, opened.cells);
+  request.objective = objective;
+  request.seed = o.common.seed;
+  if (o.rate) {
+    if (objective != "mlm") throw UsageError("--rate: only of --objective mlm");
+    request.asked.mlm.selection.rate = *o.rate;
+  }
+  const train::LengthStream stream(request, *opened.tokenizer);
+  const auto scores = train::score_lengths(opened.cells, stream, objective);
+  ResultTable table(
+      o, opened.cells,
+      {"objective", "targets", "loss", "loss_se", "perplexity", "accuracy", "accuracy_se"});
+  std::vector<CurvePoint> losses, accuracies;
+  for (const train::LengthScore& score : scores) {
+    const double loss = score.loss.mean(), accuracy = score.accuracy.mean();
+    table.add(score.cell,
+              {objective, static_cast<Index>(score.loss.counts), loss, score.loss.standard_error(),
+               std::exp(loss), accuracy, score.accuracy.standard_error()});
+    losses.push_back({score.cell, loss});
+    accuracies.push_back({score.cell, accuracy});
+  }
+  if (o.output) {
+    write_folder(*o.output,
+                 {{"results.tsv", table.text()},
+                  {"loss.svg", curves(opened.cells, losses, objective, "loss")},
+                  {"accuracy.svg", curves(opened.cells, accuracies, objective, "accuracy")}});
+  }
+  table.print(session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_eval(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("eval", "a checkpoint at lengths that it was not trained for");
+  c.example(
+      "length-gen eval gpt2/ --text dev.txt --eval-lengths 512,1024,2048 "
+      "--position own,interpolated,hierarchical --policy last",
+      "the same final tokens with more and more in front of them");
+  c.example(
+      "length-gen eval DIR --text dev.txt --train-length 64 --eval-lengths 64,128,256 "
+      "--position own,ntk,yarn,rerope --normalizer own,log_n -o curves",
+      "eight ways to read longer texts with a rotary model, with pictures");
+  declare_checkpoint(c, *o);
+  c.option("--objective", "NAME", o->objective,
+           "mlm, tta or clm [what the model's head is made for]");
+  c.option("--rate", "R", o->rate, cli::Range{1e-6, 1}, "of mlm: share that is predicted [0.15]");
+  cli::add_seed(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::length_gen

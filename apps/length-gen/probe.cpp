@@ -1,0 +1,80 @@
+// length-gen probe: what becomes of a checkpoint's attention at other lengths.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "checkpoint.hpp"
+#include "commands.hpp"
+#include "train/length_probe.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+using train::AttentionAtLength;
+
+struct Options : CheckpointOptions {
+  bool layers = false;
+};
+
+struct Measure {
+  const char* name;
+  double AttentionAtLength::*value;
+};
+
+constexpr Measure kMeasures[] = {{"entropy", &AttentionAtLength::entropy},
+                                 {"entropy_relative", &AttentionAtLength::entropy_relative},
+                                 {"sink", &AttentionAtLength::sink},
+                                 {"max_weight", &AttentionAtLength::max_weight},
+                                 {"score_sd", &AttentionAtLength::score_spread},
+                                 {"log_z", &AttentionAtLength::log_partition}};
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint opened = open_checkpoint(o, session);
+  train::StreamRequest request = stream_request(o, opened.cells);
+  request.objective = "tta";  // nothing is hidden
+  const train::LengthStream stream(request, *opened.tokenizer);
+  const auto rows = train::probe_lengths(opened.cells, stream, o.layers);
+  std::vector<std::string> columns{"layer", "blocks"};
+  for (const Measure& measure : kMeasures) columns.emplace_back(measure.name);
+  ResultTable table(o, opened.cells, columns);
+  for (const AttentionAtLength& row : rows) {
+    std::vector<ResultTable::Value> values{
+        row.layer ? fmt::format("{}", *row.layer) : std::string("all"), row.blocks};
+    for (const Measure& measure : kMeasures) values.emplace_back(row.*measure.value);
+    table.add(row.cell, values);
+  }
+  if (o.output) {
+    std::vector<std::pair<std::string, std::string>> files{{"results.tsv", table.text()}};
+    for (const Measure& measure : kMeasures) {
+      std::vector<CurvePoint> points;
+      for (const AttentionAtLength& row : rows) {
+        if (!row.layer) points.push_back({row.cell, row.*measure.value});
+      }
+      files.emplace_back(fmt::format("{}.svg", measure.name),
+                         curves(opened.cells, points, "attention", measure.name));
+    }
+    write_folder(*o.output, files);
+  }
+  table.print(session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_probe(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("probe", "entropy, sinks, scores and partition function at every length");
+  c.example("length-gen probe bert-base-uncased/ --text dev.txt --eval-lengths 64,128,256,512",
+            "means over all heads");
+  c.example(
+      "length-gen probe DIR --text dev.txt --eval-lengths 64,256 --normalizer own,log_n --layers",
+      "the same under two normalizers, and layer by layer");
+  declare_checkpoint(c, *o);
+  c.flag("--layers", o->layers, "also a row for each layer");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::length_gen

@@ -1,0 +1,136 @@
+#include "run_options.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::length_gen {
+
+namespace {
+
+std::optional<train::Finetuning> finetuning_of(const RunOptions& o,
+                                               const std::vector<Index>& eval_lengths) {
+  if (!o.finetune_lengths) {
+    if (o.finetune_steps || o.finetune_learning_rate)
+      throw UsageError(
+          "--finetune-steps and --finetune-learning-rate: expected --finetune-lengths with them");
+    return std::nullopt;
+  }
+  if (!o.finetune_steps)
+    throw UsageError("--finetune-lengths: expected --finetune-steps with them");
+  train::Finetuning finetuning;
+  finetuning.lengths = train::parse_lengths("--finetune-lengths", *o.finetune_lengths);
+  for (const Index length : finetuning.lengths) {
+    if (std::ranges::find(eval_lengths, length) == eval_lengths.end()) {
+      throw UsageError(fmt::format(
+          "--finetune-lengths: found {}, expected lengths that --eval-lengths has", length));
+    }
+  }
+  const std::int64_t steps = *o.finetune_steps;
+  finetuning.schedule = {o.finetune_learning_rate.value_or(o.learning_rate), steps, steps / 20,
+                         o.decay, o.decay_floor};
+  return finetuning;
+}
+
+}  // namespace
+
+Asked asked_of(const RunOptions& o) {
+  Asked asked;
+  train::LengthRequest& request = asked.request;
+  if (o.steps.has_value() == o.budget.has_value())
+    throw UsageError("expected --steps, or --budget for the whole run");
+  asked.train_lengths = train::parse_lengths("--train-length", o.train_lengths);
+  request.eval_lengths = train::parse_lengths("--eval-lengths", o.eval_lengths);
+  request.steps = o.steps;
+  if (o.budget) request.budget_seconds = common::parse_seconds(*o.budget);
+  for (std::int64_t s = 0; s < o.seeds; ++s)
+    request.seeds.push_back(o.common.seed + static_cast<std::uint64_t>(s));
+  if (o.windows) {
+    for (const Index window : train::parse_lengths("--window", *o.windows))
+      request.windows.push_back(window);
+  }
+  request.finetuning = finetuning_of(o, request.eval_lengths);
+  request.keep_models = o.keep_models;
+  request.folder = o.output;
+  asked.arms = train::make_arms(o.design);
+  request.arms = asked.arms.size();
+  return asked;
+}
+
+std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& o, const Asked& asked) {
+  const auto& [arms, train_lengths, request] = asked;
+  const std::vector<Index> finetune_lengths =
+      request.finetuning ? request.finetuning->lengths : std::vector<Index>();
+  if (o.task.has_value() == o.text.has_value())
+    throw UsageError("expected --text with --eval-text and --tokenizer, or --task");
+  if (o.task) {
+    if (o.eval_text || o.tokenizer || o.objective_given || o.rate)
+      throw UsageError(
+          "--task: without --eval-text, --tokenizer, --objective and --rate, which are of texts");
+    return train::make_task_subject({*o.task, train_lengths, request.eval_lengths, finetune_lengths,
+                                     o.eval_examples, o.common.seed});
+  }
+  if (!o.eval_text || !o.tokenizer)
+    throw UsageError("--text: expected --eval-text and --tokenizer with it");
+  train::TextSubject text;
+  text.text = *o.text;
+  text.eval_text = *o.eval_text;
+  text.tokenizer = *o.tokenizer;
+  text.objective = o.objective_given.value_or(o.objective);
+  if (o.rate) {
+    if (text.objective != "mlm") throw UsageError("--rate: only of --objective mlm");
+    text.asked.mlm.selection.rate = *o.rate;
+  }
+  text.train_lengths = train_lengths;
+  text.eval_lengths = request.eval_lengths;
+  text.finetune_lengths = finetune_lengths;
+  text.eval_tokens = o.eval_tokens;
+  text.seed = o.common.seed;
+  text.threads = o.common.threads;
+  return train::make_text_subject(text);
+}
+
+void declare_run_options(cli::Command& c, RunOptions& o) {
+  c.option("-o,--output", "DIR", o.output,
+           "results.tsv, summary.tsv, curves.svg; what is done is kept in DIR/cells",
+           cli::Need::kRequired);
+  c.option("--text", "FILE", o.text, "text to learn from, in blocks of --train-length tokens");
+  c.option("--eval-text", "FILE", o.eval_text, "text to score, in blocks of every length");
+  c.option("--tokenizer", "PATH", o.tokenizer, "as tok takes it");
+  c.option("--objective", "NAME", o.objective_given, "of a text: mlm, tta or clm [mlm]");
+  c.option("--rate", "R", o.rate, cli::Range{1e-6, 1}, "of mlm: share that is predicted [0.15]");
+  c.option("--task", "TASK", o.task, "in place of a text: one that length-gen tasks lists");
+  c.option("--train-length", "LIST", o.train_lengths,
+           "tokens of a block, or the length of a task: 64; 64,128 and 1-40 are mixtures");
+  c.option("--eval-lengths", "LIST", o.eval_lengths, "lengths to score at");
+  c.option("--finetune-lengths", "LIST", o.finetune_lengths,
+           "lengths at which the trained model is trained on, each by itself, and scored again");
+  c.option("--finetune-steps", "N", o.finetune_steps, cli::Range{1, 1e9}, "updates of that");
+  c.option("--finetune-learning-rate", "X", o.finetune_learning_rate, cli::Range{1e-12, 1e3},
+           "the largest of them [that of --learning-rate]");
+  c.option("--window", "LIST", o.windows,
+           "score once more with keys hidden that are so many places away, or more");
+  c.option("--seeds", "N", o.seeds, cli::Range{1, 1000}, "models of each design: --seed and on");
+  c.option("--steps", "N", o.steps, cli::Range{1, 1e9}, "updates of each model");
+  c.option("--budget", "TIME", o.budget,
+           "as many steps as all models can make in this time (5m): measured, printed, kept");
+  c.option("--batch-size", "N", o.batch_size, cli::Range{1, 1e6}, "sequences of a step");
+  c.option("--eval-tokens", "N", o.eval_tokens, cli::Range{0, 1e12},
+           "the first ones of --eval-text; 0: all");
+  c.option("--eval-examples", "N", o.eval_examples, cli::Range{1, 1e9},
+           "of a task, at each length");
+  c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");
+  common::declare_design(c, o, "; or several, with commas");
+  common::declare_optimizer(c, o);
+  c.option("--chunk-tokens", "N", o.chunk_tokens, cli::Range{1, 1e9},
+           "tokens that run together: memory; other numbers round otherwise");
+  cli::add_seed(c, o.common);
+  cli::add_threads(c, o.common);
+  cli::add_quiet(c, o.common);
+  cli::add_table(c, o.common);
+}
+
+}  // namespace masque::length_gen

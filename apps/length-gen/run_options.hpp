@@ -1,0 +1,47 @@
+// The options of length-gen run and sweep.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../common/model_options.hpp"
+#include "train/length_arms.hpp"
+#include "train/length_run.hpp"
+
+namespace masque::length_gen {
+
+struct RunOptions : common::ModelOptions {
+  std::optional<double> rate;
+  std::optional<std::string> text, eval_text, tokenizer, objective_given, task;
+  std::string output;
+  std::string train_lengths = "64", eval_lengths = "64,128,256,512,1024";
+  std::int64_t seeds = 3;
+  std::int64_t eval_tokens = 32768, eval_examples = 256;
+  std::optional<std::string> windows, finetune_lengths;
+  std::optional<std::int64_t> finetune_steps;
+  std::optional<double> finetune_learning_rate;
+  std::optional<std::int64_t> steps;
+  std::optional<std::string> budget;
+  bool keep_models = false;
+  cli::CommonOptions common;
+};
+
+/// All of them but those of a single command, in the order of --help.
+void declare_run_options(cli::Command& command, RunOptions& options);
+
+/// Designs, and a request without subject and options, as they are asked for. Throws UsageError.
+struct Asked {
+  std::vector<train::LengthArm> arms;
+  std::vector<Index> train_lengths;
+  train::LengthRequest request;
+  std::size_t cells() const { return arms.size() * request.seeds.size(); }
+};
+Asked asked_of(const RunOptions& options);
+
+/// Reads the texts. Throws UsageError, InputError.
+std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& options,
+                                                       const Asked& asked);
+
+}  // namespace masque::length_gen

@@ -1,0 +1,29 @@
+// Experiment files: options of a command as lines `key = value`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace masque::cli {
+
+struct Entry;
+
+/// The argument of a command that takes such a file as one.
+constexpr const char* kFileArgument = "FILE";
+
+/// A line of an experiment file.
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string place;  ///< "FILE:3"
+};
+
+/// The lines of a file ("-": standard input) that say something: blanks around keys and values do
+/// not count, and `#` at the start of a line or behind a blank begins a comment. Throws InputError
+/// "FILE:LINE: …" for a line that is no `key = value`.
+std::vector<Setting> read_settings(const std::string& path);
+
+/// What stands for an entry in a file: "-o,--output" → "output", the argument "TEXT" → "text".
+std::string key_of(const Entry& entry);
+
+}  // namespace masque::cli

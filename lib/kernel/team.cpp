@@ -1,0 +1,109 @@
+#include "kernel/team.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace masque::kernel {
+namespace {
+
+thread_local bool t_inside = false;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+/// Waits until `value` is no longer `old`: busily at first, since the next job of a model comes
+/// within microseconds, then asleep.
+void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  constexpr std::chrono::microseconds kBusy{100};
+  constexpr int kLooks = 64;  // between looks at the clock
+  const auto end = std::chrono::steady_clock::now() + kBusy;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (value.load(std::memory_order_acquire) != old) return;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+Team& Team::of_process() {
+  // Its threads sleep until the process ends; there is no moment to join them.
+  static Team& team = *new Team;
+  return team;
+}
+
+bool Team::inside() { return t_inside; }
+
+void Team::run(Index parts, const std::function<void(Index)>& work) {
+  const std::unique_lock lock(running_, std::try_to_lock);
+  if (parts < 2 || !lock.owns_lock() || t_inside) {
+    const bool before = std::exchange(t_inside, true);
+    for (Index part = 0; part < parts; ++part) work(part);
+    t_inside = before;
+    return;
+  }
+  const int count = static_cast<int>(parts);
+  add_threads(count - 1 - workers_);
+  work_ = &work;
+  undone_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+  const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
+  // Who takes a part sees what was written before.
+  open_.store((std::uint64_t{job} << 32) | static_cast<std::uint64_t>(count),
+              std::memory_order_release);
+  job_.store(job, std::memory_order_release);
+  if (count > workers_) {
+    job_.notify_all();
+  } else {
+    for (int i = 1; i < count; ++i) job_.notify_one();
+  }
+  t_inside = true;
+  take_parts();
+  t_inside = false;
+  for (std::uint32_t left = undone_.load(std::memory_order_acquire); left > 0;
+       left = undone_.load(std::memory_order_acquire)) {
+    wait_while(undone_, left);
+  }
+}
+
+void Team::add_threads(int count) {
+  for (int i = 0; i < count; ++i) {
+    std::thread([this] { serve(); }).detach();
+    ++workers_;
+  }
+}
+
+void Team::serve() {
+  t_inside = true;
+  for (std::uint32_t seen = job_.load(std::memory_order_acquire);;
+       seen = job_.load(std::memory_order_acquire)) {
+    take_parts();
+    wait_while(job_, seen);
+  }
+}
+
+void Team::take_parts() {
+  std::uint64_t open = open_.load(std::memory_order_acquire);
+  while ((open & 0xFFFFFFFFU) != 0) {
+    // The job's number is compared, too: a part of a job that has ended is never taken.
+    if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel,
+                                     std::memory_order_acquire)) {
+      continue;
+    }
+    (*work_)(static_cast<Index>((open & 0xFFFFFFFFU) - 1));
+    if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
+    open = open_.load(std::memory_order_acquire);
+  }
+}
+
+}  // namespace masque::kernel

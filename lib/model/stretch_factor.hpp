@@ -1,0 +1,30 @@
+// The argument `factor` of treatments.
+#pragma once
+
+#include "base/spelled.hpp"
+#include "model/treatment.hpp"
+
+namespace masque::model {
+
+/// How many times longer texts are taken to be: as given, or with 0 what the stretch says.
+class StretchFactor {
+ public:
+  /// Asks for `factor`.
+  explicit StretchFactor(Spelled& spelled) : given_(spelled.number("factor", 0, 0, 1e6)) {}
+
+  double of(const Stretch& stretch) const { return given_ > 0 ? given_ : stretch.factor(); }
+
+ private:
+  double given_;
+};
+
+/// Changes the rotary design of every layer. Returns false for models of other positions.
+template <class Change>
+bool change_rotary(TreatedPositions& positions, const Change& change) {
+  positions.plain_rotary();
+  if (positions.design.position != PositionScheme::kRotary) return false;
+  for (LayerDesign& layer : positions.design.layers) change(layer.rotary);
+  return true;
+}
+
+}  // namespace masque::model

@@ -1,0 +1,126 @@
+#include "model/treatable_model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/transformer.hpp"
+
+namespace masque::model {
+
+namespace {
+
+std::variant<LoadedModel<float>, LoadedModel<double>> load(const std::string& path,
+                                                           const std::string& family,
+                                                           kernel::Precision precision) {
+  if (precision == kernel::Precision::kF64) return load_model<double>(path, {.family = family});
+  return load_model<float>(path, {.family = family});
+}
+
+/// The learned table: in front of the layers, or as a parameter of a scheme.
+template <class T>
+const Weight<T>& table_of(const LoadedModel<T>& model) {
+  const auto scheme = position_scheme(model.design);
+  if (scheme && scheme->name() == "learned") return model.weights.position.front();
+  return model.weights.position_table;
+}
+
+/// The rows in front of the first place as they are, then `rows`.
+template <class T>
+Weight<T> extended(const Weight<T>& table, Index offset, const std::vector<nn::TableRows>& rows) {
+  const MatrixView<const T> places = table.view.middle_rows(offset, table.view.rows - offset);
+  auto more =
+      std::make_shared<Matrix<T>>(Matrix<T>::zero(offset + std::ssize(rows), places.columns));
+  for (Index i = 0; i < offset; ++i) std::ranges::copy(table.view.row_span(i), more->view().row(i));
+  for (Index p = 0; p < std::ssize(rows); ++p)
+    nn::add_rows(places, rows[static_cast<std::size_t>(p)], more->view().row_span(offset + p));
+  return {std::as_const(*more).view(), more};
+}
+
+}  // namespace
+
+TreatableModel::TreatableModel(const std::string& path, const std::string& family,
+                               kernel::Precision precision)
+    : precision_(precision), loaded_(load(path, family, precision)) {}
+
+const std::string& TreatableModel::path() const {
+  return std::visit([](const auto& loaded) -> const std::string& { return loaded.path; }, loaded_);
+}
+
+const Design& TreatableModel::design() const {
+  return std::visit([](const auto& loaded) -> const Design& { return loaded.design; }, loaded_);
+}
+
+const std::vector<std::string>& TreatableModel::unused() const {
+  return std::visit(
+      [](const auto& loaded) -> const std::vector<std::string>& { return loaded.unused; }, loaded_);
+}
+
+Index TreatableModel::trained_length() const {
+  const Index rows =
+      std::visit([](const auto& loaded) { return table_of(loaded).view.rows; }, loaded_);
+  return rows > 0 ? rows - design().position_offset : design().max_position_embeddings;
+}
+
+TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
+                                         const Stretch& stretch) const {
+  TreatedPositions positions;
+  positions.design = design();
+  positions.table = std::visit(
+      [](const auto& loaded) { return static_cast<bool>(loaded.weights.position_table); }, loaded_);
+  treatment.apply(stretch, positions);
+  Design& design = positions.design;
+  if (!positions.rows.empty()) {
+    const Index places = trained_length();
+    if (stretch.trained > places) {
+      throw UsageError(fmt::format("a trained length of {}, but the model's table has {} places",
+                                   stretch.trained, places));
+    }
+    if (!design.variants.mixer.empty()) {
+      throw UsageError(
+          fmt::format("{} has as many places as it was trained for", design.variants.mixer));
+    }
+    design.max_position_embeddings = std::ssize(positions.rows);
+  } else if (!positions.table && design.variants.mixer.empty() &&
+             design.variants.position.empty() && design.max_position_embeddings > 0) {
+    design.max_position_embeddings = std::max(design.max_position_embeddings, stretch.length);
+  }
+  return positions;
+}
+
+Index TreatableModel::longest(const PositionTreatment& treatment, const Stretch& stretch) const {
+  const TreatedPositions positions = treated(treatment, stretch);
+  const Design& design = positions.design;
+  if (positions.table && positions.rows.empty()) return trained_length();
+  // A scheme of nn says itself what it does beyond the trained length.
+  const bool scheme = !design.variants.position.empty() && design.variants.mixer.empty();
+  return scheme && !positions.table ? 0 : design.max_position_embeddings;
+}
+
+std::unique_ptr<Model> TreatableModel::open(const PositionTreatment& treatment,
+                                            const Stretch& stretch,
+                                            const ModelOptions& options) const {
+  MASQUE_CHECK(options.family.empty() && options.precision == precision_);
+  TreatedPositions positions = treated(treatment, stretch);
+  return std::visit(
+      [&]<class T>(const LoadedModel<T>& loaded) -> std::unique_ptr<Model> {
+        LoadedModel<T> changed = loaded;
+        if (positions.table) {
+          Weight<T> table = table_of(loaded);
+          if (!positions.rows.empty())
+            table = extended(table, loaded.design.position_offset, positions.rows);
+          changed.weights.position_table = std::move(table);
+        }
+        if (positions.design.variants.position != loaded.design.variants.position) {
+          changed.weights.position.clear();
+          for (LayerWeights<T>& layer : changed.weights.layers) layer.position.clear();
+        }
+        changed.design = std::move(positions.design);
+        return std::make_unique<Transformer<T>>(prepare(std::move(changed), precision_), options);
+      },
+      loaded_);
+}
+
+}  // namespace masque::model

@@ -1,0 +1,104 @@
+#include "model/treatment.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/spelled.hpp"
+#include "model/variants.hpp"
+#include "nn/position/rotary_terms.hpp"
+
+namespace masque::model {
+
+namespace {
+
+std::map<std::string, PositionTreatmentRegistration::Make, std::less<>>& registry() {
+  static std::map<std::string, PositionTreatmentRegistration::Make, std::less<>> all;
+  return all;
+}
+
+std::string scheme_name(const Design& design) {
+  if (!design.variants.mixer.empty()) return design.variants.mixer;
+  if (!design.variants.position.empty()) return design.variants.position;
+  switch (design.position) {
+    case PositionScheme::kNone: return "no";
+    case PositionScheme::kLearned: return "learned";
+    case PositionScheme::kSinusoidal: return "sinusoidal";
+    case PositionScheme::kRotary: return "rotary";
+    case PositionScheme::kXlnet: return "XLNet's";
+    case PositionScheme::kT5: return "T5's";
+    case PositionScheme::kDisentangled: return "DeBERTa's";
+    case PositionScheme::kAlibi: break;
+  }
+  return "alibi";
+}
+
+}  // namespace
+
+double Stretch::factor() const {
+  MASQUE_CHECK(trained > 0);
+  return std::max(1.0, static_cast<double>(length) / static_cast<double>(trained));
+}
+
+void TreatedPositions::plain_table() {
+  const auto scheme = position_scheme(design);
+  if (!scheme || scheme->name() != "learned") return;
+  design.variants.position.clear();
+  design.position = PositionScheme::kLearned;
+  table = true;
+}
+
+void TreatedPositions::plain_rotary() {
+  const auto scheme = position_scheme(design);
+  const auto* rotary = dynamic_cast<const nn::RotaryScheme*>(scheme.get());
+  if (rotary == nullptr) return;
+  RotaryDesign plain;
+  plain.layout = rotary->layout();
+  plain.frequencies = rotary->frequencies(position_shape(design).head_size);
+  plain.factor = rotary->factor();
+  for (LayerDesign& layer : design.layers) layer.rotary = plain;
+  design.variants.position.clear();
+  design.position = PositionScheme::kRotary;
+}
+
+void PositionTreatment::refuse(const Design& design, std::string_view expected) const {
+  throw UsageError(fmt::format("{}: found {} positions, expected {}", text_,
+                               escape(scheme_name(design)), expected));
+}
+
+std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text) {
+  Spelled spelled(text);
+  const auto at = registry().find(spelled.name());
+  if (at == registry().end()) {
+    std::vector<std::string> names;
+    names.reserve(registry().size());
+    for (const auto& [name, make] : registry()) names.push_back(name);
+    throw UsageError(fmt::format("there is no treatment of positions '{}', only {}",
+                                 escape(spelled.name()), fmt::join(names, ", ")));
+  }
+  std::unique_ptr<PositionTreatment> treatment = at->second(spelled);
+  spelled.check_all_known();
+  treatment->text_ = text;
+  return treatment;
+}
+
+std::vector<PositionTreatmentInfo> position_treatments() {
+  std::vector<PositionTreatmentInfo> all;
+  all.reserve(registry().size());
+  for (const auto& [name, make] : registry()) {
+    Spelled spelled(name);
+    const std::string about(make(spelled)->about());
+    all.push_back({name, spelled.standards(), about});
+  }
+  return all;
+}
+
+PositionTreatmentRegistration::PositionTreatmentRegistration(std::string_view name, Make make) {
+  MASQUE_CHECK(registry().emplace(name, make).second);
+}
+
+}  // namespace masque::model

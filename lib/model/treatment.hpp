@@ -1,0 +1,81 @@
+// How a trained model is made to read texts longer than those of its training: one file per
+// treatment of positions under model/treatment/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/design.hpp"
+#include "nn/position/table_rows.hpp"
+
+namespace masque {
+class Spelled;
+}
+
+namespace masque::model {
+
+/// Tokens of the longest sequence that training had, and of those that are asked for.
+struct Stretch {
+  Index trained = 0;  ///< at least 1
+  Index length = 0;
+
+  /// length / trained, at least 1: shorter texts are read as they always were.
+  double factor() const;
+};
+
+/// The positions of a model under treatment.
+struct TreatedPositions {
+  Design design;
+  bool table = false;  ///< learned rows are added to the embeddings
+  /// What stands at each place of the new table, as sums of trained rows; empty: as it was.
+  std::vector<nn::TableRows> rows;
+
+  /// Spells a `learned` scheme of nn as a table.
+  void plain_table();
+  /// Spells a scheme of RoPE of nn as a design of rotary positions.
+  void plain_rotary();
+};
+
+/// A treatment with its arguments. Immutable, thread-safe.
+class PositionTreatment {
+ public:
+  virtual ~PositionTreatment() = default;
+  /// One line: what it does, and author, year, identifier.
+  virtual std::string_view about() const = 0;
+  /// Throws UsageError for positions that it does not know.
+  virtual void apply(const Stretch& stretch, TreatedPositions& positions) const = 0;
+
+  /// As it was spelled.
+  const std::string& text() const { return text_; }
+
+ protected:
+  /// "NAME: found … positions, expected …".
+  [[noreturn]] void refuse(const Design& design, std::string_view expected) const;
+
+ private:
+  friend std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text);
+  std::string text_;
+};
+
+/// "own", "interpolated", "yarn(beta_fast=16)"; a bare name has its standard arguments. Throws
+/// UsageError that names what is possible.
+std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text);
+
+/// A registered treatment with the standard values of its arguments: a row of a list.
+struct PositionTreatmentInfo {
+  std::string name;
+  std::string parameters;
+  std::string about;
+};
+/// All of them, sorted by name.
+std::vector<PositionTreatmentInfo> position_treatments();
+
+/// Adds a treatment at program start. `make` asks `Spelled` for the arguments it knows.
+struct PositionTreatmentRegistration {
+  using Make = std::unique_ptr<PositionTreatment> (*)(Spelled&);
+  PositionTreatmentRegistration(std::string_view name, Make make);
+};
+
+}  // namespace masque::model

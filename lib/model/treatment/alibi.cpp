@@ -1,0 +1,34 @@
+// alibi: what is far away loses, beside the positions that the model has.
+#include "base/spelled.hpp"
+#include "model/treatment.hpp"
+
+namespace masque::model {
+
+namespace {
+
+class Alibi final : public PositionTreatment {
+ public:
+  std::string_view about() const override {
+    return "-slope |i-j| added to scores, beside the model's own positions: Press et al. 2021, "
+           "arXiv:2108.12409";
+  }
+  void apply(const Stretch& /*stretch*/, TreatedPositions& positions) const override {
+    positions.plain_table();
+    positions.plain_rotary();
+    Design& design = positions.design;
+    const PositionScheme own = design.position;
+    const bool free = own == PositionScheme::kNone || own == PositionScheme::kLearned ||
+                      own == PositionScheme::kSinusoidal || own == PositionScheme::kRotary;
+    if (!free || !design.variants.position.empty() || !design.variants.mixer.empty())
+      refuse(design, "learned, sinusoidal, rotary or none");
+    design.variants.position = "alibi";
+  }
+};
+
+const PositionTreatmentRegistration kRegistration(
+    "alibi",
+    [](Spelled&) -> std::unique_ptr<PositionTreatment> { return std::make_unique<Alibi>(); });
+
+}  // namespace
+
+}  // namespace masque::model

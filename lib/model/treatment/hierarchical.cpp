@@ -1,0 +1,35 @@
+// hierarchical: a learned table of N rows reaches N² places, as sums of two of them.
+#include "base/spelled.hpp"
+#include "model/treatment.hpp"
+
+namespace masque::model {
+
+namespace {
+
+class Hierarchical final : public PositionTreatment {
+ public:
+  explicit Hierarchical(Spelled& spelled) : alpha_(spelled.number("alpha", 0.4, 0, 0.99)) {}
+  std::string_view about() const override {
+    return "learned rows: alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, "
+           "kexue.fm/archives/7947";
+  }
+  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+    positions.plain_table();
+    if (!positions.table) refuse(positions.design, "learned ones");
+    if (stretch.length <= stretch.trained) return;
+    for (Index p = 0; p < stretch.length; ++p)
+      positions.rows.push_back(nn::table_rows(p, stretch.trained, alpha_));
+  }
+
+ private:
+  double alpha_;
+};
+
+const PositionTreatmentRegistration kRegistration(
+    "hierarchical", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+      return std::make_unique<Hierarchical>(spelled);
+    });
+
+}  // namespace
+
+}  // namespace masque::model

@@ -1,0 +1,32 @@
+// One design with one seed of a length run: trained, fine-tuned, scored.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/length_run.hpp"
+
+namespace masque::train {
+
+/// Where a cell leaves files besides its rows.
+struct CellFiles {
+  std::string checkpoint;  ///< written once a minute and at a signal, gone on with if it is there
+  std::string model;       ///< its folder; empty: it is not kept
+};
+/// The folder of the fine-tuned one beside it.
+std::string finetuned_model(const std::string& model, Index length);
+
+/// One of `every` examples of a length. `window` as LengthRow has it.
+LengthRow score_at(const LengthSubject& subject, Network<float>& network, Index window,
+                   Index length, Index every = 1);
+
+/// How a fine-tuning trains: as `options` do, but for its schedule.
+TrainerOptions finetuning_options(const RunOptions& options, const Finetuning& finetuning);
+
+/// Trains arm and seed with their options and scores them as the request says. The rows do not
+/// depend on where it was interrupted. Throws InputError for a loss that is not finite;
+/// Interrupted, with the checkpoint written.
+std::vector<LengthRow> train_cell(const LengthRequest& request, const RunOptions& options,
+                                  std::size_t arm, std::uint64_t seed, const CellFiles& files);
+
+}  // namespace masque::train

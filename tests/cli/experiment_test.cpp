@@ -1,0 +1,155 @@
+// Options from a file: what counts, where mistakes are, and that what is printed can be read.
+#include "cli/experiment.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/command.hpp"
+#include "cli/session.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::test {
+namespace {
+
+/// A tool with one of every kind of entry, and what it was told.
+struct Tool {
+  std::string input, output;
+  std::optional<double> rate;
+  std::int64_t steps = 7, every = 0;
+  std::vector<std::string> more;
+  int shade = 0;
+  bool loud = false, soft = false;
+  cli::Command tool{"tool", "does"};
+  TempFolder folder;
+  std::string path = folder / "e.conf";
+
+  Tool() {
+    tool.argument("INPUT", input, "from");
+    tool.option("-o,--output", "DIR", output, "to", cli::Need::kRequired);
+    tool.option("--rate", "R", rate, cli::Range{0, 1}, "how often");
+    tool.option("--steps", "N", steps, cli::Range{1, 99}, "how long");
+    tool.option("--eval-every", "N", every, cli::Range{0, 99}, "how often");
+    tool.option("--more", "WORD", more, "words");
+    tool.choice("--shade", shade, {{"light", 0}, {"dark", 1}}, "which");
+    tool.flag("--loud", loud, "not soft");
+    tool.flag("--soft", soft, "not loud");
+    tool.experiment(cli::ExperimentFile::kOption);
+    tool.action([this](cli::Session&) {
+      if (steps == 13) throw UsageError("--steps: found 13, expected more luck");
+      if (steps == 14) throw UsageError("--steps-and-more: found 14");
+      return cli::ExitCode::kDone;
+    });
+  }
+
+  /// Parses the file's text and the arguments; what is printed instead of a run.
+  std::string parse(const std::string& file, std::vector<std::string> arguments = {}) {
+    write_file(path, file);
+    arguments.insert(arguments.end(), {"--experiment", path});
+    std::string text;
+    tool.parse(arguments, text);
+    return text;
+  }
+};
+
+/// What is wrong with a line, behind a valid one; without the file's name.
+std::string refusal(const std::string& line) {
+  Tool tool;
+  const std::string text =
+      message_of<InputError>([&] { tool.parse("# one\noutput = o\n" + line + "\n", {"i"}); });
+  return text.starts_with(tool.path) ? text.substr(tool.path.size()) : text;
+}
+
+TEST_CASE("a file gives options and arguments, the command line replaces them") {
+  Tool tool;
+  const std::string file =
+      "# a comment\r\n\n input=a b # more\n output =  x#y\nsteps\t= 9\nmore = one\nmore = two\n"
+      "shade = dark\nloud = true\nsoft = false\nrate = 0.5";
+  tool.parse(file);
+  CHECK(tool.input == "a b");
+  CHECK(tool.output == "x#y");
+  CHECK(tool.steps == 9);
+  CHECK(tool.rate == 0.5);
+  CHECK(tool.more == std::vector<std::string>{"one", "two"});
+  CHECK(tool.shade == 1);
+  CHECK(tool.loud);
+  CHECK_FALSE(tool.soft);
+
+  Tool other;
+  other.parse(file, {"c", "--steps", "3", "--more=three", "-o", "d", "--shade", "light", "--soft"});
+  CHECK(other.input == "c");
+  CHECK(other.output == "d");
+  CHECK(other.steps == 3);
+  CHECK(other.more == std::vector<std::string>{"three"});
+  CHECK(other.shade == 0);
+  CHECK(other.soft);
+  CHECK(other.rate == 0.5);
+}
+
+TEST_CASE("mistakes are told with their line") {
+  CHECK(refusal("steps") == ":3: found 'steps', expected key = value");
+  CHECK(refusal("= 3") == ":3: found '= 3', expected key = value");
+  CHECK(refusal("steps =  # 3") == ":3: steps: no value, expected one");
+  CHECK(refusal("steps = x") == ":3: steps: found 'x', expected a whole number");
+  CHECK(refusal("steps = 0") == ":3: steps: found 0, expected 1 to 99");
+  CHECK(refusal("shade = drak") ==
+        ":3: shade: found 'drak', expected one of light, dark; did you mean 'dark'?");
+  CHECK(refusal("loud = yes") == ":3: loud: found 'yes', expected true or false");
+  CHECK(refusal("step = 3") == ":3: no option 'step'; did you mean 'steps'?");
+  CHECK(refusal("experiment = x").starts_with(":3: no option 'experiment'"));
+  CHECK(refusal("--steps = 3") == ":3: no option '--steps'; did you mean 'steps'?");
+  CHECK(refusal("output = p").starts_with(":3: output is at "));
+  CHECK(refusal("output = p").ends_with("e.conf:2 already, expected it once"));
+}
+
+TEST_CASE("a value of the file that the command line replaces is checked, too") {
+  Tool tool;
+  CHECK(contains(message_of([&] {
+                   tool.parse("steps = x\n", {"i", "-o", "o", "--steps", "3"});
+                 }),
+                 ":1: steps: found 'x'"));
+}
+
+TEST_CASE("what only the command finds is told with the line, too") {
+  cli::Session session("tool", false);
+  Tool tool;
+  tool.parse("output = o\nsteps = 13\n", {"i"});
+  CHECK(message_of([&] { tool.tool.run(session); }) ==
+        tool.path + ":2: steps: found 13, expected more luck");
+  Tool typed;
+  typed.parse("output = o\nsteps = 12\n", {"i", "--steps", "13"});
+  CHECK(message_of<UsageError>([&] { typed.tool.run(session); }) ==
+        "--steps: found 13, expected more luck");
+  Tool other;
+  other.parse("output = o\nsteps = 14\n", {"i"});
+  CHECK(message_of<UsageError>([&] { other.tool.run(session); }) == "--steps-and-more: found 14");
+}
+
+TEST_CASE("what is required may be in the file, and one file is enough") {
+  Tool tool;
+  CHECK(message_of<UsageError>([&] {
+          tool.parse("steps = 3\n", {"i"});
+        }).starts_with("no -o DIR, expected one"));
+  CHECK(message_of<UsageError>([&] {
+          tool.parse("steps = 3\n", {"i", "-o", "o", "--experiment", "x"});
+        }) == "found 2 experiment files, expected one");
+}
+
+TEST_CASE("what is printed is read as the same options, and printed again") {
+  Tool tool;
+  const std::string text = tool.parse("input = a\nmore = x\nmore = y\nloud = true\nrate = 0.25\n",
+                                      {"--print-experiment", "--steps", "9"});
+  CHECK(contains(text,
+                 "\ninput = a\n# output = DIR\nrate = 0.25\nsteps = 9\n# eval-every = N\n"
+                 "more = x\nmore = y\nshade = light\nloud = true\nsoft = false\n"));
+  Tool again;
+  CHECK(again.parse(text, {"--print-experiment"}) == text);
+  CHECK(again.steps == 9);
+  CHECK(again.more == tool.more);
+  Tool blank;
+  CHECK(message_of<UsageError>([&] {
+          blank.parse("", {" a", "--print-experiment"});
+        }) == "input: ' a' cannot be a value in an experiment file");
+}
+
+}  // namespace
+}  // namespace masque::test
