@@ -74,6 +74,7 @@ class Loop {
     // All have seen that the folder is not there.
     any(ranks_, false);
     if (!saved_) save();
+    if (plan_.pacer) plan_.pacer->begin(spent());
     const auto failed = caught([&] {
       while (trainer().done() < steps()) step();
     });

@@ -22,6 +22,8 @@ class Pacer {
   /// that were measured; 0: unknown.
   Pacer(double seconds, std::int64_t done, double spent, double speed = 0);
 
+  /// Called in front of the first step, so that its time is its own.
+  void begin(double spent) { last_spent_ = spent; }
   /// Seconds that are kept for what comes behind the last step.
   void reserve(double seconds) { reserved_ = seconds; }
   /// Behind each step: how many the run should have, if others than planned.
