@@ -15,6 +15,8 @@ endif()
 set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.cpp apps/ckpt/check.cpp)
 # The only files that may include headers that take seconds to compile.
 set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp)
+# The only file that knows MPI: others know train::Ranks.
+set(may_include_mpi apps/lm-train/launch.cpp)
 # Longer files, each with its reason above it.
 set(may_be_long)
 
@@ -94,6 +96,9 @@ foreach(file IN LISTS files)
     if(NOT file IN_LIST may_include_heavy)
       broken("${file}: includes the heavy <${CMAKE_MATCH_1}>")
     endif()
+  endif()
+  if("${text}" MATCHES "\n *# *include *[<\"](mpi[.]h)" AND NOT file IN_LIST may_include_mpi)
+    broken("${file}: includes <${CMAKE_MATCH_1}>")
   endif()
   if(NOT file MATCHES "^lib/kernel/onednn/" AND
      "${text}" MATCHES "[^a-z_](dnnl(_[a-z_]+|[.]hpp|[.]h|::)|DNNL_[A-Z_]+)")

@@ -1,8 +1,7 @@
 // The loop of a training run: steps, what is told of them, checkpoints.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <vector>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -10,9 +9,9 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
-#include "draw/chart.hpp"
-#include "draw/svg.hpp"
+#include "budget.hpp"
 #include "kernel/parallel.hpp"
+#include "log.hpp"
 #include "probe/sentence.hpp"
 #include "train_options.hpp"
 
@@ -23,10 +22,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kSecondsBetween = 60;  // of checkpoints
-constexpr double kTrialSeconds = 2;
-constexpr std::int64_t kDefaultSteps = 1000;
-// Of the line that is told of the loss.
-constexpr std::int64_t kTold = 20;
+// Of the time of a training step.
+constexpr double kForwardShare = 1.0 / 3;
+// Until the first process has saved and ended all, if a signal reached this one inside a step.
+constexpr auto kOthersMoment = std::chrono::seconds(10);
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 train::CorpusFormat format_of(const std::string& name) {
   using train::CorpusFormat;
@@ -46,177 +49,152 @@ train::CorpusOptions corpus_options(const Options& o) {
   return options;
 }
 
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-/// Of several networks each one's loss and accuracy, and what else was counted.
-std::string parts(const train::StepLosses& losses, std::string_view prefix) {
-  std::string text;
-  for (const train::LossPart& part : losses.parts) {
-    const train::LossReport& report = part.report;
-    if (report.sequences > 0) {
-      for (std::size_t k = 0; k < train::kDiversities; ++k) {
-        const double mean = report.diversity[k] / static_cast<double>(report.sequences);
-        text +=
-            fmt::format(R"(,"{}diversity_{}":{})", prefix, train::kDiversityNames[k], number(mean));
-      }
-    }
-    if (part.name.empty()) continue;
-    if (!part.judged) {
-      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(report.mean()));
-      continue;
-    }
-    text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
-                        number(report.mean()), number(report.accuracy()));
-  }
-  for (const train::Share& share : losses.shares) {
-    text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
-                        number(static_cast<double>(share.count) / static_cast<double>(share.of)));
-  }
-  return text;
-}
-
-/// The run as it goes: counts, metrics, what is left.
-class Log {
+/// The steps of a run, on every rank; the first one alone writes and evaluates.
+class Loop {
  public:
-  Log(const Options& options, cli::Session& session, std::int64_t steps)
-      : options_(options), session_(session), steps_(steps) {}
+  Loop(const Options& options, train::TrainingRun& run, const std::optional<train::Corpus>& eval,
+       Plan plan, Clock::time_point begin, cli::Session& session)
+      : options_(options),
+        run_(run),
+        eval_(eval),
+        plan_(std::move(plan)),
+        ranks_(options.launch->ranks()),
+        begin_(begin),
+        session_(session),
+        log_(options, run, session) {}
 
-  std::string& metrics() { return metrics_; }
-
-  void step(const train::StepReport& r) {
-    losses_.push_back(r.loss.mean());
-    tokens_ += r.tokens;
-    metrics_ += fmt::format(
-        R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}{}}})"
-        "\n",
-        r.step, number(r.loss.mean()), number(r.loss.accuracy()), r.learning_rate,
-        number(r.gradient_norm), r.tokens, parts(r.loss, ""));
-    const std::int64_t every = std::max<std::int64_t>(1, steps_ / kTold);
-    if (r.step % every != 0 && r.step != steps_) return;
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-    const auto own = static_cast<double>(losses_.size());
-    const auto last = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(every));
-    double mean = 0;
-    for (std::size_t i = losses_.size() - last; i < losses_.size(); ++i) mean += losses_[i];
-    session_.note(fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s, {:.0f} s left", r.step,
-                              steps_, mean / static_cast<double>(last),
-                              static_cast<double>(tokens_) / seconds,
-                              seconds / own * static_cast<double>(steps_ - r.step)));
+  void go_on() {
+    log_.metrics() = run_.resume(options_.output);
+    log_.set_first(trainer().done());
+    saved_ = true;
+    session_.note(fmt::format("goes on behind step {}", trainer().done()));
   }
 
-  /// Of all steps that are told in `metrics`, one point of so many.
-  std::string picture() const {
-    draw::Curve curve{"loss", {}, {}};
-    const std::size_t width = std::max<std::size_t>(1, losses_.size() / 200);
-    for (std::size_t i = 0; i + width <= losses_.size(); i += width) {
-      double mean = 0;
-      for (std::size_t k = i; k < i + width; ++k) mean += losses_[k] / static_cast<double>(width);
-      curve.x.push_back(static_cast<double>(first_ + static_cast<std::int64_t>(i + width)));
-      curve.y.push_back(mean);
+  void all() {
+    // All have seen that the folder is not there.
+    any(ranks_, false);
+    if (!saved_) save();
+    if (plan_.pacer) plan_.pacer->begin(spent());
+    const auto failed = caught([&] {
+      while (trainer().done() < steps()) step();
+    });
+    {
+      // A step that a signal broke off has changed nothing: what was reached is saved. Behind
+      // another failure the last checkpoint stays.
+      const InterruptsHeld held;
+      if (!failed || held.interrupted() || stopped_) save();
+      session_.say_if_interrupted(
+          fmt::format("{} is at step {}, --resume goes on", options_.output, trainer().done()));
     }
-    draw::Chart chart;
-    chart.title = fmt::format("{}: loss", options_.objective);
-    chart.x.name = "step";
-    chart.y.name = "nats a token";
-    chart.curves.push_back(std::move(curve));
-    return draw::svg(chart);
-  }
-  /// Steps before this process.
-  void set_first(std::int64_t first) { first_ = first; }
-
-  void evaluation(std::int64_t step, const train::StepLosses& r) {
-    metrics_ +=
-        fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
-                    "\n",
-                    step, number(r.mean()), number(r.accuracy()), r.rows(), parts(r, "eval_"));
-    session_.note(fmt::format("step {}: eval loss {:.4f}, accuracy {:.4f} of {} tokens", step,
-                              r.mean(), r.accuracy(), r.rows()));
-  }
-
-  void never_selected(std::int64_t step, const train::LossReport& r) {
-    metrics_ += fmt::format(
-        R"({{"step":{},"never_selected_loss":{},"never_selected_accuracy":{},"never_selected_rows":{}}})"
-        "\n",
-        step, number(r.mean()), number(r.accuracy()), r.rows);
-    session_.note(fmt::format("step {}: loss where training has none {:.4f}, accuracy {:.4f}", step,
-                              r.mean(), r.accuracy()));
+    if (failed) wait_for_first();
+    if (failed) std::rethrow_exception(failed);
+    if (plan_.pacer) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
   }
 
  private:
-  const Options& options_;
-  cli::Session& session_;
-  std::int64_t steps_;
-  Clock::time_point begin_ = Clock::now();
-  std::vector<double> losses_;
-  Index tokens_ = 0;
-  std::int64_t first_ = 0;
-  std::string metrics_;
-};
+  train::Trainer& trainer() { return run_.trainer(); }
+  std::int64_t steps() { return trainer().options().schedule.plan().steps(); }
+  std::string plan_text() { return trainer().options().schedule.plan().text(); }
+  double spent() const { return plan_.spent + since(begin_); }
 
-std::int64_t choose_steps(const Options& o, const records::SimilarTokens& similar,
-                          const text::Tokenizer& tokenizer, const train::Corpus& corpus,
-                          bool goes_on, cli::Session& session) {
-  if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");
-  if (o.budget && o.switch_step) {
-    throw UsageError("--budget with --switch: its stages take different times, expected --steps");
-  }
-  if (!o.budget) return o.steps.value_or(kDefaultSteps);
-  // What was measured once holds for the whole run.
-  if (goes_on) return std::stoll(train::TrainingRun::saved_setting(o.output, "steps"));
-  const double seconds = common::parse_seconds(*o.budget);
-  const double trial = std::min(kTrialSeconds, seconds / 10);
-  const double speed = train::measure_speed(run_options(o, similar, 1), tokenizer, corpus, trial);
-  const auto steps = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(speed * std::max(seconds - 2 * trial, seconds / 2)));
-  session.note(fmt::format("{:.2f} steps a second: --steps {}", speed, steps));
-  return steps;
-}
-
-void train_steps(const Options& o, train::TrainingRun& run,
-                 const std::optional<train::Corpus>& eval, std::int64_t steps, Log& log, bool saved,
-                 cli::Session& session) {
-  train::Trainer& trainer = run.trainer();
-  auto last_save = Clock::now();
-  const auto save = [&] {
-    run.save(o.output, saved, {log.metrics(), log.picture()});
-    saved = true;
-    last_save = Clock::now();
-  };
-  if (!saved) save();
-  const auto failed = caught([&] {
-    while (trainer.done() < steps) {
-      throw_if_interrupted();
-      log.step(trainer.step());
-      const std::int64_t done = trainer.done();
-      if ((o.eval_every > 0 && done % o.eval_every == 0) || done == steps) {
-        if (eval) log.evaluation(done, run.evaluate(*eval, o.eval_sequences));
-        if (run.has_never_selected())
-          log.never_selected(done, run.evaluate_never_selected(o.eval_sequences));
-      }
-      const double since = std::chrono::duration<double>(Clock::now() - last_save).count();
-      if (o.checkpoint_every > 0 ? done % o.checkpoint_every == 0 : since > kSecondsBetween) save();
+  /// A rank that ends by a signal ends all: not before the first one has saved.
+  void wait_for_first() {
+    if (stopped_) {
+      any(ranks_, false);
+    } else if (!ranks_.is_first() && caught([] { throw_if_interrupted(); })) {
+      std::this_thread::sleep_for(kOthersMoment);
     }
-  });
-  {
-    // A step that a signal broke off has changed nothing: what was reached is saved. Behind another
-    // failure the last checkpoint stays.
-    const InterruptsHeld held;
-    if (!failed || held.interrupted()) save();
-    session.say_if_interrupted(
-        fmt::format("{} is at step {}, --resume goes on", o.output, trainer.done()));
   }
-  if (failed) std::rethrow_exception(failed);
-}
+
+  void step() {
+    const auto signal = caught([] { throw_if_interrupted(); });
+    stopped_ = any(ranks_, signal != nullptr);
+    if (signal) std::rethrow_exception(signal);
+    if (stopped_) throw InputError("another process was interrupted, expected all to go on");
+    const train::StepReport report = trainer().step();
+    keep_time();
+    log_.step(report, steps());
+    const std::int64_t done = trainer().done();
+    if ((options_.eval_every > 0 && done % options_.eval_every == 0) || done == steps()) {
+      if (ranks_.is_first()) evaluate(done);
+    }
+    const bool due = options_.checkpoint_every > 0 ? done % options_.checkpoint_every == 0
+                                                   : since(last_save_) > kSecondsBetween;
+    if (due) save();
+  }
+
+  void evaluate(std::int64_t done) {
+    if (eval_) log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));
+    if (run_.has_never_selected())
+      log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
+  }
+
+  /// Asks the pacer, with the clock of the first rank.
+  void keep_time() {
+    if (!plan_.pacer) return;
+    const std::int64_t done = trainer().done();
+    double asked = 0;
+    if (ranks_.is_first()) {
+      plan_.pacer->reserve(save_seconds_ + evaluation_seconds());
+      if (const auto changed = plan_.pacer->look(done, steps(), spent()))
+        asked = static_cast<double>(*changed);
+    }
+    asked = of_first(ranks_, asked);
+    if (asked > 0) run_.set_steps(static_cast<std::int64_t>(asked));
+  }
+
+  /// What the evaluation behind the last step may take.
+  double evaluation_seconds() const {
+    const double speed = log_.tokens_per_second() / ranks_.count();
+    double tokens = 0;
+    const auto add = [&](const train::Corpus& corpus) {
+      const double share = static_cast<double>(options_.eval_sequences) /
+                           static_cast<double>(std::max<Index>(corpus.size(), 1));
+      tokens += static_cast<double>(corpus.tokens()) * std::min(1.0, share);
+    };
+    if (eval_) add(*eval_);
+    if (run_.has_never_selected()) add(run_.corpus());
+    return speed > 0 ? kForwardShare * tokens / speed : 0;
+  }
+
+  void save() {
+    if (!ranks_.is_first()) return;
+    const auto start = Clock::now();
+    train::RunFiles files{log_.metrics(), log_.picture(), {}};
+    if (plan_.pacer && trainer().done() < steps()) files.spent_seconds = spent();
+    run_.save(options_.output, saved_, files);
+    saved_ = true;
+    last_save_ = Clock::now();
+    save_seconds_ = since(start);
+  }
+
+  const Options& options_;
+  train::TrainingRun& run_;
+  const std::optional<train::Corpus>& eval_;
+  Plan plan_;
+  train::Ranks& ranks_;
+  Clock::time_point begin_;
+  cli::Session& session_;
+  Log log_;
+  Clock::time_point last_save_ = Clock::now();
+  double save_seconds_ = 0;
+  bool saved_ = false;
+  bool stopped_ = false;
+};
 
 }  // namespace
 
 cli::ExitCode run_train(const Options& o, cli::Session& session) {
-  session.configure(o.common);
+  const auto begin = Clock::now();
+  train::Ranks& ranks = o.launch->ranks();
+  cli::CommonOptions common = o.common;
+  common.quiet = common.quiet || !ranks.is_first();
+  session.configure(common);
   common::check_objective(o);
   train::CorpusOptions reading = corpus_options(o);
   kernel::set_threads(o.common.threads);
+  if (ranks.count() > 1 && o.text == "-")
+    throw UsageError("standard input is read once, expected a file for several processes");
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
   if (!goes_on && exists(o.output)) {
     throw InputError(o.output, o.resume ? "there, but without training.safetensors of a run"
@@ -230,21 +208,19 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
-  const std::int64_t steps = choose_steps(o, similar, tokenizer, corpus, goes_on, session);
-  if (o.switch_step && *o.switch_step >= steps) {
-    throw UsageError(
-        fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step, steps));
+  Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
+                        [&] { return since(begin); });
+  if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
+    throw UsageError(fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step,
+                                 plan.steps.steps()));
   }
-  train::TrainingRun run(run_options(o, similar, steps), tokenizer, std::move(corpus));
-  session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens", run.family(),
-                           run.parameter_count(), run.corpus().size(), run.corpus().tokens()));
-  Log log(o, session, steps);
-  if (goes_on) {
-    log.metrics() = run.resume(o.output);
-    log.set_first(run.trainer().done());
-    session.note(fmt::format("goes on behind step {}", run.trainer().done()));
-  }
-  train_steps(o, run, eval, steps, log, goes_on, session);
+  train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
+  session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens{}", run.family(),
+                           run.parameter_count(), run.corpus().size(), run.corpus().tokens(),
+                           ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
+  Loop loop(o, run, eval, std::move(plan), begin, session);
+  if (goes_on) loop.go_on();
+  loop.all();
   session.note(fmt::format("{}: written", o.output));
   return cli::ExitCode::kDone;
 }

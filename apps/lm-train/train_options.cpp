@@ -78,8 +78,12 @@ records::SimilarTokens similar_of(const Options& o, const text::Tokenizer& token
 }
 
 train::RunOptions run_options(const Options& o, const records::SimilarTokens& similar,
-                              std::int64_t steps) {
-  train::RunOptions run = common::run_options(o, steps, o.common.seed);
+                              const train::StepPlan& steps) {
+  train::RunOptions run = common::run_options(o, steps.first, o.common.seed);
+  run.trainer.schedule.changes = steps.changes;
+  for (auto& [name, value] : run.settings) {
+    if (name == "steps") value = steps.text();
+  }
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
@@ -92,8 +96,9 @@ train::RunOptions run_options(const Options& o, const records::SimilarTokens& si
   return run;
 }
 
-void declare_train(cli::Command& c) {
+void declare_train(cli::Command& c, const Launch& launch) {
   auto o = std::make_shared<Options>();
+  o->launch = &launch;
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --steps 2000",
             "a small T-TA, as a folder that all tools and transformers read");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --budget 2m --eval dev.txt",
@@ -112,9 +117,9 @@ void declare_train(cli::Command& c) {
            "lines; blocks of --length tokens of the whole text; records; pairs");
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
   c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "sequences of a step");
-  c.option("--steps", "N", o->steps, cli::Range{1, 1e9}, "updates [1000, or what --budget allows]");
-  c.option("--budget", "TIME", o->budget,
-           "as many steps as this time allows (120s, 5m, 2h): measured first, then printed");
+  c.option("--steps", "N", o->steps, "updates, or what --budget printed [1000]");
+  c.option("--budget", "AMOUNT", o->budget,
+           "as many steps as fit into a time (120s, 5m, 2h) or tokens ('10M tokens')");
   c.one_of({"--steps", "--budget"});
   common::declare_objective(c, *o);
   c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../common/model_options.hpp"
+#include "launch.hpp"
 
 namespace masque::lm_train {
 
@@ -14,8 +15,7 @@ struct Options : common::ModelOptions {
   std::string tokenizer;
   std::string format = "lines";
   std::int64_t length = 128;
-  std::optional<std::int64_t> steps;
-  std::optional<std::string> budget;
+  std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;
   std::int64_t eval_every = 0;
   std::int64_t eval_sequences = 1000;
@@ -29,18 +29,19 @@ struct Options : common::ModelOptions {
   std::string replace = "mask";
   std::optional<std::string> diversity;
   cli::CommonOptions common;
+  const Launch* launch = nullptr;
 };
 
-/// Declares everything, with the action.
-void declare_train(cli::Command& tool);
+/// Declares everything, with the action. `launch` must stay.
+void declare_train(cli::Command& tool, const Launch& launch);
 
 /// What --replace names; empty for mask. Throws UsageError and InputError.
 records::SimilarTokens similar_of(const Options& options, const text::Tokenizer& tokenizer,
                                   cli::Session& session);
 
-/// The options as the library takes them; `steps` is known by then.
+/// The options as the library takes them; the steps are known by then.
 train::RunOptions run_options(const Options& options, const records::SimilarTokens& similar,
-                              std::int64_t steps);
+                              const train::StepPlan& steps);
 
 /// Trains as the options say (train.cpp).
 cli::ExitCode run_train(const Options& options, cli::Session& session);

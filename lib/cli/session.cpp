@@ -142,7 +142,7 @@ void Session::detail_time() {
 }
 
 std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string what) {
-  if (!stderr_is_terminal_ || quiet_) return {};
+  if (!shows_progress()) return {};
   using Clock = std::chrono::steady_clock;
   progress_shown_ = true;
   const auto next = std::make_shared<std::atomic<Clock::rep>>(
@@ -156,6 +156,17 @@ std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string 
     const std::string line = fmt::format("\r\x1b[K{} {} %", what, done * 100 / total);
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
   };
+}
+
+void Session::status(std::string_view text) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!shows_progress() || now < next_status_) return;
+  next_status_ = now + std::chrono::milliseconds(100);
+  progress_shown_ = true;
+  // No longer than a line, which could not be taken back.
+  const auto width = static_cast<std::size_t>(terminal_width()) - 1;
+  const std::string line = fmt::format("\r\x1b[K{}", text.substr(0, width));
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
 void Session::clear_progress() {

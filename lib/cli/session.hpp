@@ -72,6 +72,12 @@ class Session {
   /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
   std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
+  /// A line on stderr of what goes on now, under everything that is said: drawn on a terminal
+  /// alone, ten times a second at most. Removed as progress() is. Text without line ends. For one
+  /// thread.
+  void status(std::string_view text);
+  /// Whether progress() and status() draw.
+  bool shows_progress() const { return stderr_is_terminal_ && !quiet_; }
   void clear_progress();
 
   /// Writes what is buffered and checks that it arrived.
@@ -90,6 +96,7 @@ class Session {
   bool quiet_ = false;
   bool verbose_ = false;
   bool progress_shown_ = false;
+  std::chrono::steady_clock::time_point next_status_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -43,7 +43,8 @@ void add_rows_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixV
 /// The reference: the weights as they are, and turned to (in, out).
 template <class T>
 struct TrainedLinear<T>::State {
-  void pack(std::span<const MatrixView<const T>> weights, Precision precision) {
+  // Both directions in any case: nobody saves memory in tests.
+  void pack(std::span<const MatrixView<const T>> weights, Precision precision, Packed /*packed*/) {
     MASQUE_CHECK(precision == Precision::kF64);
     inputs = weights[0].columns, outputs = 0;
     for (const auto& part : weights) outputs += part.rows;
@@ -75,14 +76,14 @@ struct TrainedLinear<T>::State {
 
 template <>
 struct TrainedLinear<float>::State {
-  void pack(std::span<const MatrixView<const float>> weights, Precision precision) {
+  void pack(std::span<const MatrixView<const float>> weights, Precision precision, Packed packed) {
     for (const auto& part : weights) MASQUE_CHECK(part.columns == weights[0].columns);
     inputs = weights[0].columns;
     panel::list_rows(weights, rows);
     outputs = static_cast<Index>(rows.size());
     const panel::Kind kind = panel::kind_of(precision);
-    ahead.pack_transposed(kind, rows, inputs);
-    back.pack(kind, rows, inputs);
+    if (packed != Packed::kBackward) ahead.pack_transposed(kind, rows, inputs);
+    if (packed != Packed::kForward) back.pack(kind, rows, inputs);
   }
   void forward(MatrixView<const float> x, std::span<const float> bias, MatrixView<float> y) const {
     multiply_right(x, ahead, bias.empty() ? panel::Start::kZero : panel::Start::kBias, bias, y);
@@ -108,9 +109,10 @@ template <class T>
 TrainedLinear<T>& TrainedLinear<T>::operator=(TrainedLinear&&) noexcept = default;
 
 template <class T>
-void TrainedLinear<T>::pack(std::span<const MatrixView<const T>> weights, Precision precision) {
+void TrainedLinear<T>::pack(std::span<const MatrixView<const T>> weights, Precision precision,
+                            Packed packed) {
   MASQUE_CHECK(!weights.empty());
-  state_->pack(weights, precision);
+  state_->pack(weights, precision, packed);
 }
 
 template <class T>

@@ -12,6 +12,9 @@
 
 namespace masque::kernel {
 
+/// Which products weights are packed for.
+enum class Packed { kBoth, kForward, kBackward };
+
 /// A weight matrix (out, in), packed for y = x Wᵀ + b and for d_x = d_y W. Movable. Its const
 /// members may run on several threads at once; scratch memory is kept per thread.
 template <class T>
@@ -25,8 +28,10 @@ class TrainedLinear {
   /// weights  matrices with the same `in`, stacked by rows; read once, not kept. Packing again
   ///          allocates only where shapes grow.
   /// precision  for T = float kF32 or kBf16, else kF64.
+  /// packed   what may be called afterwards; its memory is kept apart for each direction.
   /// O(out · in), on all threads.
-  void pack(std::span<const MatrixView<const T>> weights, Precision precision);
+  void pack(std::span<const MatrixView<const T>> weights, Precision precision,
+            Packed packed = Packed::kBoth);
 
   Index inputs() const;
   Index outputs() const;

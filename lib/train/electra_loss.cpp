@@ -106,7 +106,6 @@ LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, 
   std::vector<Example> examples;
   examples.reserve(selected.size());
   for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
-  const double total = total_weight(examples);
   RunOutputs<T> outputs{.sampling = sampling};
   if (model_.adversarial) {
     outputs.last = &generator_last_;
@@ -114,18 +113,20 @@ LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, 
                             : generator_.look(examples, other_noise(*noise), outputs);
   }
   const bool learns = options_.switch_step == 0 || first_stage(step_);
-  if (noise == nullptr || !learns || total == 0) return generator_.evaluate(examples, outputs);
-  return generator_.train(examples, 1 / total, other_noise(*noise), outputs);
+  if (noise == nullptr || !learns) return generator_.evaluate(examples, outputs);
+  const RankTotals whole = totals(ranks(), total_weight(examples), 0);
+  if (whole.weight == 0) return generator_.evaluate(examples, outputs);
+  return generator_.train(examples, 1 / whole.weight, other_noise(*noise), outputs);
 }
 
 template <class T>
 LossReport ElectraLoss<T>::run_second(std::span<const Example> examples, const Noise* noise,
                                       std::vector<double>* row_losses) {
   const RunOutputs<T> outputs{.losses = row_losses};
-  const double total = total_weight(examples);
-  if (noise == nullptr || total == 0 || options_.weight == 0)
-    return second_.evaluate(examples, outputs);
-  return second_.train(examples, options_.weight / total, *noise, outputs);
+  if (noise == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
+  const RankTotals whole = totals(ranks(), total_weight(examples), 0);
+  if (whole.weight == 0) return second_.evaluate(examples, outputs);
+  return second_.train(examples, options_.weight / whole.weight, *noise, outputs);
 }
 
 template <class T>
@@ -230,7 +231,14 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const Noise* noi
 
 template <class T>
 StepLosses ElectraLoss<T>::add_gradients(std::span<const StepItem> items, const Noise& noise) {
-  return run(items, &noise);
+  Index rows = 0;
+  for (const StepItem& item : items) rows += std::ssize(item.item.ids);
+  Noise own = noise;
+  // With DropToken there are fewer: then numbers are left out, and none is drawn twice.
+  own.first_row += totals(ranks(), 0, rows).rows_before;
+  StepLosses losses = run(items, &own);
+  losses.sum(ranks());
+  return losses;
 }
 
 template <class T>

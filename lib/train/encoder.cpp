@@ -17,6 +17,10 @@ namespace {
 
 using model::Role;
 
+// Numbers in the weights of the layers, from which on the memory of packed ones (8 bytes a number)
+// costs more than the time to pack them again for each chunk.
+constexpr Index kLarge = Index{1} << 25;
+
 void check_trainable(const model::Design& design) {
   using model::PositionScheme;
   const auto refuse = [&](std::string_view what) {
@@ -78,16 +82,21 @@ Encoder<T>::Encoder(const model::Design& design, const Slots& slots, Parameters<
     layers_.push_back(std::move(layer));
   }
   projection_ = dense({Role::kEmbeddingProjection}, 0);
+  Index size = 0;
+  for (EncoderLayer<T>& layer : layers_) {
+    layer.for_each([&](const Dense<T>& part) { size += part.size(); });
+  }
+  large_ = size >= kLarge;
+  if (!large_) return;
+  const auto room = std::make_shared<kernel::TrainedLinear<T>>();
+  for (EncoderLayer<T>& layer : layers_) {
+    layer.for_each([&](Dense<T>& part) { part.share(room); });
+  }
 }
 
 template <class T>
 void Encoder<T>::prepare() {
-  for (EncoderLayer<T>& layer : layers_) {
-    for (Dense<T>* part :
-         {&layer.all, &layer.query, &layer.key_value, &layer.output, &layer.wide, &layer.down}) {
-      part->prepare();
-    }
-  }
+  for (EncoderLayer<T>& layer : layers_) layer.for_each([](Dense<T>& part) { part.prepare(); });
   projection_.prepare();
 }
 

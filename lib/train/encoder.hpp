@@ -36,6 +36,12 @@ struct EncoderLayer {
   Dense<T> all;                 ///< queries, keys and values of one input
   Dense<T> query, key_value;    ///< where these have different inputs
   Dense<T> output, wide, down;  ///< wide: (gate and) up; of GAU everything that reads the input
+
+  /// Calls visit(dense) for all.
+  template <class F>
+  void for_each(const F& visit) {
+    for (Dense<T>* part : {&all, &query, &key_value, &output, &wide, &down}) visit(*part);
+  }
 };
 
 /// T is float (fast), double or std::complex<double> (forward alone, for complex steps).
@@ -44,7 +50,8 @@ struct EncoderLayer {
 template <class T>
 class Encoder {
  public:
-  /// `parameters` must stay. Throws UsageError for a design that cannot be trained.
+  /// `parameters` must stay. Layers of many weights keep less from one product to the next; it
+  /// changes no bit. Throws UsageError for a design that cannot be trained.
   Encoder(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
           kernel::Precision precision);
 
@@ -82,6 +89,7 @@ class Encoder {
   const nn::Mixer* mixer_ = nullptr;
   bool general_ = false;                 ///< heads that talk, scores of the layer before, diversity
   bool measures_ = false;                ///< the diversity of attention
+  bool large_ = false;                   ///< what can be made again is not kept
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
 };

@@ -24,7 +24,8 @@ enum : std::size_t {
   kDProjected,
   kDMemory,
   kDNormed,
-  kDWide
+  kDWide,
+  kActive
 };
 
 }  // namespace
@@ -36,8 +37,16 @@ void EncoderRun<T>::feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T
   tape.wide.resize(x.rows, own.wide.outputs());
   own.wide.forward(x, tape.wide.view());
   const Index inner = design_.intermediate_size;
-  tape.active.resize(x.rows, inner);
-  const MatrixView<T> active = tape.active.view();
+  if (!encoder_.large_) tape.active.resize(x.rows, inner);
+  const MatrixView<T> active =
+      encoder_.large_ ? scratch(kActive, x.rows, inner) : tape.active.view();
+  activate(tape, active);
+  own.down.forward(active, y);
+}
+
+template <class T>
+void EncoderRun<T>::activate(const LayerTape<T>& tape, MatrixView<T> active) const {
+  const Index inner = design_.intermediate_size;
   if (design_.gated) {
     kernel::gated_forward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
                              tape.wide.view().middle_columns(inner, inner), active);
@@ -45,7 +54,6 @@ void EncoderRun<T>::feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T
     copy_rows<T>(tape.wide.view(), active);
     kernel::activation_forward<T>(design_.activation, active);
   }
-  own.down.forward(active, y);
 }
 
 template <class T>
@@ -56,7 +64,13 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
   const MatrixView<T> d_wide = zeros(kDWide, x.rows, tape.wide.columns());
   // The gradient of the product takes the place of the product.
   const MatrixView<T> d_active = scratch(kDContext, x.rows, inner);
-  own.down.backward(tape.active.view(), d_y, false, d_active);
+  MatrixView<const T> active = tape.active.view();
+  if (encoder_.large_) {
+    const MatrixView<T> again = scratch(kActive, x.rows, inner);
+    activate(tape, again);
+    active = again;
+  }
+  own.down.backward(active, d_y, false, d_active);
   if (design_.gated) {
     kernel::gated_backward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
                               tape.wide.view().middle_columns(inner, inner), d_active,

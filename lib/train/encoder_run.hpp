@@ -57,6 +57,8 @@ class EncoderRun {
   void gated_backward(Index l, Stream& stream, Stream& memory, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   void feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T> x, MatrixView<T> y);
+  /// active ← what the feed-forward layer's second product reads.
+  void activate(const LayerTape<T>& tape, MatrixView<T> active) const;
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);

@@ -13,6 +13,7 @@
 #include "model/save.hpp"
 #include "store/checkpoint.hpp"
 #include "train/folder_parts.hpp"
+#include "train/operations.hpp"
 
 namespace masque::train {
 
@@ -48,6 +49,22 @@ Index TrainingRun::parameter_count() const {
   Index count = 0;
   for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
   return count;
+}
+
+double TrainingRun::operations(const StepReport& report) const {
+  Work work;
+  work.tokens = static_cast<double>(report.tokens);
+  work.length = work.tokens / static_cast<double>(options_.trainer.batch_size);
+  double sum = 0;
+  if (mae_) return sum;
+  for (const LossPart& part : report.loss.parts) {
+    if (!part.judged) continue;
+    work.rows = static_cast<double>(part.report.rows);
+    const bool generator = electra_ && part.name == "generator";
+    sum += step_operations(generator ? electra_->generator : design_,
+                           generator ? electra_->generator_slots : slots_, parameters_, work);
+  }
+  return sum;
 }
 
 StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
@@ -116,6 +133,8 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   state.name = kStateName;
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
   state.metadata.emplace_back("masque.step", std::to_string(trainer_->done()));
+  if (files.spent_seconds)
+    state.metadata.emplace_back("masque.spent", fmt::format("{}", *files.spent_seconds));
   std::ranges::sort(state.metadata);
   const OptimizerState& optimizer = trainer_->state();
   state.tensors.push_back(row_tensor("first", optimizer.first.span()));
@@ -139,13 +158,33 @@ bool TrainingRun::has_state(const std::string& folder) {
   return !problem_of([&] { InputFile::open(join(folder, kStateName)); });
 }
 
-std::string TrainingRun::saved_setting(const std::string& folder, const std::string& name) {
+void TrainingRun::set_steps(std::int64_t steps) {
+  trainer_->set_steps(steps);
+  const auto setting =
+      std::ranges::find(options_.settings, "steps", [](const auto& s) { return s.first; });
+  if (setting != options_.settings.end())
+    setting->second = trainer_->options().schedule.plan().text();
+}
+
+std::optional<double> TrainingRun::spent_of(const std::string& folder) {
+  const std::optional<std::string> text = saved_setting(folder, "spent");
+  if (!text) return std::nullopt;
+  double seconds = -1;
+  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (error != std::errc() || !(seconds >= 0) || rest != text->data() + text->size()) {
+    throw InputError(join(folder, kStateName),
+                     fmt::format("masque.spent: found {}, expected seconds", escape(*text)));
+  }
+  return seconds;
+}
+
+std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
+                                                      const std::string& name) {
   const std::string path = join(folder, kStateName);
   const Checkpoint state = open_checkpoint(path);
   const Metadata& metadata = state.files().front().content.metadata;
   const std::string* found = fact_of(metadata, name);
-  if (found == nullptr) throw InputError(path, fmt::format("no {} of a run", name));
-  return *found;
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 std::string TrainingRun::resume(const std::string& folder) {
@@ -176,11 +215,11 @@ std::string TrainingRun::resume(const std::string& folder) {
 }
 
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
-                     const Corpus& corpus, double seconds) {
+                     const Corpus& corpus, double seconds, Ranks& ranks) {
   using Clock = std::chrono::steady_clock;
   RunOptions trial = options;
   trial.trainer.schedule.learning_rate = 0;
-  TrainingRun run(trial, tokenizer, corpus);
+  TrainingRun run(trial, tokenizer, corpus, ranks);
   run.trainer().step();  // the first one touches all memory
   const auto start = Clock::now();
   std::int64_t steps = 0;
@@ -188,7 +227,7 @@ double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer
   do {
     run.trainer().step();
     ++steps;
-    elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    elapsed = of_first(ranks, std::chrono::duration<double>(Clock::now() - start).count());
   } while (elapsed < seconds && steps < 1000);
   return static_cast<double>(steps) / elapsed;
 }

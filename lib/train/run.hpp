@@ -43,8 +43,9 @@ struct RunOptions {
 
 /// What stands in a checkpoint besides the model.
 struct RunFiles {
-  std::string metrics;  ///< metrics.jsonl
-  std::string picture;  ///< loss.svg; empty: none
+  std::string metrics;                  ///< metrics.jsonl
+  std::string picture;                  ///< loss.svg; empty: none
+  std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
 };
 
 /// Throws UsageError with the names that there are.
@@ -53,15 +54,20 @@ void check_objective(std::string_view name);
 /// For one thread; kernels use all.
 class TrainingRun {
  public:
-  /// Model and state as they start. Throws UsageError and InputError for options, designs and
-  /// corpora that do not fit each other.
-  TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus);
+  /// Model and state as they start. `ranks` must stay; all of them make the same run together, and
+  /// then save() and evaluate() are for one of them. Throws UsageError and InputError for options,
+  /// designs and corpora that do not fit each other, or that are not the same on all ranks.
+  TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus,
+              Ranks& ranks = one_rank());
   ~TrainingRun();
 
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
   Index parameter_count() const;
+  /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
+  /// what was kept.
+  double operations(const StepReport& report) const;
   const Corpus& corpus() const { return corpus_; }
   Trainer& trainer() { return *trainer_; }
   /// The network that is kept; of one objective alone.
@@ -86,8 +92,13 @@ class TrainingRun {
   void save_model(const std::string& folder) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
-  /// A setting of the run in a folder. Throws InputError.
-  static std::string saved_setting(const std::string& folder, const std::string& name);
+  /// A setting of the run in a folder; none if it has not this one. Throws InputError.
+  static std::optional<std::string> saved_setting(const std::string& folder,
+                                                  const std::string& name);
+  /// RunFiles::spent_seconds of the checkpoint in a folder. Throws InputError.
+  static std::optional<double> spent_of(const std::string& folder);
+  /// Trainer::set_steps, and the setting "steps".
+  void set_steps(std::int64_t steps);
   /// Goes on from a folder: values, optimizer and step are as they were saved. Returns its
   /// metrics. Throws InputError if its settings, vocabulary or corpus are others, by name.
   std::string resume(const std::string& folder);
@@ -124,8 +135,8 @@ class TrainingRun {
   std::unique_ptr<Trainer> trainer_;
 };
 
-/// Steps a second of a run, measured on a few steps that leave no trace.
+/// Steps a second of a run, measured on a few steps that leave no trace; rank 0's clock decides.
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
-                     const Corpus& corpus, double seconds);
+                     const Corpus& corpus, double seconds, Ranks& ranks = one_rank());
 
 }  // namespace masque::train

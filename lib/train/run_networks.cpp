@@ -21,8 +21,15 @@ void check_objective(std::string_view name) {
   throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
 }
 
-TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus)
+TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
+  if (ranks.count() > 1 &&
+      (options_.objective == kMae || options_.adversarial || options_.diversity)) {
+    throw UsageError(fmt::format("{} of several processes is not there yet, expected one",
+                                 options_.diversity     ? "--diversity"
+                                 : options_.adversarial ? "--adversarial"
+                                                        : "--objective mae"));
+  }
   fill_in();
   check_dropout();
   if (const ElectraVariant* variant = find_electra(options_.objective)) {
@@ -33,7 +40,12 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
     make_one();
   }
   family_ = model::config_of(design_).family;
-  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer);
+  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
+  if (ranks.count() > 1) {
+    std::string all;
+    for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);
+    check_alike(ranks, "text, vocabulary and options", all);
+  }
 }
 
 void TrainingRun::fill_in() {

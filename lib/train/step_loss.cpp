@@ -36,6 +36,26 @@ void StepLosses::add(const StepLosses& other) {
   tokens += other.tokens;
 }
 
+void StepLosses::sum(Ranks& ranks) {
+  if (ranks.count() == 1) return;
+  std::vector<double> numbers;
+  const auto each = [&](const auto& visit) {
+    for (LossPart& part : parts) {
+      LossReport& r = part.report;
+      visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.called);
+      visit(r.found);
+    }
+    for (Share& share : shares) visit(share.count), visit(share.of);
+    visit(tokens);
+  };
+  each([&](const auto& number) { numbers.push_back(static_cast<double>(number)); });
+  ranks.sum(std::span(numbers));
+  std::size_t at = 0;
+  each([&](auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(numbers[at++]);
+  });
+}
+
 void StepLoss::begin(std::int64_t /*step*/) {}
 
 std::int64_t StepLoss::update_of(Index /*parameter*/, std::int64_t step) const { return step; }
@@ -52,8 +72,11 @@ StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items, const N
   StepLosses losses;
   losses.tokens = count_tokens(batch);
   losses.parts.emplace_back();
-  const double total = total_weight(batch);
-  if (total > 0) losses.parts.back().report = network_.train(batch, 1 / total, noise);
+  const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
+  Noise own = noise;
+  own.first_row += whole.rows_before;
+  if (whole.weight > 0) losses.parts.back().report = network_.train(batch, 1 / whole.weight, own);
+  losses.sum(ranks());
   return losses;
 }
 

@@ -8,6 +8,7 @@
 #include "train/corpus.hpp"
 #include "train/network.hpp"
 #include "train/objective.hpp"
+#include "train/ranks.hpp"
 
 namespace masque::train {
 
@@ -45,6 +46,8 @@ struct StepLosses {
   Index rows() const { return parts.empty() ? 0 : parts.back().report.rows; }
   /// Of other items by the same loss, at the same stage.
   void add(const StepLosses& other);
+  /// Of all shares of a batch, on every rank.
+  void sum(Ranks& ranks);
 };
 
 /// Everything is a function of the parameters, the items and the step. For one thread; kernels use
@@ -56,19 +59,29 @@ class StepLoss {
   StepLoss& operator=(const StepLoss&) = delete;
   virtual ~StepLoss() = default;
 
+  /// Of whose batches add_gradients() gets shares; it must stay. Without a call: one_rank().
+  void set_ranks(Ranks& ranks) { ranks_ = &ranks; }
+
   /// Throws InputError for a corpus with sequences that it cannot take.
   virtual void check(const Corpus& corpus) const = 0;
   /// Called once before update `step`, from 1: may change values where a stage begins.
   virtual void begin(std::int64_t step);
   /// After every change of the values.
   virtual void prepare() = 0;
-  /// Adds the gradients of mean(), less what is rewarded (Network::reward_diversity), to those of
-  /// the parameters.
+  /// Adds what the items have of the gradients of mean(), less what is rewarded
+  /// (Network::reward_diversity), to those of the parameters. `items` is the own share of a batch,
+  /// and all ranks call it together: losses are those of the whole batch.
   virtual StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) = 0;
-  /// Losses alone, without noise.
+  /// Losses alone, without noise. For one rank.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
   /// Which update of its own a parameter gets in `step`, from 1; 0: none, it stays as it is.
   virtual std::int64_t update_of(Index parameter, std::int64_t step) const;
+
+ protected:
+  Ranks& ranks() const { return *ranks_; }
+
+ private:
+  Ranks* ranks_ = &one_rank();
 };
 
 /// A network on the examples of an objective. All references must stay.

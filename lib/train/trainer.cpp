@@ -23,12 +23,20 @@ std::span<float> part(std::span<float> of, const Parameter& p) {
 }  // namespace
 
 Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
-                 const TrainerOptions& options)
+                 const TrainerOptions& options, Ranks& ranks)
     : loss_(loss),
       parameters_(parameters),
       corpus_(corpus),
+      ranks_(ranks),
       options_(options),
       order_(corpus.size(), options.seed) {
+  if (options.batch_size < ranks.count()) {
+    throw UsageError(
+        fmt::format("--batch-size {}: expected at least a sequence for each of {} "
+                    "processes",
+                    options.batch_size, ranks.count()));
+  }
+  loss.set_ranks(ranks);
   loss.check(corpus);
   const auto size = static_cast<Index>(parameters.values().size());
   state_.first = Matrix<float>::zero(1, size);
@@ -38,8 +46,10 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
 std::vector<StepItem> Trainer::items(std::int64_t step) const {
   std::vector<StepItem> out;
   const auto batch = static_cast<std::uint64_t>(options_.batch_size);
-  out.reserve(batch);
-  for (std::uint64_t k = 0; k < batch; ++k) {
+  const RankShare share = share_of(ranks_, options_.batch_size);
+  out.reserve(static_cast<std::size_t>(share.end - share.begin));
+  for (auto k = static_cast<std::uint64_t>(share.begin); k < static_cast<std::uint64_t>(share.end);
+       ++k) {
     const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
     out.push_back({corpus_.item(place.item), place.epoch});
   }
@@ -78,12 +88,17 @@ void Trainer::update(StepReport& report) {
   }
 }
 
+void Trainer::set_steps(std::int64_t steps) {
+  MASQUE_CHECK(done_ > 0 && steps > done_);
+  options_.schedule.changes.push_back({done_, steps});
+}
+
 StepReport Trainer::step() {
   StepReport report;
   report.step = done_ + 1;
   report.learning_rate = options_.schedule.at(report.step);
   const std::vector<StepItem> batch = items(report.step);
-  report.epoch = batch.back().epoch;
+  report.epoch = order_.at(static_cast<std::uint64_t>(report.step * options_.batch_size - 1)).epoch;
   parameters_.clear_gradients();
   loss_.begin(report.step);
   loss_.prepare();
@@ -101,6 +116,7 @@ StepReport Trainer::step() {
                     "learning rate or a longer warm-up may help",
                     report.step));
   }
+  ranks_.sum(parameters_.gradients());
   update(report);
   ++done_;
   return report;

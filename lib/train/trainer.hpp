@@ -8,6 +8,7 @@
 
 #include "train/corpus.hpp"
 #include "train/order.hpp"
+#include "train/ranks.hpp"
 #include "train/schedule.hpp"
 #include "train/step_loss.hpp"
 
@@ -48,9 +49,11 @@ struct OptimizerState {
 /// values, state and its number. For one thread; kernels use all.
 class Trainer {
  public:
-  /// All references must stay. Throws what StepLoss::check throws.
+  /// All references must stay. Each of several ranks takes a run of a batch's sequences, the same
+  /// one in every step; values and state are the same on all. Throws what StepLoss::check throws,
+  /// and UsageError for fewer sequences in a batch than ranks.
   Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
-          const TrainerOptions& options);
+          const TrainerOptions& options, Ranks& ranks = one_rank());
 
   /// The next update. Throws InputError if the loss is not finite: values are those before it.
   StepReport step();
@@ -59,6 +62,9 @@ class Trainer {
   void set_done(std::int64_t steps) { done_ = steps; }
   OptimizerState& state() { return state_; }
   const TrainerOptions& options() const { return options_; }
+  /// From the next update on the run has so many in all: more than are done, which are
+  /// some.
+  void set_steps(std::int64_t steps);
 
  private:
   std::vector<StepItem> items(std::int64_t step) const;
@@ -67,6 +73,7 @@ class Trainer {
   StepLoss& loss_;
   Parameters<float>& parameters_;
   const Corpus& corpus_;
+  Ranks& ranks_;
   TrainerOptions options_;
   EpochOrder order_;
   OptimizerState state_;

@@ -1,0 +1,113 @@
+#include "budget.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::lm_train {
+
+namespace {
+
+constexpr double kTrialSeconds = 2;
+constexpr std::int64_t kDefaultSteps = 1000;
+constexpr double kMostSteps = 1e9;
+
+/// What goes on with the run in the folder.
+Plan saved_plan(const Options& o, double seconds) {
+  const auto setting = [&](const char* name) {
+    const auto found = train::TrainingRun::saved_setting(o.output, name);
+    if (!found) throw InputError(o.output, fmt::format("no {} of a run", name));
+    return *found;
+  };
+  Plan plan;
+  plan.steps = train::StepPlan::parse(setting("steps"));
+  const std::optional<double> spent = train::TrainingRun::spent_of(o.output);
+  if (!spent) {
+    if (setting("step") == std::to_string(plan.steps.steps())) return plan;  // nothing is left
+    throw UsageError(
+        fmt::format("--budget: {} has no time, expected --steps {}", o.output, setting("steps")));
+  }
+  plan.spent = *spent;
+  plan.pacer.emplace(seconds, std::stoll(setting("step")), plan.spent);
+  return plan;
+}
+
+}  // namespace
+
+Budget parse_budget(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string unit(rest, end);
+  double scale = 1;
+  const auto ends = [&](std::string_view word) {
+    if (!unit.ends_with(word)) return false;
+    unit.resize(unit.size() - word.size());
+    while (!unit.empty() && unit.back() == ' ') unit.pop_back();
+    while (!unit.empty() && unit.front() == ' ') unit.erase(unit.begin());
+    if (unit == "k" || unit == "K") scale = 1e3;
+    if (unit == "M") scale = 1e6;
+    if (unit == "G") scale = 1e9;
+    return unit.empty() || scale > 1;
+  };
+  Budget budget;
+  const bool positive = error == std::errc() && number > 0;
+  if (positive && unit.find("token") == std::string::npos &&
+      unit.find("step") == std::string::npos) {
+    const double seconds = unit.empty() || unit == "s" ? 1
+                           : unit == "m"               ? 60
+                           : unit == "h"               ? 3600
+                                                       : 0;
+    budget.seconds = number * seconds;
+  } else if (positive && ends("tokens")) {
+    budget.tokens = std::ceil(number * scale);
+  } else if (positive && ends("steps") && number * scale <= kMostSteps) {
+    budget.steps = static_cast<std::int64_t>(std::ceil(number * scale));
+  }
+  if (!(budget.seconds + budget.tokens + static_cast<double>(budget.steps) > 0) ||
+      budget.seconds > 1e9 || budget.tokens > 1e15) {
+    throw UsageError(
+        fmt::format("--budget: found '{}', expected a time (120s, 5m or 2h), tokens "
+                    "(10M tokens) or steps (2k steps)",
+                    escape(text)));
+  }
+  return budget;
+}
+
+Plan make_plan(const Options& o, const records::SimilarTokens& similar,
+               const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
+               train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent) {
+  if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");
+  Plan plan;
+  plan.steps.first = kDefaultSteps;
+  if (o.steps) plan.steps = train::StepPlan::parse(*o.steps);
+  if (!o.budget) return plan;
+  const Budget budget = parse_budget(*o.budget);
+  if (budget.steps > 0) plan.steps.first = budget.steps;
+  if (budget.tokens > 0) {
+    if (budget.tokens / static_cast<double>(corpus.longest() * o.batch_size) > kMostSteps)
+      throw UsageError(fmt::format("--budget: more than {} steps", kMostSteps));
+    plan.steps.first = train::steps_of_tokens(corpus, o.common.seed, o.batch_size, budget.tokens);
+    session.note(fmt::format("--steps {}", plan.steps.first));
+  }
+  if (budget.seconds == 0) return plan;
+  if (o.switch_step) {
+    throw UsageError("--budget with --switch: its stages take different times, expected --steps");
+  }
+  if (goes_on) return saved_plan(o, budget.seconds);
+  const double trial = std::min(kTrialSeconds, budget.seconds / 10);
+  const double speed =
+      train::measure_speed(run_options(o, similar, {}), tokenizer, corpus, trial, ranks);
+  const double now = train::of_first(ranks, spent());
+  plan.pacer.emplace(budget.seconds, 0, now, speed);
+  plan.steps.first = plan.pacer->first();
+  session.note(fmt::format("{:.2f} steps a second: {} steps at first", speed, plan.steps.first));
+  return plan;
+}
+
+}  // namespace masque::lm_train

@@ -1,0 +1,157 @@
+#include "log.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "draw/chart.hpp"
+#include "draw/svg.hpp"
+#include "kernel/trained_linear.hpp"
+
+namespace masque::lm_train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of the lines that are told of the loss where no terminal shows it all the time.
+constexpr std::int64_t kTold = 20;
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+/// Of several networks each one's loss and accuracy, and what else was counted.
+std::string parts(const train::StepLosses& losses, std::string_view prefix) {
+  std::string text;
+  for (const train::LossPart& part : losses.parts) {
+    const train::LossReport& report = part.report;
+    if (report.sequences > 0) {
+      for (std::size_t k = 0; k < train::kDiversities; ++k) {
+        const double mean = report.diversity[k] / static_cast<double>(report.sequences);
+        text +=
+            fmt::format(R"(,"{}diversity_{}":{})", prefix, train::kDiversityNames[k], number(mean));
+      }
+    }
+    if (part.name.empty()) continue;
+    if (!part.judged) {
+      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(report.mean()));
+      continue;
+    }
+    text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
+                        number(report.mean()), number(report.accuracy()));
+  }
+  for (const train::Share& share : losses.shares) {
+    text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
+                        number(static_cast<double>(share.count) / static_cast<double>(share.of)));
+  }
+  return text;
+}
+
+/// Operations a second of a product of large matrices, here and now: the best of a tenth of a
+/// second.
+double measure_peak(kernel::Precision precision) {
+  constexpr Index kSize = 1024;
+  constexpr double kSeconds = 0.1;
+  const Matrix<float> x = Matrix<float>::zero(kSize, kSize);
+  Matrix<float> y(kSize, kSize);
+  kernel::TrainedLinear<float> weight;
+  const MatrixView<const float> view = x.view();
+  weight.pack({&view, 1}, precision);
+  weight.forward(view, {}, y.view());
+  double best = 1e9;
+  const auto begin = Clock::now();
+  do {
+    const auto start = Clock::now();
+    weight.forward(view, {}, y.view());
+    best = std::min(best, since(start));
+  } while (since(begin) < kSeconds);
+  return 2.0 * kSize * kSize * kSize / best;
+}
+
+}  // namespace
+
+Log::Log(const Options& options, train::TrainingRun& run, cli::Session& session)
+    : options_(options), run_(run), session_(session) {
+  if (session.shows_progress())
+    peak_ = measure_peak(options.precision) * options.launch->ranks().count();
+  begin_ = Clock::now();
+}
+
+double Log::seconds() const { return std::max(since(begin_), 1e-9); }
+
+double Log::tokens_per_second() const { return tokens_ / seconds(); }
+
+std::string Log::line(std::int64_t step, std::int64_t steps) const {
+  const std::int64_t every = std::max<std::int64_t>(1, steps / kTold);
+  const auto last = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(every));
+  double mean = 0;
+  for (std::size_t i = losses_.size() - last; i < losses_.size(); ++i) mean += losses_[i];
+  const double a_step = seconds() / static_cast<double>(losses_.size());
+  const std::string share = operations_ > 0 ? fmt::format(" ({:.0f} % of the peak)",
+                                                          100 * operations_ / seconds() / peak_)
+                                            : "";
+  return fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s{}, {:.0f} s left", step, steps,
+                     mean / static_cast<double>(last), tokens_per_second(), share,
+                     a_step * static_cast<double>(steps - step));
+}
+
+void Log::step(const train::StepReport& r, std::int64_t steps) {
+  losses_.push_back(r.loss.mean());
+  tokens_ += static_cast<double>(r.tokens);
+  if (peak_ > 0) operations_ += run_.operations(r);
+  metrics_ += fmt::format(
+      R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}{}}})"
+      "\n",
+      r.step, number(r.loss.mean()), number(r.loss.accuracy()), r.learning_rate,
+      number(r.gradient_norm), r.tokens, parts(r.loss, ""));
+  if (session_.shows_progress()) {
+    session_.status(line(r.step, steps));
+    if (r.step != steps) return;
+  }
+  if (r.step % std::max<std::int64_t>(1, steps / kTold) == 0 || r.step == steps)
+    session_.note(line(r.step, steps));
+}
+
+void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
+  metrics_ +=
+      fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
+                  "\n",
+                  step, number(r.mean()), number(r.accuracy()), r.rows(), parts(r, "eval_"));
+  session_.note(fmt::format("step {}: eval loss {:.4f}, accuracy {:.4f} of {} tokens", step,
+                            r.mean(), r.accuracy(), r.rows()));
+}
+
+void Log::never_selected(std::int64_t step, const train::LossReport& r) {
+  metrics_ += fmt::format(
+      R"({{"step":{},"never_selected_loss":{},"never_selected_accuracy":{},"never_selected_rows":{}}})"
+      "\n",
+      step, number(r.mean()), number(r.accuracy()), r.rows);
+  session_.note(fmt::format("step {}: loss where training has none {:.4f}, accuracy {:.4f}", step,
+                            r.mean(), r.accuracy()));
+}
+
+std::string Log::picture() const {
+  draw::Curve curve{"loss", {}, {}};
+  // One point of so many.
+  const std::size_t width = std::max<std::size_t>(1, losses_.size() / 200);
+  for (std::size_t i = 0; i + width <= losses_.size(); i += width) {
+    double mean = 0;
+    for (std::size_t k = i; k < i + width; ++k) mean += losses_[k] / static_cast<double>(width);
+    curve.x.push_back(static_cast<double>(first_ + static_cast<std::int64_t>(i + width)));
+    curve.y.push_back(mean);
+  }
+  draw::Chart chart;
+  chart.title = fmt::format("{}: loss", options_.objective);
+  chart.x.name = "step";
+  chart.y.name = "nats a token";
+  chart.curves.push_back(std::move(curve));
+  return draw::svg(chart);
+}
+
+}  // namespace masque::lm_train

@@ -1,0 +1,2 @@
+// Knows MPI by itself.
+#include <mpi.h>
