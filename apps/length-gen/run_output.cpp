@@ -165,8 +165,8 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
     for (const cli::Cell& one :
          {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
-          cli::Cell(s.n), rounded_cell(s.mean), rounded_cell(s.sd), rounded_cell(s.min), rounded_cell(s.max),
-          rounded_cell(s.interval ? s.interval->low : kNone),
+          cli::Cell(s.n), rounded_cell(s.mean), rounded_cell(s.sd), rounded_cell(s.min),
+          rounded_cell(s.max), rounded_cell(s.interval ? s.interval->low : kNone),
           rounded_cell(s.interval ? s.interval->high : kNone), rounded_cell(cell.loss.mean),
           rounded_cell(cell.loss.sd)})
       cells.push_back(one);
