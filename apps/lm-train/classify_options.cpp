@@ -19,6 +19,7 @@ void check_classify(const ClassifyCommand& o) {
   if (o.steps && o.epochs) throw UsageError("--steps and --epochs: expected one of them");
   if (o.epochs == 0 && o.seeds > 1)
     throw UsageError("--seeds: --epochs 0 draws nothing, expected none");
+  if (o.resume && !o.output) throw UsageError("--resume: no -o, expected the folder to go on in");
   if (o.untied) throw UsageError("--untied: a classifier has no vocabulary, expected none");
   if (!o.model) {
     if (o.full_mask) throw UsageError("--mask full: a new encoder has no other, expected --model");
@@ -95,6 +96,8 @@ void declare_classify(cli::Command& tool) {
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [the model's]");
   c.option("-o,--output", "DIR", o->output,
            "the folder of the trained model, of several seeds with a sub-folder for each");
+  c.flag("--resume", o->resume,
+         "takes from DIR what seeds that are done found, if their settings are these");
   c.option("--text-columns", "LIST", o->text_columns, "one column, or two: a pair of texts");
   c.option("--label-column", "COLUMN", o->label_column, "number from 1, or name");
   c.flag("--header", o->header, "the first line names the columns");

@@ -14,7 +14,7 @@ struct ClassifyCommand : common::ModelOptions {
   std::string text;
   std::optional<std::string> model, tokenizer, output, eval_data;
   std::string text_columns = "1", label_column = "2";
-  bool header = false;
+  bool header = false, resume = false;
   std::optional<train::Pooling> pooling;
   bool full_mask = false;
   std::optional<std::int64_t> length, steps;

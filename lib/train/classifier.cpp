@@ -46,6 +46,8 @@ T softmax_loss(std::span<T> row, std::size_t target, bool& right) {
 
 }  // namespace
 
+const char* pooling_name(Pooling pooling) { return pooling == Pooling::kFirst ? "cls" : "mean"; }
+
 template <class T>
 Slots add_classifier(Index hidden_size, Index labels, Pooling pooling, const std::string& prefix,
                      Parameters<T>& parameters) {

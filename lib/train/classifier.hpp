@@ -18,6 +18,9 @@ enum class Pooling {
   kMean,   ///< the mean of all tokens' states, those of the template included
 };
 
+/// "cls" or "mean", as config.json and options have it.
+const char* pooling_name(Pooling pooling);
+
 /// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
 /// kFirst, and classifier.* (labels, hidden size). The slots have the pooler at
 /// Role::kHeadTransform and the labels at Role::kDecoder.

@@ -5,9 +5,11 @@
 #include <deque>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/json.hpp"
 #include "model/save.hpp"
 #include "store/checkpoint.hpp"
@@ -37,11 +39,9 @@ Matrix<float> read_floats(const Checkpoint& checkpoint, const std::string& name,
 }
 
 /// id2label of a config.json that has `labels` of them; else nothing.
-std::vector<std::string> names_of(const std::string& folder, std::uint64_t labels) {
+std::vector<std::string> names_of(const JsonValue& config, std::uint64_t labels) {
   std::vector<std::string> names;
-  const std::string path = join(folder, "config.json");
-  const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
-  const JsonValue* list = root.find("id2label");
+  const JsonValue* list = config.find("id2label");
   for (std::uint64_t i = 0; list != nullptr && i < labels; ++i) {
     const JsonValue* name = list->find(std::to_string(i));
     if (name == nullptr || !name->is(JsonKind::kString)) return {};
@@ -50,17 +50,33 @@ std::vector<std::string> names_of(const std::string& folder, std::uint64_t label
   return names;
 }
 
+/// How a checkpoint that classifies pools; nothing if it has a head of another kind: ModernBERT's
+/// head.dense, or what neither BERT nor this has written (pre_classifier of DistilBERT, …).
+std::optional<Pooling> pooling_of(const JsonValue& config, const Checkpoint& checkpoint,
+                                  bool has_pooler) {
+  if (has_pooler) return Pooling::kFirst;
+  const JsonValue* named = config.find("classifier_pooling");
+  if (named == nullptr || named->text != pooling_name(Pooling::kMean)) return std::nullopt;
+  if (checkpoint.find("head.dense.weight") != nullptr) return std::nullopt;
+  return Pooling::kMean;
+}
+
 /// The layer of labels that a checkpoint has, and how it pools.
 void read_labels(const std::string& folder, const Checkpoint& checkpoint, ClassifierStart& start) {
   const TensorInfo* weight = checkpoint.find("classifier.weight");
   if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
-  const std::vector<std::string> names = names_of(folder, weight->shape[0]);
+  const std::string path = join(folder, "config.json");
+  const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const std::optional<Pooling> pooling =
+      pooling_of(config, checkpoint, start.pooler_weight.rows() > 0);
+  if (!pooling) return;
+  const std::vector<std::string> names = names_of(config, weight->shape[0]);
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
   start.label_weight = read_floats(checkpoint, "classifier.weight", {names.size(), width});
   start.label_bias = read_floats(checkpoint, "classifier.bias", {names.size()});
   if (start.label_weight.rows() == 0 || start.label_bias.rows() == 0) return;
   start.names = names;
-  start.pooling = start.pooler_weight.rows() == 0 ? Pooling::kMean : Pooling::kFirst;
+  start.pooling = pooling;
 }
 
 void copy_to(MatrixView<const float> from, MatrixView<float> to) {
@@ -240,6 +256,26 @@ Classified ClassifyRun::classify(const LabelledTexts& texts) {
   return out;
 }
 
+std::string digest_of(const LabelledTexts& texts) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  hasher->add(as_bytes(texts.corpus->digest()));
+  hasher->add(std::as_bytes(std::span(texts.labels)));
+  return hasher->digest();
+}
+
+std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
+  const auto digest = [](Bytes bytes) {
+    const std::unique_ptr<Hasher> hasher = make_xxh3();
+    hasher->add(bytes);
+    return hasher->digest();
+  };
+  return {{"pooling", pooling_name(options_.pooling)},
+          {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
+          {"learnt", digest_of(texts_)},
+          {"config", digest(as_bytes(config_text()))},
+          {"start", digest(std::as_bytes(std::span<const float>(parameters_.values())))}};
+}
+
 std::string ClassifyRun::config_text() const {
   const model::TrainingConfig training{.initializer_range = options_.initializer_range,
                                        .hidden_dropout = options_.trainer.hidden_dropout,
@@ -257,7 +293,7 @@ std::string ClassifyRun::config_text() const {
   text = set_json_member(text, {"id2label"}, "{" + names + "}");
   text = set_json_member(text, {"label2id"}, "{" + numbers + "}");
   text = set_json_member(text, {"problem_type"}, R"("single_label_classification")");
-  return set_json_member(text, {"classifier_pooling"}, first ? R"("cls")" : R"("mean")");
+  return set_json_member(text, {"classifier_pooling"}, quote_json(pooling_name(options_.pooling)));
 }
 
 void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokenizer,

@@ -23,8 +23,8 @@ struct ClassifierStart {
   std::optional<model::ModelWeights<float>> weights;
   /// BERT's pooler, weight (hidden size, hidden size) and bias (1, hidden size), if it is there.
   Matrix<float> pooler_weight, pooler_bias;
-  /// Of a checkpoint that classifies: its labels in the order of their numbers, their layer, and
-  /// how it pools; none where it has no such layer.
+  /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
+  /// their layer, and how it pools; none where it has no such layer, or another head under it.
   std::vector<std::string> names;
   Matrix<float> label_weight, label_bias;
   std::optional<Pooling> pooling;
@@ -60,6 +60,9 @@ struct LabelledTexts {
   std::vector<TokenId> labels;
 };
 
+/// XXH3 of the corpus and of the labels' numbers.
+std::string digest_of(const LabelledTexts& texts);
+
 /// One run of a seed. For one thread; kernels use all, and no byte depends on their number.
 class ClassifyRun {
  public:
@@ -74,6 +77,9 @@ class ClassifyRun {
   Trainer& trainer() { return *trainer_; }
   Index parameter_count() const;
   Classified classify(const LabelledTexts& texts);
+  /// What decides its bytes besides the options: pooling, the labels' names, digests of the texts,
+  /// the config.json and the values as they are, so to be asked for before the first step.
+  std::vector<std::pair<std::string, std::string>> facts();
 
   /// Writes a Hugging Face folder, whole or not at all: of BERT that of
   /// BertForSequenceClassification; of other families the model's own config.json and tensors with

@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/line_filter.hpp"
+#include "base/utf8.hpp"
 #include "train/line_encoder.hpp"
 
 namespace masque::train {
@@ -18,6 +19,7 @@ namespace masque::train {
 namespace {
 
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 34;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::vector<std::string_view> split_columns(std::string_view line) {
   std::vector<std::string_view> columns;
@@ -54,6 +56,7 @@ class Reader {
 
   void add(std::string_view line) {
     ++line_;
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::vector<std::string_view> columns = split_columns(line);
     if (options_.header && line_ == 1) return choose(columns);
@@ -63,6 +66,11 @@ class Reader {
                          columns.size() == 1 ? "" : "s", most + 1));
     }
     if (columns[label_].empty()) refuse("an empty label");
+    // config.json, which keeps the labels, can hold nothing else.
+    if (!valid_utf8(columns[label_])) {
+      refuse(
+          fmt::format("label '{}' is not UTF-8, expected text that is", escape(columns[label_])));
+    }
     text_ = columns[texts_.front()];
     if (texts_.size() == 2) text_ += fmt::format("\t{}", columns[texts_.back()]);
     piece_.text = text_;
@@ -80,6 +88,12 @@ class Reader {
   void choose(const std::vector<std::string_view>& names) {
     for (const std::string& column : options_.text_columns) texts_.push_back(place(column, names));
     label_ = place(options_.label_column, names);
+    if (texts_.size() == 2 && texts_.front() == texts_.back())
+      throw UsageError(fmt::format("column {} is both texts, expected two columns", texts_[0] + 1));
+    if (std::ranges::find(texts_, label_) != texts_.end()) {
+      throw UsageError(
+          fmt::format("column {} is text and label, expected different columns", label_ + 1));
+    }
   }
 
   std::size_t place(const std::string& column, const std::vector<std::string_view>& names) const {

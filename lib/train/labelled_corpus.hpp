@@ -25,9 +25,10 @@ struct LabelledCorpus {
 };
 
 /// Reads a file, a pipe or "-". Columns are as they stand, without quotes; one text is cut at its
-/// end, of two the longer one first (CorpusFormat). Throws InputError for a file without lines, a
-/// column that is not there, an empty label and a text without a token (by line), UsageError for
-/// columns that are no numbers or names.
+/// end, of two the longer one first (CorpusFormat); a byte-order mark is no part of the first line.
+/// Throws InputError for a file without lines, a column that is not there, a label that is empty or
+/// not UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or
+/// names, or the same one twice.
 LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
                              const LabelledOptions& options);
 

@@ -1,0 +1,119 @@
+#include "classify_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::lm_train {
+
+namespace {
+
+Index choose_length(const ClassifyCommand& o, const train::ClassifierStart& start) {
+  constexpr Index kUsual = 128;
+  const Index most = start.design.max_position_embeddings;
+  if (!o.length) return most > 0 ? std::min(kUsual, most) : kUsual;
+  if (most == 0 || *o.length <= most) return *o.length;
+  throw UsageError(
+      fmt::format("--length {}, expected at most the model's {} positions", *o.length, most));
+}
+
+train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenizer& tokenizer) {
+  const auto tokens = static_cast<Index>(tokenizer.size());
+  if (!o.model) {
+    train::DesignRecipe recipe = classify_options(o, 1, o.common.seed).design;
+    recipe.vocab_size = tokens;
+    recipe.max_position_embeddings = o.length.value_or(128);
+    return train::start_of(recipe, tokenizer);
+  }
+  train::ClassifierStart start = train::start_of(*o.model, o.full_mask);
+  if (tokens > start.design.vocab_size) {
+    throw InputError(tokenizer.parts().path,
+                     fmt::format("{} tokens, expected at most the {} of the model", tokens,
+                                 start.design.vocab_size));
+  }
+  return start;
+}
+
+std::int64_t choose_steps(const ClassifyCommand& o, Index texts) {
+  if (o.steps) return *o.steps;
+  const double batches = std::ceil(static_cast<double>(texts) / static_cast<double>(o.batch_size));
+  if (o.epochs == 0) return 0;
+  return std::max<std::int64_t>(1, std::llround(o.epochs.value_or(3) * batches));
+}
+
+/// Hugging Face writes LABEL_0, LABEL_1, … where nobody named the labels: they become numbers, if
+/// the texts have such.
+void name_by_number(const train::LabelledCorpus& texts, train::ClassifierStart& start) {
+  std::vector<std::string> numbers;
+  numbers.reserve(start.names.size());
+  for (std::size_t i = 0; i < start.names.size(); ++i) {
+    if (start.names[i] != fmt::format("LABEL_{}", i)) return;
+    numbers.push_back(fmt::format("{}", i));
+  }
+  const auto is_known = [&](const std::string& label) {
+    return std::ranges::find(numbers, label) != numbers.end();
+  };
+  if (std::ranges::all_of(texts.labels, is_known)) start.names = numbers;
+}
+
+/// Those of the model, if it knows all labels of the texts; else those of the texts.
+std::vector<std::string> choose_names(const ClassifyCommand& o, const train::ClassifierStart& start,
+                                      const train::LabelledCorpus& texts, cli::Session& session) {
+  const auto is_known = [&](const std::string& label) {
+    return std::ranges::find(start.names, label) != start.names.end();
+  };
+  const auto unknown = std::ranges::find_if_not(texts.labels, is_known);
+  if (!start.names.empty() && unknown == texts.labels.end()) {
+    session.note(fmt::format("{}: goes on with its {} labels", *o.model, start.names.size()));
+    return start.names;
+  }
+  const std::string known = escape(fmt::format("{}", fmt::join(start.names, ", ")));
+  if (o.epochs == 0) {
+    throw InputError(o.model.value_or("a new encoder"),
+                     start.names.empty()
+                         ? "no labels, expected a model that classifies with --epochs 0"
+                         : fmt::format("its labels are {}, expected those of the texts with "
+                                       "--epochs 0",
+                                       known));
+  }
+  if (!start.names.empty()) {
+    session.note(fmt::format("{}: its labels are {}, the texts have '{}': their layer starts anew",
+                             *o.model, known, escape(*unknown)));
+  }
+  return train::label_names(texts);
+}
+
+void check_pooling(const ClassifyData& all) {
+  if (all.steps > 0 || !all.start.pooling || all.pooling == *all.start.pooling) return;
+  throw UsageError(fmt::format("--pooling {}: with --epochs 0 expected that of the model, {}",
+                               train::pooling_name(all.pooling),
+                               train::pooling_name(*all.start.pooling)));
+}
+
+}  // namespace
+
+void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
+  for (const std::string& warning : all.tokenizer.warnings()) session.note(warning);
+  all.start = open_start(o, all.tokenizer);
+  train::LabelledOptions reading = labelled_options(o);
+  reading.length = choose_length(o, all.start);
+  all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
+  name_by_number(all.train.read, all.start);
+  all.names = choose_names(o, all.start, all.train.read, session);
+  all.train.texts = {&all.train.read.corpus, train::label_numbers(all.train.read, all.names)};
+  if (o.eval_data) {
+    LabelledData& eval = all.eval.emplace();
+    eval.read = train::read_labelled(*o.eval_data, all.tokenizer, reading);
+    eval.texts = {&eval.read.corpus, train::label_numbers(eval.read, all.names)};
+  }
+  all.steps = choose_steps(o, all.train.read.corpus.size());
+  all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::Pooling::kFirst));
+  check_pooling(all);
+}
+
+}  // namespace masque::lm_train

@@ -1,0 +1,144 @@
+#include "classify_results.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "probe/bootstrap.hpp"
+#include "train/length_store.hpp"
+
+namespace masque::lm_train {
+
+namespace {
+
+constexpr std::array<const char*, kMeasures> kNames = {"loss", "accuracy", "f1", "mcc"};
+
+std::vector<std::string> columns() {
+  std::vector<std::string> all = {"seed", "data", "texts"};
+  all.insert(all.end(), kNames.begin(), kNames.end());
+  return all;
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+const JsonValue& member(const JsonValue& of, std::string_view name, const std::string& path) {
+  const JsonValue* found = of.find(name);
+  if (found == nullptr) throw InputError(path, fmt::format("no '{}', expected one", name));
+  return *found;
+}
+
+}  // namespace
+
+SeedResult result_of(const train::Classified& found) {
+  const probe::Confusion& c = found.confusion;
+  return {c.total(), {found.report.mean(), c.accuracy(), c.f1(), c.mcc()}};
+}
+
+std::string predictions(const train::Classified& found, const std::vector<std::string>& names) {
+  std::string out = "id\tlabel\tpredicted";
+  for (const std::string& name : names) out += fmt::format("\tp({})", escape(name));
+  out += '\n';
+  const std::size_t width = names.size();
+  for (std::size_t i = 0; i < found.labels.size(); ++i) {
+    out += fmt::format("{}\t{}\t{}", i, escape(names[static_cast<std::size_t>(found.labels[i])]),
+                       escape(names[static_cast<std::size_t>(found.predicted[i])]));
+    for (std::size_t k = 0; k < width; ++k)
+      out += fmt::format("\t{:.6g}", found.probabilities[i * width + k]);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string record_text(const Settings& settings, const SeedResult& result) {
+  std::string text = "{\n  \"settings\": {";
+  const char* comma = "";
+  for (const auto& [name, value] : settings) {
+    text += fmt::format("{}\n    {}: {}", comma, quote_json(name), quote_json(value));
+    comma = ",";
+  }
+  text += fmt::format("\n  }},\n  \"texts\": {}", result.texts);
+  for (std::size_t i = 0; i < kMeasures; ++i)
+    text += fmt::format(",\n  \"{}\": {}", kNames[i], number(result.measures[i]));
+  return text + "\n}\n";
+}
+
+std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings) {
+  if (!exists(folder)) return std::nullopt;
+  const std::string path = join(folder, "result.json");
+  if (!is_folder(folder) || !exists(path))
+    throw InputError(folder, "there, but without result.json of a run");
+  const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const JsonValue& was = member(root, "settings", path);
+  for (const auto& [name, value] : settings) {
+    const JsonValue* found = was.find(name);
+    const std::string before = found == nullptr ? "absent" : found->text;
+    if (before == value) continue;
+    throw InputError(
+        path, fmt::format("{} was {}, expected {} as now", name, escape(before), escape(value)));
+  }
+  SeedResult result;
+  result.texts = member(root, "texts", path).integer().value_or(0);
+  for (std::size_t i = 0; i < kMeasures; ++i) {
+    result.measures[i] =
+        member(root, kNames[i], path).number().value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+  return result;
+}
+
+Results::Results(const ClassifyCommand& options, cli::Session& session)
+    : options_(options),
+      session_(session),
+      data_(options.eval_data.value_or(options.text)),
+      table_(session, options.common, columns()),
+      text_(fmt::format("{}\n", fmt::join(columns(), "\t"))) {}
+
+void Results::add(std::uint64_t seed, const SeedResult& result) {
+  for (std::size_t i = 0; i < kMeasures; ++i) columns_[i].push_back(result.measures[i]);
+  texts_ = result.texts;
+  print(seed, result.texts, result.measures);
+  // A terminal's table is aligned, and so comes at the end alone.
+  if (session_.stdout_is_terminal() && !options_.common.json)
+    session_.note(fmt::format("seed {}: accuracy {:.4f}", seed, result.measures[1]));
+  session_.flush_quietly();
+}
+
+void Results::keep() const {
+  if (options_.output && options_.seeds > 1)
+    train::replace_text(join(*options_.output, "results.tsv"), text_);
+}
+
+void Results::finish() {
+  if (columns_[0].size() > 1) {
+    std::array<double, kMeasures> means{};
+    std::array<double, kMeasures> spreads{};
+    for (std::size_t i = 0; i < kMeasures; ++i) {
+      const probe::Summary summary = probe::summarise(columns_[i], {});
+      means[i] = summary.mean;
+      spreads[i] = summary.sd;
+    }
+    print("mean", texts_, means);
+    print("sd", texts_, spreads);
+  }
+  keep();
+  table_.finish();
+}
+
+void Results::print(const cli::Cell& name, std::uint64_t texts,
+                    const std::array<double, kMeasures>& measures) {
+  std::vector<cli::Cell> cells = {name, data_, texts};
+  for (const double value : measures)
+    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), number(value)));
+  table_.row(cells);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    text_ += fmt::format("{}{}", cells[i].text(), i + 1 < cells.size() ? '\t' : '\n');
+}
+
+}  // namespace masque::lm_train

@@ -1,0 +1,61 @@
+// What lm-train classify found: its table, and a seed's record that --resume finds again.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "classify_options.hpp"
+#include "cli/table.hpp"
+#include "train/classify_run.hpp"
+
+namespace masque::lm_train {
+
+constexpr std::size_t kMeasures = 4;  ///< loss, accuracy, F1, Matthews' correlation
+
+struct SeedResult {
+  std::uint64_t texts = 0;
+  std::array<double, kMeasures> measures{};
+};
+
+SeedResult result_of(const train::Classified& found);
+
+/// predictions.tsv; `names` are those of the labels.
+std::string predictions(const train::Classified& found, const std::vector<std::string>& names);
+
+/// Everything that decides a seed's bytes, by name.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// result.json of a seed's folder.
+std::string record_text(const Settings& settings, const SeedResult& result);
+/// The result that stands in `folder`; none if there is no such folder. Throws InputError if it is
+/// one of something else, or of other settings, by the first that differs.
+std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings);
+
+/// A row for each seed, then mean and deviation; on stdout, of several seeds also DIR/results.tsv.
+class Results {
+ public:
+  Results(const ClassifyCommand& options, cli::Session& session);
+
+  /// Prints a row at once: what comes later may fail.
+  void add(std::uint64_t seed, const SeedResult& result);
+  /// Writes results.tsv as it is by now, whole or not at all.
+  void keep() const;
+  void finish();
+
+ private:
+  void print(const cli::Cell& name, std::uint64_t texts,
+             const std::array<double, kMeasures>& measures);
+
+  const ClassifyCommand& options_;
+  cli::Session& session_;
+  std::string data_;
+  cli::Table table_;
+  std::string text_;  ///< of results.tsv
+  std::uint64_t texts_ = 0;
+  std::array<std::vector<double>, kMeasures> columns_;
+};
+
+}  // namespace masque::lm_train
