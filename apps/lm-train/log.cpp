@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/json.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/trained_linear.hpp"
@@ -26,6 +29,24 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Means of what may have no rows: then they are no number.
+double mean_of(const train::LossReport& r) { return r.weight > 0 ? r.mean() : kNone; }
+double accuracy_of(const train::LossReport& r) { return r.rows > 0 ? r.accuracy() : kNone; }
+
+double mean_of(const train::StepLosses& losses) {
+  const auto counts = [](const train::LossPart& p) { return p.factor != 0 && p.report.weight > 0; };
+  return std::ranges::any_of(losses.parts, counts) ? losses.mean() : kNone;
+}
+
+double accuracy_of(const train::StepLosses& losses) {
+  return losses.parts.empty() ? kNone : accuracy_of(losses.parts.back().report);
+}
+
+/// For people: a line of "loss 1.2345".
+std::string told(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
+
 /// Of several networks each one's loss and accuracy, and what else was counted.
 std::string parts(const train::StepLosses& losses, std::string_view prefix) {
   std::string text;
@@ -40,11 +61,11 @@ std::string parts(const train::StepLosses& losses, std::string_view prefix) {
     }
     if (part.name.empty()) continue;
     if (!part.judged) {
-      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(report.mean()));
+      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(mean_of(report)));
       continue;
     }
     text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
-                        number(report.mean()), number(report.accuracy()));
+                        number(mean_of(report)), number(accuracy_of(report)));
   }
   for (const train::Share& share : losses.shares) {
     text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
@@ -87,28 +108,47 @@ double Log::seconds() const { return std::max(since(begin_), 1e-9); }
 
 double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
+void Log::go_on(const std::string& metrics, const std::string& path) {
+  metrics_ = metrics;
+  std::string_view rest = metrics_;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const JsonValue line =
+        parse_json_file(rest.substr(0, end), fmt::format("{}: line {}", path, number));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const JsonValue* at = line.find("step");
+    const auto step = static_cast<std::int64_t>(at == nullptr ? 0 : at->integer().value_or(0));
+    if (step < 1) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
+    if (const JsonValue* loss = line.find("loss"))
+      losses_.push_back({step, loss->number().value_or(kNone)});
+    if (line.find("eval_loss") != nullptr) evaluated_ = step;
+    if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
+  }
+  before_ = losses_.size();
+}
+
 std::string Log::line(std::int64_t step, std::int64_t steps) const {
   const std::int64_t every = std::max<std::int64_t>(1, steps / kTold);
   const auto last = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(every));
-  double mean = 0;
-  for (std::size_t i = losses_.size() - last; i < losses_.size(); ++i) mean += losses_[i];
-  const double a_step = seconds() / static_cast<double>(losses_.size());
+  const double mean =
+      mean_of_points({losses_.end() - static_cast<std::ptrdiff_t>(last), losses_.end()});
+  const double a_step = seconds() / static_cast<double>(losses_.size() - before_);
   const std::string share = operations_ > 0 ? fmt::format(" ({:.0f} % of the peak)",
                                                           100 * operations_ / seconds() / peak_)
                                             : "";
-  return fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s{}, {:.0f} s left", step, steps,
-                     mean / static_cast<double>(last), tokens_per_second(), share,
+  return fmt::format("step {} of {}: loss {}, {:.0f} tokens/s{}, {:.0f} s left", step, steps,
+                     told(mean), tokens_per_second(), share,
                      a_step * static_cast<double>(steps - step));
 }
 
 void Log::step(const train::StepReport& r, std::int64_t steps) {
-  losses_.push_back(r.loss.mean());
+  losses_.push_back({r.step, mean_of(r.loss)});
   tokens_ += static_cast<double>(r.tokens);
   if (peak_ > 0) operations_ += run_.operations(r);
   metrics_ += fmt::format(
       R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}{}}})"
       "\n",
-      r.step, number(r.loss.mean()), number(r.loss.accuracy()), r.learning_rate,
+      r.step, number(losses_.back().loss), number(accuracy_of(r.loss)), r.learning_rate,
       number(r.gradient_norm), r.tokens, parts(r.loss, ""));
   if (session_.shows_progress()) {
     session_.status(line(r.step, steps));
@@ -122,18 +162,31 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   metrics_ +=
       fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
                   "\n",
-                  step, number(r.mean()), number(r.accuracy()), r.rows(), parts(r, "eval_"));
-  session_.note(fmt::format("step {}: eval loss {:.4f}, accuracy {:.4f} of {} tokens", step,
-                            r.mean(), r.accuracy(), r.rows()));
+                  step, number(mean_of(r)), number(accuracy_of(r)), r.rows(), parts(r, "eval_"));
+  evaluated_ = step;
+  session_.note(fmt::format("step {}: eval loss {}, accuracy {} of {} tokens", step,
+                            told(mean_of(r)), told(accuracy_of(r)), r.rows()));
 }
 
 void Log::never_selected(std::int64_t step, const train::LossReport& r) {
   metrics_ += fmt::format(
       R"({{"step":{},"never_selected_loss":{},"never_selected_accuracy":{},"never_selected_rows":{}}})"
       "\n",
-      step, number(r.mean()), number(r.accuracy()), r.rows);
-  session_.note(fmt::format("step {}: loss where training has none {:.4f}, accuracy {:.4f}", step,
-                            r.mean(), r.accuracy()));
+      step, number(mean_of(r)), number(accuracy_of(r)), r.rows);
+  never_selected_ = step;
+  session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
+                            told(mean_of(r)), told(accuracy_of(r))));
+}
+
+double Log::mean_of_points(std::span<const Point> points) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const Point& point : points) {
+    if (!std::isfinite(point.loss)) continue;
+    sum += point.loss;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : kNone;
 }
 
 std::string Log::picture() const {
@@ -141,9 +194,10 @@ std::string Log::picture() const {
   // One point of so many.
   const std::size_t width = std::max<std::size_t>(1, losses_.size() / 200);
   for (std::size_t i = 0; i + width <= losses_.size(); i += width) {
-    double mean = 0;
-    for (std::size_t k = i; k < i + width; ++k) mean += losses_[k] / static_cast<double>(width);
-    curve.x.push_back(static_cast<double>(first_ + static_cast<std::int64_t>(i + width)));
+    const std::span points = std::span(losses_).subspan(i, width);
+    const double mean = mean_of_points(points);
+    if (!std::isfinite(mean)) continue;
+    curve.x.push_back(static_cast<double>(points.back().step));
     curve.y.push_back(mean);
   }
   draw::Chart chart;

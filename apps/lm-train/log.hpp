@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,29 @@ class Log {
   /// All references must stay.
   Log(const Options& options, train::TrainingRun& run, cli::Session& session);
 
-  std::string& metrics() { return metrics_; }
-  /// Steps before this process.
-  void set_first(std::int64_t first) { first_ = first; }
+  const std::string& metrics() const { return metrics_; }
+  /// What an earlier process of the run wrote, from `path`. Throws InputError.
+  void go_on(const std::string& metrics, const std::string& path);
+  /// Whether metrics() has such a line of a step.
+  bool has_evaluation(std::int64_t step) const { return evaluated_ == step; }
+  bool has_never_selected(std::int64_t step) const { return never_selected_ == step; }
 
   void step(const train::StepReport& report, std::int64_t steps);
   void evaluation(std::int64_t step, const train::StepLosses& losses);
   void never_selected(std::int64_t step, const train::LossReport& report);
 
-  /// An SVG of the steps of this process.
+  /// An SVG of all steps that have a loss.
   std::string picture() const;
   /// Of all ranks together; 0 before the first step.
   double tokens_per_second() const;
 
  private:
+  struct Point {
+    std::int64_t step;
+    double loss;  ///< not finite: none
+  };
+  /// Of those that have a loss; of none no number.
+  static double mean_of_points(std::span<const Point> points);
   std::string line(std::int64_t step, std::int64_t steps) const;
   double seconds() const;
 
@@ -35,10 +45,11 @@ class Log {
   train::TrainingRun& run_;
   cli::Session& session_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::vector<double> losses_;
+  std::vector<Point> losses_;
+  std::size_t before_ = 0;  ///< of them, those of earlier processes
   double tokens_ = 0, operations_ = 0;
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
-  std::int64_t first_ = 0;
+  std::int64_t evaluated_ = 0, never_selected_ = 0;  ///< the last steps with such a line
   std::string metrics_;
 };
 

@@ -64,8 +64,7 @@ class Loop {
         log_(options, run, session) {}
 
   void go_on() {
-    log_.metrics() = run_.resume(options_.output);
-    log_.set_first(trainer().done());
+    log_.go_on(run_.resume(options_.output), join(options_.output, "metrics.jsonl"));
     saved_ = true;
     session_.note(fmt::format("goes on behind step {}", trainer().done()));
   }
@@ -76,6 +75,7 @@ class Loop {
     if (!saved_) save();
     if (plan_.pacer) plan_.pacer->begin(spent());
     const auto failed = caught([&] {
+      evaluate_if_due();  // a signal may have broken it off
       while (trainer().done() < steps()) step();
     });
     {
@@ -115,17 +115,20 @@ class Loop {
     keep_time();
     log_.step(report, steps());
     const std::int64_t done = trainer().done();
-    if ((options_.eval_every > 0 && done % options_.eval_every == 0) || done == steps()) {
-      if (ranks_.is_first()) evaluate(done);
-    }
+    evaluate_if_due();
     const bool due = options_.checkpoint_every > 0 ? done % options_.checkpoint_every == 0
                                                    : since(last_save_) > kSecondsBetween;
     if (due) save();
   }
 
-  void evaluate(std::int64_t done) {
-    if (eval_) log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));
-    if (run_.has_never_selected())
+  /// Behind the step that is done, what metrics.jsonl has not yet.
+  void evaluate_if_due() {
+    const std::int64_t done = trainer().done();
+    if (done == 0 || !ranks_.is_first()) return;
+    if (done != steps() && (options_.eval_every == 0 || done % options_.eval_every != 0)) return;
+    if (eval_ && !log_.has_evaluation(done))
+      log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));
+    if (run_.has_never_selected() && !log_.has_never_selected(done))
       log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
   }
 

@@ -18,10 +18,12 @@ void add_electra(const Options& o, train::RunOptions& run) {
   const train::ElectraVariant* variant = train::find_electra(o.objective);
   if (variant == nullptr) {
     if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial) return;
-    throw UsageError(
-        fmt::format("--generator-size, --discriminator-weight, --switch and "
-                    "--adversarial: objective {} has no generator",
-                    o.objective));
+    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+                                 o.generator_size         ? "--generator-size"
+                                 : o.discriminator_weight ? "--discriminator-weight"
+                                 : o.switch_step          ? "--switch"
+                                                          : "--adversarial",
+                                 o.objective));
   }
   run.generator_size = o.generator_size.value_or(run.generator_size);
   run.discriminator_weight = o.discriminator_weight;
@@ -39,7 +41,8 @@ void add_electra(const Options& o, train::RunOptions& run) {
 void add_mae(const Options& o, train::RunOptions& run) {
   if (o.objective != train::kMae) {
     if (!o.decoder_size && !o.decoder_layers) return;
-    throw UsageError(fmt::format("--decoder-size and --decoder-layers: objective {} has no decoder",
+    throw UsageError(fmt::format("{}: objective {} has no decoder, expected none",
+                                 o.decoder_size ? "--decoder-size" : "--decoder-layers",
                                  o.objective));
   }
   run.decoder_size = o.decoder_size.value_or(run.decoder_size);

@@ -44,12 +44,25 @@ std::string about_key(std::string message) {
 
 bool is_name(char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
+/// Where a message names an option; npos: nowhere.
+std::size_t mention_of(const std::string& option, const std::string& message) {
+  for (std::size_t at = message.find(option); at != std::string::npos;
+       at = message.find(option, at + 1)) {
+    const std::size_t end = at + option.size();
+    if ((at == 0 || !is_name(message[at - 1])) && (end == message.size() || !is_name(message[end])))
+      return at;
+  }
+  return std::string::npos;
+}
+
 }  // namespace
 
 std::vector<Setting> read_settings(const std::string& path) {
   const std::string text = read_text(path, kMostBytes);
   std::vector<Setting> settings;
   std::string_view rest = text;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (int number = 1; !rest.empty(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = trimmed(said(rest.substr(0, end)));
@@ -138,14 +151,18 @@ ExitCode Command::run(Session& session) const {
   ExitCode code = ExitCode::kDone;
   const auto problem = usage_problem_of([&] { code = action_(session); });
   if (!problem) return code;
-  // Some values can be judged only by the command: "--eval-lengths: found …".
+  // Some values can be judged only by the command: "--eval-lengths: found …". Of several options in
+  // a message the first one from the file is meant.
+  const Setting* meant = nullptr;
+  std::size_t first = std::string::npos;
   for (const Setting& setting : from_file_) {
-    const std::size_t end = setting.key.size() + 2;
-    if (problem->starts_with("--" + setting.key) &&
-        (problem->size() == end || !is_name((*problem)[end])))
-      throw InputError(setting.place, about_key(*problem));
+    const std::size_t at = mention_of("--" + setting.key, *problem);
+    if (at >= first) continue;
+    first = at;
+    meant = &setting;
   }
-  throw UsageError(*problem);
+  if (meant == nullptr) throw UsageError(*problem);
+  throw InputError(meant->place, first == 0 ? about_key(*problem) : *problem);
 }
 
 std::string Command::experiment_text(const Typed& typed) const {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 
 namespace masque::records {
@@ -82,7 +84,9 @@ std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable token
   const double sum = options.mask + options.keep + options.random;
   if (!(options.mask >= 0 && options.keep >= 0 && options.random >= 0) ||
       std::abs(sum - 1) > 1e-9) {
-    throw UsageError("mask, keep and random: expected shares that add up to 1");
+    throw UsageError(fmt::format(
+        "--split: found {}:{}:{}, expected shares of masked, kept and random that add up to 1",
+        options.mask, options.keep, options.random));
   }
   if (options.mask > 0 && options.similar.empty() && tokens.mask < 0) {
     throw UsageError("there is no mask token, expected --mask-token or another split");

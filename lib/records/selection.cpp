@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 
 namespace masque::records {
@@ -15,13 +17,18 @@ Selection::Selection(const SelectionOptions& options, const TokenTable& tokens)
       rates_(options.seed, "droptoken rate") {
   const double high = options.rate_high < 0 ? options.rate : options.rate_high;
   if (!(options.rate >= 0 && high <= 1 && options.rate <= high)) {
-    throw UsageError("rate: expected a share from 0 to 1, or two that rise");
+    throw UsageError(fmt::format(
+        "--rate: found {}{}, expected a share from 0 to 1, or two that rise", options.rate,
+        options.rate_high < 0 ? "" : fmt::format(":{}", options.rate_high)));
   }
   if (options.unit == Unit::kWord && tokens.begins_word.empty()) {
-    throw UsageError("whole words: the tokenizer does not say where words begin");
+    throw UsageError("--unit: found word, but the tokenizer does not say where words begin");
   }
   if (!(options.span_p > 0 && options.span_p <= 1) || options.span_longest < 1) {
-    throw UsageError("spans: expected p above 0 and at most 1, and a longest length from 1");
+    throw UsageError(fmt::format(
+        "--span-p and --span-longest: found {} and {}, expected p above 0 and at most 1, "
+        "and a longest length from 1",
+        options.span_p, options.span_longest));
   }
 }
 

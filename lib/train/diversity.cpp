@@ -119,11 +119,12 @@ class Measure {
 Diversities parse_diversity(std::string_view text) {
   const auto refuse = [&] {
     throw UsageError(
-        fmt::format("--diversity: found '{}', expected measures of d1, d2, d3 and mi "
-                    "with weights: d2:0.1,d3:0.1",
+        fmt::format("--diversity: found '{}', expected different measures of d1, d2, d3 "
+                    "and mi with weights: d2:0.1,d3:0.1",
                     escape(text)));
   };
   Diversities out{};
+  std::array<bool, kDiversities> given{};
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view one = text.substr(begin, comma - begin);
@@ -135,7 +136,10 @@ Diversities parse_diversity(std::string_view text) {
     const auto [end, error] =
         std::from_chars(one.data() + colon + 1, one.data() + one.size(), weight);
     if (error != std::errc{} || end != one.data() + one.size() || !std::isfinite(weight)) refuse();
-    out[static_cast<std::size_t>(found - kDiversityNames.begin())] = weight;
+    const auto at = static_cast<std::size_t>(found - kDiversityNames.begin());
+    if (given[at]) refuse();
+    given[at] = true;
+    out[at] = weight;
   }
   return out;
 }

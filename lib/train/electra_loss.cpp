@@ -54,9 +54,9 @@ template <class T>
 void ElectraLoss<T>::check_adversarial() const {
   if (!model_.adversarial) return;
   if (model_.variant->vocabulary)
-    throw UsageError("an adversarial generator needs a discriminator, expected electra");
+    throw UsageError("--adversarial: found no discriminator, expected --objective electra");
   if (options_.switch_step > 0)
-    throw UsageError("an adversarial generator with two stages, expected one of them");
+    throw UsageError("--adversarial and --switch: expected one of them");
 }
 
 template <class T>

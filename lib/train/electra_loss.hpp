@@ -49,6 +49,7 @@ class ElectraLoss final : public StepLoss {
 
   void check(const Corpus& corpus) const override;
   void begin(std::int64_t step) override;
+  void go_on(std::int64_t step) override { step_ = step; }
   void prepare() override;
   StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override;
   StepLosses evaluate(std::span<const StepItem> items) override;

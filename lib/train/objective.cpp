@@ -34,13 +34,14 @@ const ObjectiveKind& find_objective(std::string_view name) {
     if (kind->name == name) return *kind;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", kind->name);
   }
-  throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
+  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
 }
 
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens) {
   if (!(drop.rate >= 0 && drop.rate < 1))
-    throw UsageError("drop: expected a share from 0 to less than 1");
+    throw UsageError(
+        fmt::format("--drop: found {}, expected a share from 0 to less than 1", drop.rate));
   drop.seed = seed;
   return drop.rate == 0 ? nullptr : make_drop(drop, tokens);
 }
@@ -83,8 +84,8 @@ Example Objective::example(const CorpusItem& item, std::uint64_t epoch) const {
   return make(record);
 }
 
-Example Objective::never_selected_example(const CorpusItem& /*item*/,
-                                          std::uint64_t /*draw*/) const {
+Example Objective::never_selected_example(const CorpusItem& /*item*/, std::uint64_t /*draw*/,
+                                          std::uint64_t /*epochs*/) const {
   check_failed("has_never_selected()", __FILE__, __LINE__);
 }
 

@@ -57,8 +57,11 @@ class Objective {
   /// selection is fixed.
   virtual bool has_never_selected() const { return false; }
   /// An example corrupted as in training, but drawn anew, with a loss only at positions that
-  /// training never selects; `draw` takes the place of the epoch. Call only if there are such.
-  virtual Example never_selected_example(const CorpusItem& item, std::uint64_t draw) const;
+  /// the first `epochs` epochs of training do not select; `draw` takes the place of the epoch. Call
+  /// only if there are such. Cost: that of a selection for each of these epochs, as far as they
+  /// differ.
+  virtual Example never_selected_example(const CorpusItem& item, std::uint64_t draw,
+                                         std::uint64_t epochs) const;
 
  protected:
   const ObjectiveOptions& options() const { return options_; }

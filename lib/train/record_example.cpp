@@ -32,7 +32,7 @@ std::string_view name_of(model::HeadKind head) {
 
 [[noreturn]] void refuse(const DesignNeeds& needs, std::string_view found,
                          std::string_view expected) {
-  throw UsageError(fmt::format("objective {}: the design has {}, expected {}", needs.objective,
+  throw UsageError(fmt::format("--objective {}: the design has {}, expected {}", needs.objective,
                                found, expected));
 }
 

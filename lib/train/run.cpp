@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <deque>
 
 #include <fmt/format.h>
@@ -72,7 +73,11 @@ StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
 }
 
 LossReport TrainingRun::evaluate_never_selected(Index most) {
-  return train::evaluate_never_selected(*network_, *objective_, corpus_, most);
+  const auto sequences =
+      static_cast<double>(trainer_->done()) * static_cast<double>(options_.trainer.batch_size);
+  const double epochs = std::ceil(sequences / static_cast<double>(corpus_.size()));
+  return train::evaluate_never_selected(*network_, *objective_, corpus_, most,
+                                        static_cast<std::uint64_t>(epochs));
 }
 
 std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {

@@ -18,7 +18,7 @@ void check_objective(std::string_view name) {
   for (const ElectraVariant& variant : electra_variants())
     known += fmt::format("{}, ", variant.name);
   known += kMae;
-  throw UsageError(fmt::format("no objective '{}', expected one of {}", escape(name), known));
+  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
 }
 
 TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
@@ -86,7 +86,7 @@ void TrainingRun::make_one() {
       (design_.position == model::PositionScheme::kLearned ||
        design_.position == model::PositionScheme::kSinusoidal)) {
     throw UsageError(
-        fmt::format("{} has a query stream, which sees no positions of the input: "
+        fmt::format("--objective {} has a query stream, which sees no positions of the input: "
                     "expected --position rope, transformer_xl or the like",
                     options_.objective));
   }

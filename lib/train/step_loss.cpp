@@ -58,6 +58,8 @@ void StepLosses::sum(Ranks& ranks) {
 
 void StepLoss::begin(std::int64_t /*step*/) {}
 
+void StepLoss::go_on(std::int64_t /*step*/) {}
+
 std::int64_t StepLoss::update_of(Index /*parameter*/, std::int64_t step) const { return step; }
 
 std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) const {

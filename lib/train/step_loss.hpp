@@ -66,6 +66,8 @@ class StepLoss {
   virtual void check(const Corpus& corpus) const = 0;
   /// Called once before update `step`, from 1: may change values where a stage begins.
   virtual void begin(std::int64_t step);
+  /// Behind update `step`, which another process made, as its begin() left it but for the values.
+  virtual void go_on(std::int64_t step);
   /// After every change of the values.
   virtual void prepare() = 0;
   /// Adds what the items have of the gradients of mean(), less what is rewarded

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "kernel/optimizer.hpp"
 
 namespace masque::train {
@@ -88,6 +89,11 @@ void Trainer::update(StepReport& report) {
   }
 }
 
+void Trainer::set_done(std::int64_t steps) {
+  done_ = steps;
+  if (steps > 0) loss_.go_on(steps);
+}
+
 void Trainer::set_steps(std::int64_t steps) {
   MASQUE_CHECK(done_ > 0 && steps > done_);
   options_.schedule.changes.push_back({done_, steps});
@@ -137,13 +143,14 @@ StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most) {
 }
 
 LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
-                                   const Corpus& corpus, Index most) {
+                                   const Corpus& corpus, Index most, std::uint64_t epochs) {
   LossReport report;
   network.prepare();
   const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
   std::vector<Example> batch;
   for (Index i = 0; i < count; ++i) {
-    batch.push_back(objective.never_selected_example(corpus.item(i), kEvaluationEpoch));
+    throw_if_interrupted();
+    batch.push_back(objective.never_selected_example(corpus.item(i), kEvaluationEpoch, epochs));
     if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
     report.add(network.evaluate(batch));
     batch.clear();

@@ -59,7 +59,7 @@ class Trainer {
   StepReport step();
   /// Steps that are done; a run that goes on sets it.
   std::int64_t done() const { return done_; }
-  void set_done(std::int64_t steps) { done_ = steps; }
+  void set_done(std::int64_t steps);
   OptimizerState& state() { return state_; }
   const TrainerOptions& options() const { return options_; }
   /// From the next update on the run has so many in all: more than are done, which are
@@ -83,9 +83,9 @@ class Trainer {
 /// Losses of the first `most` sequences of a corpus (0: all), corrupted as in one epoch.
 StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most);
 
-/// Of the first `most` sequences (0: all), at positions that training never asks
-/// (Objective::has_never_selected).
+/// Of the first `most` sequences (0: all), at positions that `epochs` epochs of training have not
+/// asked (Objective::has_never_selected). Throws Interrupted.
 LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
-                                   const Corpus& corpus, Index most);
+                                   const Corpus& corpus, Index most, std::uint64_t epochs);
 
 }  // namespace masque::train

@@ -38,6 +38,7 @@ struct Tool {
     tool.action([this](cli::Session&) {
       if (steps == 13) throw UsageError("--steps: found 13, expected more luck");
       if (steps == 14) throw UsageError("--steps-and-more: found 14");
+      if (steps == 15) throw UsageError("--rates beside --eval-every and --steps: found 15");
       return cli::ExitCode::kDone;
     });
   }
@@ -102,6 +103,13 @@ TEST_CASE("of options that exclude each other, one on the command line replaces 
   CHECK(same.rate == 0.75);
 }
 
+TEST_CASE("a byte-order mark in front is skipped") {
+  Tool tool;
+  tool.parse("\xEF\xBB\xBFinput = a\noutput = o\n");
+  CHECK(tool.input == "a");
+  CHECK(refusal("\xEF\xBB\xBFsteps = 3").starts_with(":3: no option '"));
+}
+
 TEST_CASE("mistakes are told with their line") {
   CHECK(refusal("steps") == ":3: found 'steps', expected key = value");
   CHECK(refusal("= 3") == ":3: found '= 3', expected key = value");
@@ -139,6 +147,11 @@ TEST_CASE("what only the command finds is told with the line, too") {
   Tool other;
   other.parse("output = o\nsteps = 14\n", {"i"});
   CHECK(message_of<UsageError>([&] { other.tool.run(session); }) == "--steps-and-more: found 14");
+  // Of several options the first one that the file has.
+  Tool several;
+  several.parse("output = o\nsteps = 15\neval-every = 3\n", {"i"});
+  CHECK(message_of([&] { several.tool.run(session); }) ==
+        several.path + ":3: --rates beside --eval-every and --steps: found 15");
 }
 
 TEST_CASE("what is required may be in the file, and one file is enough") {

@@ -118,7 +118,8 @@ TEST_CASE("diversity: its words") {
   CHECK(parse_diversity("d2:0.1,d3:-2") == Diversities{0, 0.1, -2, 0});
   CHECK(parse_diversity("mi:1") == Diversities{0, 0, 0, 1});
   CHECK(parse_diversity("d1:0") == Diversities{});
-  for (const char* bad : {"", "d1", "d4:1", "d1:", "d1:x", "d1:1,", ",d1:1", "d1:inf", "d1=1"}) {
+  for (const char* bad :
+       {"", "d1", "d4:1", "d1:", "d1:x", "d1:1,", ",d1:1", "d1:inf", "d1=1", "mi:1,mi:2"}) {
     CAPTURE(bad);
     CHECK(contains(message_of<UsageError>([&] { parse_diversity(bad); }), "--diversity: found"));
   }

@@ -189,10 +189,10 @@ TEST_CASE("adversarial: draws and updates repeat, and the generator is found out
 TEST_CASE("adversarial: what cannot be is refused") {
   CHECK(contains(
       message_of<UsageError>([] { Pair<double>({.variant = "replace-mlm", .adversarial = true}); }),
-      "needs a discriminator"));
+      "found no discriminator"));
   CHECK(contains(
       message_of<UsageError>([] { Pair<double>({.switch_step = 3, .adversarial = true}); }),
-      "two stages"));
+      "--adversarial and --switch"));
 }
 
 }  // namespace masque::test

@@ -170,7 +170,8 @@ TEST_CASE("mlm: exact counts, words, rates that are drawn") {
   CHECK(most > 0.75);
   options = objective_options();
   options.mlm.selection.unit = records::Unit::kWords;
-  CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }), "unit words"));
+  CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }),
+                 "--unit: found words"));
 }
 
 TEST_CASE("static masks and fixed selections: what is never selected") {
@@ -200,7 +201,7 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
     std::uint64_t changed = 0;
     const std::uint64_t draws = 300;
     for (std::uint64_t draw = 0; draw < draws; ++draw) {
-      const Example never = objective->never_selected_example(sequence.item(), draw);
+      const Example never = objective->never_selected_example(sequence.item(), draw, 8);
       rows += never.rows.size();
       for (std::size_t r = 0; r < never.rows.size(); ++r) {
         CHECK_FALSE(ever.contains(never.rows[r]));
@@ -208,6 +209,15 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
       }
       for (std::size_t i = 0; i < 128; ++i) changed += never.ids[i] == kMaskToken ? 1U : 0U;
     }
+    // Behind one epoch what the others will select has had no loss yet; before any, nothing.
+    const auto count = [&](std::uint64_t epochs) {
+      std::size_t sum = 0;
+      for (std::uint64_t draw = 0; draw < draws; ++draw)
+        sum += objective->never_selected_example(sequence.item(), draw, epochs).rows.size();
+      return sum;
+    };
+    CHECK((count(1) > rows) == !fixed);
+    CHECK(count(0) > count(1));
     // Corrupted as in training, with a loss only where there never was one.
     check_rate(rows, draws * (126 - ever.size()), 0.15);
     check_rate(changed, draws * 126, 0.15 * (0.8 + 0.1 / 1000));

@@ -1,6 +1,10 @@
 // Masked language modelling with every way to select of records/selection.hpp.
 #include "records/mlm.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "train/objective.hpp"
 #include "train/record_example.hpp"
@@ -16,11 +20,14 @@ class Mlm final : public Objective {
         selection_(mlm_options().selection, given.tokens),
         corruption_(make_mlm(mlm_options(), given.tokens)) {
     if (given.mlm.selection.unit == records::Unit::kWords) {
-      throw UsageError("unit words: a corpus has no numbers of words, expected token or word");
+      throw UsageError(
+          "--unit: found words, of which a corpus has no numbers, expected token or word");
     }
     if (!has_never_selected()) return;
     if (given.drop.rate > 0) {
-      throw UsageError("static masks or a fixed selection with dropped tokens, expected either");
+      throw UsageError(
+          fmt::format("--drop with {}: the same positions of other tokens, expected either",
+                      given.mlm.draws > 0 ? "--draws" : "--fixed-selection"));
     }
     records::MlmOptions anew = mlm_options();
     anew.selection.seed = ~given.seed;
@@ -42,10 +49,11 @@ class Mlm final : public Objective {
     return options().mlm.draws > 0 || options().mlm.fixed_selection;
   }
 
-  Example never_selected_example(const CorpusItem& item, std::uint64_t draw) const override {
+  Example never_selected_example(const CorpusItem& item, std::uint64_t draw,
+                                 std::uint64_t epochs) const override {
     MASQUE_CHECK(anew_ != nullptr);
     records::Record record = record_of(item, draw);
-    const std::vector<bool> selected = ever_selected(record);
+    const std::vector<bool> selected = ever_selected(record, epochs);
     records::Scratch scratch;
     records::Tally tally;
     anew_->apply(record, scratch, tally);
@@ -64,9 +72,10 @@ class Mlm final : public Objective {
   }
 
  private:
-  /// What some epoch of training selects.
-  std::vector<bool> ever_selected(const records::Record& record) const {
-    const std::uint64_t draws = options().mlm.fixed_selection ? 1 : options().mlm.draws;
+  /// What some of the first `epochs` epochs of training selects.
+  std::vector<bool> ever_selected(const records::Record& record, std::uint64_t epochs) const {
+    const std::uint64_t draws =
+        std::min(options().mlm.fixed_selection ? 1 : options().mlm.draws, epochs);
     std::vector<bool> selected(record.size(), false);
     records::Scratch scratch;
     records::Tally tally;

@@ -18,7 +18,7 @@ class Plm final : public Objective {
     perm.hf = hf;
     perm.seed = given.seed;
     if (hf && given.drop.rate > 0) {
-      throw UsageError("plm-hf: dropped tokens leave odd lengths, expected no drop");
+      throw UsageError("--drop: leaves odd lengths, expected none for the objective plm-hf");
     }
     corruption_ = make_perm(perm, given.tokens);
   }

@@ -19,7 +19,8 @@ class Unilm final : public Objective {
     prefix.seed = given.seed;
     prefix_ = make_prefix(prefix);
     if (given.mlm.draws > 0 || given.mlm.fixed_selection) {
-      throw UsageError("unilm: static masks, expected dynamic ones, as its objectives are drawn");
+      throw UsageError(fmt::format("{} does nothing for the objective unilm, whose masks are drawn",
+                                   given.mlm.draws > 0 ? "--draws" : "--fixed-selection"));
     }
     if (prefix.mix[0] > 0) mlm_ = make_mlm(mlm_options(), given.tokens);
   }
