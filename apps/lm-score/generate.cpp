@@ -1,6 +1,7 @@
 // lm-score generate: lines that a model goes on with.
 #include "probe/generate.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -59,6 +60,19 @@ probe::GenerateOptions generate_options(const Options& o, const engine::Engine& 
   return options;
 }
 
+/// What decided the texts, as far as it was in force: members of a JSON object, after a comma.
+std::string choice_json(const Options& o, const probe::GenerateOptions& options) {
+  const probe::SamplingOptions& sampling = options.sampling;
+  std::string json = fmt::format(R"(,"max_new_tokens":{},"do_sample":{})", options.max_new_tokens,
+                                 sampling.do_sample);
+  if (sampling.do_sample) {
+    json += fmt::format(R"(,"temperature":{},"top_k":{},"top_p":{},"seed":{})",
+                        sampling.temperature, sampling.top_k, sampling.top_p, options.seed);
+  }
+  if (!options.to_target) json += fmt::format(R"(,"bos":{})", o.bos);
+  return json;
+}
+
 /// Lines to prompts: the template's tokens up to where the model goes on.
 class Prompts {
  public:
@@ -89,14 +103,15 @@ class Prompts {
 /// Prints texts as they are finished.
 class Printer {
  public:
-  Printer(const Options& options, const engine::Engine& engine, cli::Session& session)
+  Printer(const Options& options, const probe::GenerateOptions& generate,
+          const engine::Engine& engine, cli::Session& session)
       : options_(options),
         tokenizer_(*engine.tokenizer),
         number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
-        provenance_(fmt::format(R"("model":{},"kind":"{}","precision":"{}"{})",
+        provenance_(fmt::format(R"("model":{},"kind":"{}","precision":"{}"{}{})",
                                 quote_json(engine.path), options.to_target ? "unilm" : "causal",
                                 kernel::precision_name(engine.model->precision()),
-                                engine::given_json(engine.given))),
+                                engine::given_json(engine.given), choice_json(options, generate))),
         session_(session) {}
 
   void header() {
@@ -152,7 +167,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                            options.max_new_tokens));
   const Index limit = engine.model->design().max_position_embeddings;
   Prompts prompts(o, engine);
-  Printer printer(o, engine, session);
+  Printer printer(o, options, engine, session);
   printer.header();
   std::vector<probe::Prompt> waiting;
   Index cost = 0;
@@ -172,7 +187,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     if (limit > 0 && size > limit) {
       engine::refuse_line(o.stream, id, fmt::format("{} tokens, expected at most {}", size, limit));
     }
-    const Index own = (size + options.max_new_tokens) * options.num_return_sequences;
+    const Index longest = size + options.max_new_tokens;
+    const Index own =
+        (limit > 0 ? std::min(longest, limit) : longest) * options.num_return_sequences;
     if (cost + own > o.engine.batch_tokens) work.flush();
     cost += own;
     waiting.push_back(std::move(prompt));

@@ -52,8 +52,9 @@ class Cell {
 
   std::vector<LengthRow> all() {
     learn();
-    if (!files_.model.empty()) learner_->save(files_.model);
-    score(request_.eval_lengths, false);
+    const Index places = request_.subject->longest_trained();
+    if (!files_.model.empty()) learner_->save(files_.model, places);
+    score(scored_lengths(request_, options_.design), false);
     if (request_.finetuning) finetune(*request_.finetuning);
     return std::move(rows_);
   }
@@ -69,6 +70,7 @@ class Cell {
     if (exists(files_.checkpoint)) {
       load_cell_state(files_.checkpoint, trainer, learner_->parameters());
       request_.note(fmt::format("{}, goes on behind step {}", name(), trainer.done()));
+      if (trainer.done() == steps) return;
     }
     const std::int64_t first = trainer.done();
     const auto save = [&] {
@@ -90,6 +92,8 @@ class Cell {
       if (held.interrupted() && trainer.done() > first) save();
     }
     if (failed) std::rethrow_exception(failed);
+    // What comes now has no checkpoint of its own.
+    save();
     request_.note(fmt::format("{}: {} steps, {} tokens, last loss {:.4f}, {:.0f} s", name(),
                               steps - first, tokens, loss, seconds_since(begin)));
   }
@@ -109,7 +113,11 @@ class Cell {
       }
       request_.note(fmt::format("{}, fine-tuned at {}: {} steps, {} tokens, {:.0f} s", name(),
                                 length, finetuning.schedule.steps, tokens, seconds_since(begin)));
-      if (!files_.model.empty()) learner_->save(finetuned_model(files_.model, length));
+      if (!files_.model.empty()) {
+        const LengthSubject& subject = *request_.subject;
+        learner_->save(finetuned_model(files_.model, length),
+                       std::max(subject.longest_trained(), subject.tokens(length)));
+      }
       score({length}, true);
     }
   }
@@ -171,6 +179,15 @@ LengthRow score_at(const LengthSubject& subject, Network<float>& network, Index 
                               : std::numeric_limits<double>::quiet_NaN();
   row.targets = report.rows;
   return row;
+}
+
+std::vector<Index> scored_lengths(const LengthRequest& request, const DesignRecipe& design) {
+  std::vector<Index> lengths = request.eval_lengths;
+  if (design.position != "learned") return lengths;
+  const LengthSubject& subject = *request.subject;
+  std::erase_if(lengths,
+                [&](Index length) { return subject.tokens(length) > subject.longest_trained(); });
+  return lengths;
 }
 
 std::string finetuned_model(const std::string& model, Index length) {

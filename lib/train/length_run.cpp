@@ -105,7 +105,7 @@ class Run {
       step_seconds += seconds_a_step(learner->trainer(), trial);
       rest_seconds += finetuning_seconds(*learner, options, trial);
       learner->network().prepare();
-      rest_seconds += scoring_seconds(learner->network());
+      rest_seconds += scoring_seconds(options.design, learner->network());
     }
     const auto seeds = static_cast<double>(request_.seeds.size());
     const double left = request_.budget_seconds - request_.spent_seconds - seconds_since(begin) -
@@ -148,8 +148,8 @@ class Run {
   }
 
   /// Of a fine-tuned model what the trained one needs at that length.
-  double scoring_seconds(Network<float>& network) const {
-    std::vector<Index> lengths = request_.eval_lengths;
+  double scoring_seconds(const DesignRecipe& design, Network<float>& network) const {
+    std::vector<Index> lengths = scored_lengths(request_, design);
     if (request_.finetuning) {
       const auto& more = request_.finetuning->lengths;
       lengths.insert(lengths.end(), more.begin(), more.end());
@@ -168,6 +168,33 @@ class Run {
 
 }  // namespace
 
+namespace {
+
+/// Of a design whose learned table ends: throws UsageError if something is to be scored that it
+/// never reaches, and says what only fine-tuned models reach.
+void check_table(const LengthRequest& request, const DesignRecipe& design) {
+  const LengthSubject& subject = *request.subject;
+  const Index trained = subject.longest_trained();
+  Index places = trained;
+  if (request.finetuning) {
+    for (const Index length : request.finetuning->lengths)
+      places = std::max(places, subject.tokens(length));
+  }
+  if (subject.longest_scored() > places) {
+    throw UsageError(
+        fmt::format("--position learned has {} places, found sequences of {} to score, "
+                    "expected no longer ones, or learned(alpha=0.4), which extends its table",
+                    places, subject.longest_scored()));
+  }
+  if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
+  request.note(fmt::format(
+      "--position learned: training reaches {} places, longer sequences are scored behind "
+      "fine-tuning alone",
+      trained));
+}
+
+}  // namespace
+
 double LengthSubject::chance(Index length) const {
   std::map<TokenId, Index> counts;
   Index all = 0, most = 0;
@@ -183,15 +210,11 @@ double LengthSubject::chance(Index length) const {
 LengthResult run_lengths(const LengthRequest& request) {
   MASQUE_CHECK(!request.only || request.steps);
   MASQUE_CHECK(request.arms > 0 && !request.seeds.empty() && !request.eval_lengths.empty());
-  const LengthSubject& subject = *request.subject;
   for (std::size_t arm = 0; arm < request.arms; ++arm) {
-    if (request.options(arm, 1, 0).design.position != "learned" ||
-        subject.longest_scored() <= subject.longest_trained())
-      continue;
-    throw UsageError(
-        fmt::format("--position learned has {} places, found sequences of {} to score, "
-                    "expected no longer ones, or learned(alpha=0.4), which extends its table",
-                    subject.longest_trained(), subject.longest_scored()));
+    const DesignRecipe design = request.options(arm, 1, 0).design;
+    if (design.position != "learned") continue;
+    check_table(request, design);
+    break;
   }
   return Run(request).all();
 }

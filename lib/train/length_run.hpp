@@ -26,8 +26,9 @@ class Learner {
   virtual Parameters<float>& parameters() = 0;
   /// Another trainer of the same values, on sequences of one of the subject's fine-tuning lengths.
   virtual std::unique_ptr<Trainer> finetuner(Index length, const TrainerOptions& options) = 0;
-  /// The model as a folder that all tools read, over an older one of the same name.
-  virtual void save(const std::string& folder) const = 0;
+  /// The model as a folder that all tools read, over an older one of the same name; `places`, the
+  /// longest sequence of its training, is what they will take for it (set_trained_places).
+  virtual void save(const std::string& folder, Index places) const = 0;
 };
 
 /// What is learnt, and what is scored. Immutable; for one thread.
@@ -48,7 +49,9 @@ class LengthSubject {
   virtual double chance(Index length) const;
   /// Whether an example is right only as a whole, too: tasks.
   virtual bool whole() const = 0;
-  /// Tokens of the longest sequence that training has, fine-tuning included, and that is scored.
+  /// Tokens of a sequence of a length.
+  virtual Index tokens(Index length) const = 0;
+  /// Tokens of the longest sequence that training has, fine-tuning left out, and that is scored.
   virtual Index longest_trained() const = 0;
   virtual Index longest_scored() const = 0;
   /// What decides the bytes besides a model's options.
@@ -112,7 +115,8 @@ struct LengthRequest {
   std::vector<std::uint64_t> seeds;
   std::vector<Index> eval_lengths;
   std::vector<Index> windows{0};  ///< of scoring; training sees none of them
-  /// A model that is fine-tuned at a length is scored there alone.
+  /// A model that is fine-tuned at a length is scored there alone. Where a table of learned places
+  /// ends with the lengths of fine-tuning, the trained model is scored up to its own alone.
   std::optional<Finetuning> finetuning;
   /// Only this one of the arms × seeds, seeds varying fastest; not with a budget.
   std::optional<std::size_t> only;

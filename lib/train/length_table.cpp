@@ -137,7 +137,6 @@ void check_same_run(const Part& first, const Part& part) {
 
 std::string results_text(const LengthResult& result, const LengthNames& names) {
   const auto& rows = result.rows;
-  const std::size_t each = rows.size() / result.settings.size();
   const bool finetuned = has_finetuning(result.settings.front());
   std::vector<std::string> header{"design", kTrained};
   if (finetuned) header.emplace_back("finetune_length");
@@ -148,8 +147,11 @@ std::string results_text(const LengthResult& result, const LengthNames& names) {
     if (name != kTrained) header.push_back(name);
   }
   std::string text = fmt::format("{}\n", fmt::join(header, "\t"));
+  std::size_t cell = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const LengthRow& row = rows[i];
+    // Designs may have different numbers of rows.
+    if (i > 0 && (row.arm != rows[i - 1].arm || row.seed != rows[i - 1].seed)) ++cell;
     std::vector<std::string> fields{escape(names.designs[row.arm]), names.trained};
     if (finetuned) fields.push_back(or_none(row.finetuned ? row.length : 0));
     fields.push_back(or_none(row.window));
@@ -159,7 +161,7 @@ std::string results_text(const LengthResult& result, const LengthNames& names) {
     fields.push_back(fmt::format("{}", row.accuracy));
     if (names.whole) fields.push_back(fmt::format("{}", row.whole));
     fields.push_back(fmt::format("{}", names.chance.at(row.length)));
-    for (const auto& [name, value] : result.settings[i / each]) {
+    for (const auto& [name, value] : result.settings.at(cell)) {
       if (name != kTrained) fields.push_back(escape(value));
     }
     text += fmt::format("{}\n", fmt::join(fields, "\t"));

@@ -11,6 +11,7 @@
 #include "task/task.hpp"
 #include "train/length_run.hpp"
 #include "train/record_example.hpp"
+#include "train/trained_places.hpp"
 
 namespace masque::train {
 
@@ -100,12 +101,14 @@ class TaskLearner final : public Learner {
     finer.loss = std::make_unique<ObjectiveLoss>(*network_, *finer.objective);
     return std::make_unique<Trainer>(*finer.loss, parameters_, corpus_, options);
   }
-  void save(const std::string& folder) const override {
+  void save(const std::string& folder, Index places) const override {
     model::SaveOptions options;
     options.training = training_;
     options.write.existing = Existing::kReplace;
-    model::save_model(folder, network_->design(),
-                      weights_of(network_->design(), slots_, parameters_), options);
+    model::Design design = network_->design();
+    model::ModelWeights<float> weights = weights_of(design, slots_, parameters_);
+    set_trained_places(places, design, weights);
+    model::save_model(folder, design, weights, options);
   }
 
  private:
@@ -132,12 +135,8 @@ class OneTask final : public LengthSubject {
  public:
   explicit OneTask(const TaskSubject& request)
       : request_(request), task_(task::parse_task(request.task)) {
-    for (const auto* lengths : {&request_.train_lengths, &request_.finetune_lengths}) {
-      for (const Index length : *lengths) {
-        task_->example(length, RandomStream(request.seed, "task"));
-        longest_trained_ = std::max(longest_trained_, task_->tokens(length));
-      }
-    }
+    longest_trained_ = longest_of(request_.train_lengths);
+    longest_ = std::max(longest_trained_, longest_of(request_.finetune_lengths));
     for (const Index length : request.eval_lengths) {
       const RandomStream stream(~request.seed, fmt::format("scored {}", length));
       std::vector<Example>& all = examples_[length];
@@ -148,11 +147,14 @@ class OneTask final : public LengthSubject {
   }
 
   std::unique_ptr<Learner> learner(const RunOptions& options) const override {
-    return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, longest_trained_);
+    // A table that nothing extends needs places for fine-tuning, too.
+    const Index places = options.design.position == "learned" ? longest_ : longest_trained_;
+    return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, places);
   }
   const std::vector<Example>& examples(Index length) const override { return examples_.at(length); }
   double chance(Index length) const override { return task_->chance(length); }
   bool whole() const override { return true; }
+  Index tokens(Index length) const override { return task_->tokens(length); }
   Index longest_trained() const override { return longest_trained_; }
   Index longest_scored() const override { return longest_scored_; }
   Settings settings() const override {
@@ -162,10 +164,21 @@ class OneTask final : public LengthSubject {
   }
 
  private:
+  /// Tokens; throws for a length that the task has not.
+  Index longest_of(const std::vector<Index>& lengths) const {
+    Index longest = 0;
+    for (const Index length : lengths) {
+      task_->example(length, RandomStream(request_.seed, "task"));
+      longest = std::max(longest, task_->tokens(length));
+    }
+    return longest;
+  }
+
   TaskSubject request_;
   std::unique_ptr<const task::Task> task_;
   std::map<Index, std::vector<Example>> examples_;
   Index longest_trained_ = 0, longest_scored_ = 0;
+  Index longest_ = 0;  ///< of all sequences to learn from
 };
 
 }  // namespace

@@ -24,7 +24,9 @@ class TextLearner final : public Learner {
   std::unique_ptr<Trainer> finetuner(Index length, const TrainerOptions& options) override {
     return run_.trainer_on(others_.at(length), options);
   }
-  void save(const std::string& folder) const override { run_.save_model(folder); }
+  void save(const std::string& folder, Index places) const override {
+    run_.save_model(folder, places);
+  }
 
  private:
   TrainingRun run_;
@@ -51,23 +53,23 @@ class Text final : public LengthSubject {
       reading.length = length;
       others_.emplace(length, read_corpus(request.text, tokenizer_, reading));
     }
+    longest_ = corpus_.longest();
+    for (const auto& [length, corpus] : others_) longest_ = std::max(longest_, corpus.longest());
   }
 
   std::unique_ptr<Learner> learner(const RunOptions& options) const override {
     RunOptions fitting = options;
     Index& places = fitting.design.max_position_embeddings;
-    if (places == 0) places = longest_trained();
+    // A table that nothing extends needs places for fine-tuning, too.
+    if (places == 0) places = fitting.design.position == "learned" ? longest_ : corpus_.longest();
     return std::make_unique<TextLearner>(fitting, tokenizer_, corpus_, others_);
   }
   const std::vector<Example>& examples(Index length) const override {
     return stream_.examples(length);
   }
   bool whole() const override { return false; }
-  Index longest_trained() const override {
-    Index longest = corpus_.longest();
-    for (const auto& [length, corpus] : others_) longest = std::max(longest, length);
-    return longest;
-  }
+  Index tokens(Index length) const override { return length; }
+  Index longest_trained() const override { return corpus_.longest(); }
   Index longest_scored() const override { return std::ranges::max(request_.eval_lengths); }
   Settings settings() const override {
     Corpus scored;
@@ -96,6 +98,7 @@ class Text final : public LengthSubject {
   LengthStream stream_;
   Corpus corpus_;
   std::map<Index, Corpus> others_;  ///< of fine-tuning, by length
+  Index longest_ = 0;               ///< of all sequences to learn from
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "store/checkpoint.hpp"
 #include "train/folder_parts.hpp"
 #include "train/operations.hpp"
+#include "train/trained_places.hpp"
 
 namespace masque::train {
 
@@ -125,12 +126,15 @@ model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) cons
   return options;
 }
 
-void TrainingRun::save_model(const std::string& folder) const {
+void TrainingRun::save_model(const std::string& folder, Index places) const {
   MASQUE_CHECK(!electra_ && !mae_);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   options.write.existing = Existing::kReplace;
-  model::save_model(folder, design_, weights_of(design_, slots_, parameters_), options);
+  model::Design design = design_;
+  model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
+  set_trained_places(places, design, weights);
+  model::save_model(folder, design, weights, options);
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {

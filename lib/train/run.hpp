@@ -89,8 +89,9 @@ class TrainingRun {
   /// not at all; with `replace` over an older one of the same run. Of two networks one is the
   /// folder's model, and the generator or decoder a model in its sub-folder of that name.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
-  /// The model alone with the tokenizer's files, over an older folder of the same.
-  void save_model(const std::string& folder) const;
+  /// The model alone with the tokenizer's files, over an older folder of the same; as one that was
+  /// trained on sequences of `places` tokens (set_trained_places).
+  void save_model(const std::string& folder, Index places) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
   /// A setting of the run in a folder; none if it has not this one. Throws InputError.

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/file.hpp"
+#include "model/treatable_model.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 #include "train/cell_state.hpp"
@@ -26,7 +28,7 @@ struct Case {
   explicit Case(const std::vector<Index>& finetune_lengths = {}) {
     subject = make_task_subject({.task = "copy(alphabet=4)",
                                  .train_lengths = {1, 2, 3},
-                                 .eval_lengths = {3, 6},
+                                 .eval_lengths = {2, 3, 6},
                                  .finetune_lengths = finetune_lengths,
                                  .eval_examples = 8,
                                  .seed = 3});
@@ -64,7 +66,6 @@ TEST_CASE("a cell goes on from its checkpoint to the same rows") {
   Case whole;
   const std::vector<LengthRow> expected = whole.rows();
   REQUIRE(expected.size() == 4);
-  CHECK_FALSE(exists(whole.files.checkpoint));
   for (const int done : {0, 1, 4, 6}) {
     CAPTURE(done);
     Case other;
@@ -72,13 +73,28 @@ TEST_CASE("a cell goes on from its checkpoint to the same rows") {
     for (int s = 0; s < done; ++s) learner->trainer().step();
     save_cell_state(other.files.checkpoint, learner->trainer(), learner->parameters());
     CHECK(same(other.rows(), expected));
-    REQUIRE(other.notes.size() == 2);
+    REQUIRE(other.notes.size() == (done < 6 ? 2 : 1));
     CHECK(test::contains(other.notes[0], "behind step " + std::to_string(done)));
   }
   // The test would notice: other steps, other rows.
   Case more;
   more.options.trainer.schedule.steps = 7;
   CHECK_FALSE(same(more.rows(), expected));
+}
+
+TEST_CASE("what comes behind training may break off without losing it") {
+  for (const std::string at : {"last loss", "fine-tuned at 3", "fine-tuned at 6"}) {
+    CAPTURE(at);
+    Case whole({3, 6}), broken({3, 6});
+    const auto usual = broken.request.note;
+    broken.request.note = [&](const std::string& line) {
+      if (test::contains(line, at)) throw InputError("here");
+    };
+    CHECK(test::message_of([&] { broken.rows(); }) == "here");
+    broken.request.note = usual;
+    CHECK(same(broken.rows(), whole.rows()));
+    CHECK(test::contains(broken.notes.at(0), "behind step 6"));
+  }
 }
 
 TEST_CASE("a checkpoint of another model is refused") {
@@ -107,6 +123,44 @@ TEST_CASE("fine-tuning begins with the trained model at every length") {
   CHECK(once[4].finetuned);
   CHECK_FALSE(once[3].finetuned);
   CHECK(once[4].loss != once[1].loss);
+}
+
+TEST_CASE("the lengths of fine-tuning leave the trained model's rows of a table alone") {
+  Case plain, tuned({6});
+  plain.options.design.position = tuned.options.design.position = "learned(alpha=0.4)";
+  const std::vector<LengthRow> expected = plain.rows(), found = tuned.rows();
+  REQUIRE(found.size() == 6);
+  CHECK(same({found.begin(), found.begin() + 4}, expected));
+  // A table that ends has no trained row there: nothing is scored with a random one.
+  tuned.options.design.position = "learned";
+  tuned.files.checkpoint = tuned.folder / "other.safetensors";
+  const std::vector<LengthRow> ended = tuned.rows();
+  REQUIRE(ended.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(ended[i].finetuned == (i >= 2));
+    CHECK(ended[i].length == (i < 2 ? 3 : 6));
+  }
+}
+
+TEST_CASE("kept models say how long the sequences of their training were") {
+  const auto places = [](const std::string& folder) {
+    return model::TreatableModel(folder, "", kernel::Precision::kF32).trained_length();
+  };
+  for (const std::string position : {"rope", "alibi", "learned", "learned(alpha=0.4)"}) {
+    CAPTURE(position);
+    Case kept({2, 6});
+    kept.options.design.position = position;
+    kept.request.eval_lengths = {2, 3, 6};
+    kept.files.model = kept.folder / "model";
+    kept.rows();
+    const Index trained = kept.subject->tokens(3), longest = kept.subject->tokens(6);
+    REQUIRE(longest > trained);
+    CHECK(places(kept.files.model) == trained);
+    CHECK(places(finetuned_model(kept.files.model, 2)) == trained);
+    // A table that is extended has the rows of training alone.
+    CHECK(places(finetuned_model(kept.files.model, 6)) ==
+          (position == "learned(alpha=0.4)" ? trained : longest));
+  }
 }
 
 TEST_CASE("models are kept, the trained one and the fine-tuned ones") {
