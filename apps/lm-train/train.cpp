@@ -101,16 +101,16 @@ class Loop {
   void wait_for_first() {
     if (stopped_) {
       any(ranks_, false);
-    } else if (!ranks_.is_first() && caught([] { throw_if_interrupted(); })) {
+    } else if (!ranks_.is_first() && noted_interrupt() != 0) {
       std::this_thread::sleep_for(kOthersMoment);
     }
   }
 
   void step() {
-    const auto signal = caught([] { throw_if_interrupted(); });
-    stopped_ = any(ranks_, signal != nullptr);
-    if (signal) std::rethrow_exception(signal);
-    if (stopped_) throw InputError("another process was interrupted, expected all to go on");
+    // A signal to one process is one to all: who sees it first is chance.
+    const int signal = of_any(ranks_, noted_interrupt());
+    stopped_ = signal != 0;
+    if (stopped_) throw Interrupted(signal);
     const train::StepReport report = trainer().step();
     keep_time();
     log_.step(report, steps());

@@ -33,8 +33,10 @@ InterruptsHeld::~InterruptsHeld() {
   if (signal_ != 0) g_signal.store(signal_);
 }
 
+int noted_interrupt() { return g_signal.load(std::memory_order_relaxed); }
+
 void throw_if_interrupted() {
-  if (const int signal = g_signal.load(std::memory_order_relaxed)) throw Interrupted(signal);
+  if (const int signal = noted_interrupt()) throw Interrupted(signal);
 }
 
 }  // namespace masque

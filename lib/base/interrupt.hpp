@@ -10,6 +10,9 @@ void catch_interrupts();
 /// Throws Interrupted if one of them arrived. Cheap; safe from any thread.
 void throw_if_interrupted();
 
+/// The signal that arrived; 0: none. Cheap; safe from any thread.
+int noted_interrupt();
+
 /// Forgets a noted signal while it lives, for work that must still be finished, as saving what was
 /// reached; another signal of the same kind kills meanwhile. One at a time.
 class InterruptsHeld {

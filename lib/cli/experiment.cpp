@@ -44,6 +44,11 @@ std::string about_key(std::string message) {
 
 bool is_name(char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
+/// Whether a text is an option's name and no more.
+bool is_option(const std::string& text) {
+  return text.starts_with("--") && std::ranges::all_of(text, is_name);
+}
+
 /// Where a message names an option; npos: nowhere.
 std::size_t mention_of(const std::string& option, const std::string& message) {
   for (std::size_t at = message.find(option); at != std::string::npos;
@@ -152,7 +157,7 @@ ExitCode Command::run(Session& session) const {
   const auto problem = usage_problem_of([&] { code = action_(session); });
   if (!problem) return code;
   // Some values can be judged only by the command: "--eval-lengths: found …". Of several options in
-  // a message the first one from the file is meant.
+  // a message the first one from the file is meant, unless what was found is another one's value.
   const Setting* meant = nullptr;
   std::size_t first = std::string::npos;
   for (const Setting& setting : from_file_) {
@@ -161,7 +166,9 @@ ExitCode Command::run(Session& session) const {
     first = at;
     meant = &setting;
   }
-  if (meant == nullptr) throw UsageError(*problem);
+  const std::string culprit = problem->substr(0, problem->find(": found "));
+  const bool is_other = culprit.size() < problem->size() && is_option(culprit) && first != 0;
+  if (meant == nullptr || is_other) throw UsageError(*problem);
   throw InputError(meant->place, first == 0 ? about_key(*problem) : *problem);
 }
 

@@ -1,5 +1,6 @@
 #include "train/ranks.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -37,6 +38,14 @@ bool any(Ranks& ranks, bool value) {
   double number = value ? 1 : 0;
   ranks.sum(std::span(&number, 1));
   return number > 0;
+}
+
+int of_any(Ranks& ranks, int value) {
+  std::vector<double> values(static_cast<std::size_t>(ranks.count()));
+  values[static_cast<std::size_t>(ranks.rank())] = value;
+  ranks.sum(std::span<double>(values));
+  const auto found = std::ranges::find_if(values, [](double v) { return v != 0; });
+  return found == values.end() ? 0 : static_cast<int>(*found);
 }
 
 void check_alike(Ranks& ranks, std::string_view what, std::string_view text) {

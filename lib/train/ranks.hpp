@@ -35,6 +35,8 @@ Ranks& one_rank();
 double of_first(Ranks& ranks, double value);
 /// Whether some rank says so.
 bool any(Ranks& ranks, bool value);
+/// Of the first rank whose value is not 0; 0: none.
+int of_any(Ranks& ranks, int value);
 /// Throws InputError if `what`, described by `text`, is not the same on all ranks.
 void check_alike(Ranks& ranks, std::string_view what, std::string_view text);
 
