@@ -150,7 +150,7 @@ Array read_tensor(const std::string& path, const std::string& name) {
 
 bool is_weights(const InputFile& file, Bytes first) {
   for (const FileFormat* format : file_formats()) {
-    if (format->recognise(first, file.size())) return true;
+    if (format->recognise(file, first)) return true;
   }
   return false;
 }
@@ -170,8 +170,9 @@ Array read_matrix(const std::string& path) {
     return parse_text(read_text(file_path, kMaxMatrixBytes), file_path);
   }
   const InputFile file = InputFile::open(file_path);
-  std::array<std::byte, 32> bytes{};
-  const MutableBytes first = MutableBytes(bytes).first(std::min<std::uint64_t>(32, file.size()));
+  std::array<std::byte, 64> bytes{};
+  const MutableBytes first =
+      MutableBytes(bytes).first(std::min<std::uint64_t>(bytes.size(), file.size()));
   file.read(0, first);
   const std::string_view head(reinterpret_cast<const char*>(first.data()), first.size());
   if (head.starts_with("\x93NUMPY") || head.starts_with("PK\x03\x04")) {

@@ -138,9 +138,9 @@ class Reader {
     Weight<T>& whole = wholes_[i];
     constexpr DType kOwn = std::is_same_v<T, float> ? DType::kF32 : DType::kF64;
     const auto& file = files_[info->file];
-    const std::byte* data = file->bytes().data() + info->begin;
+    const std::byte* data = info->reader ? nullptr : file->bytes().data() + info->begin;
     const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
-    if (info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
+    if (data != nullptr && info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
       whole = {{reinterpret_cast<const T*>(data), tensor.rows, tensor.columns}, file};
     } else {
       auto matrix = std::make_shared<Matrix<T>>(tensor.rows, tensor.columns);

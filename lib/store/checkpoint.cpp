@@ -1,6 +1,8 @@
 #include "store/checkpoint.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -28,7 +30,7 @@ const TensorInfo& Checkpoint::get(const std::string& name) const {
 
 void Checkpoint::read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const {
   MASQUE_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
-  files_[tensor.file].file.read(tensor.begin + offset, out);
+  read_tensor(files_[tensor.file].file, tensor, offset, out);
 }
 
 std::uint64_t Checkpoint::tensor_bytes() const {
@@ -103,29 +105,54 @@ std::optional<Violation> Checkpoint::match_index() {
   return std::nullopt;
 }
 
+namespace {
+
+/// Weights of a folder, in the order in which transformers takes them; each also as shards, by an
+/// index beside it.
+constexpr std::array<std::string_view, 2> kFolderNames{"model.safetensors", "pytorch_model.bin"};
+constexpr std::string_view kIndexSuffix = ".index.json";
+/// Otherwise a folder's only file with one of these, the first kind that there is.
+constexpr std::array<std::array<std::string_view, 4>, 2> kExtensions{
+    {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}}};
+/// Files beside weights that hold something else.
+constexpr std::array<std::string_view, 5> kNoWeights{"training_args.bin", "optimizer.bin",
+                                                     "optimizer.pt", "scheduler.pt", "scaler.pt"};
+
+bool has_extension(const std::string& name, std::span<const std::string_view> extensions) {
+  return name.find('/') == std::string::npos &&
+         std::ranges::find(kNoWeights, name) == kNoWeights.end() &&
+         std::ranges::any_of(extensions, [&](std::string_view extension) {
+           return !extension.empty() && name.ends_with(extension);
+         });
+}
+
+}  // namespace
+
 std::optional<Violation> Checkpoint::open_folder_weights() {
-  static const std::string kSingle = "model.safetensors";
-  static const std::string kIndex = "model.safetensors.index.json";
   is_folder_ = true;
-  if (exists(join(folder_, kSingle))) {
-    if (exists(join(folder_, kIndex))) notes_.push_back(fmt::format("'{}' is not used", kIndex));
-    return add_file(InputFile::open(join(folder_, kSingle)), kSingle);
+  for (const std::string_view known : kFolderNames) {
+    const std::string single(known);
+    const std::string index = fmt::format("{}{}", known, kIndexSuffix);
+    if (exists(join(folder_, single))) {
+      if (exists(join(folder_, index))) notes_.push_back(fmt::format("'{}' is not used", index));
+      return add_file(InputFile::open(join(folder_, single)), single);
+    }
+    if (exists(join(folder_, index))) return open_index(index);
   }
-  if (exists(join(folder_, kIndex))) return open_index(kIndex);
-  std::vector<std::string> candidates;
-  for (const std::string& name : list_files(folder_)) {
-    if (name.ends_with(".safetensors") && name.find('/') == std::string::npos) {
-      candidates.push_back(name);
+  const std::vector<std::string> names = list_files(folder_);
+  for (const auto& extensions : kExtensions) {
+    std::vector<std::string> candidates;
+    for (const std::string& name : names) {
+      if (has_extension(name, extensions)) candidates.push_back(name);
+    }
+    if (candidates.size() == 1)
+      return add_file(InputFile::open(join(folder_, candidates[0])), candidates[0]);
+    if (!candidates.empty()) {
+      throw InputError(path_, fmt::format("holds {} *{} files and no index: name one",
+                                          candidates.size(), extensions[0]));
     }
   }
-  if (candidates.size() == 1) {
-    return add_file(InputFile::open(join(folder_, candidates[0])), candidates[0]);
-  }
-  throw InputError(
-      path_,
-      candidates.empty()
-          ? std::string("holds no weights, expected model.safetensors or its index")
-          : fmt::format("holds {} *.safetensors files and no index: name one", candidates.size()));
+  throw InputError(path_, "holds no weights, expected model.safetensors or its index");
 }
 
 Checked<Checkpoint> open_checked(const std::string& path) {

@@ -64,7 +64,8 @@ class Checkpoint {
 };
 
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
-/// `model.safetensors.index.json` (the order of transformers), then the only *.safetensors file.
+/// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
+/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz.
 /// Throws InputError if something cannot be read; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 

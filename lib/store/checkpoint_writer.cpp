@@ -21,40 +21,77 @@ std::uint64_t alignment_of(std::uint64_t data_begin) {
   return alignment;
 }
 
-std::uint64_t append_pieces(const OutputWeights& weights, int descriptor, const std::string& path,
-                            std::vector<Piece>& pieces) {
-  std::vector<TensorInfo> infos;
-  for (const OutputTensor& tensor : weights.tensors) infos.push_back(tensor.info);
-  std::string header = write_safetensors_header(infos, weights.metadata, weights.alignment);
-  std::uint64_t offset = header.size();
-  pieces.push_back({descriptor, path, 0, offset, Literal{std::move(header)}});
-  for (const OutputTensor& tensor : weights.tensors) {
-    const std::uint64_t size = byte_count(tensor.info.dtype, tensor.info.shape).value();
-    // Neighbours of the same file are one copy.
-    Piece& last = pieces.back();
-    const auto* copy = std::get_if<CopyFrom>(&tensor.source);
-    auto* before = std::get_if<CopyFrom>(&last.source);
-    if (copy && before && copy->file == before->file && before->begin + last.size == copy->begin) {
-      last.size += size;
-    } else {
-      pieces.push_back({descriptor, path, offset, size, tensor.source});
+/// A file that is being written, with what the others share.
+struct Plan {
+  int descriptor = -1;
+  std::string path;
+  FilePlan plan;
+  std::size_t first_sum = 0;
+};
+
+/// The bytes of several files as one transfer.
+class Writing {
+ public:
+  void add(const OutputWeights& weights, int descriptor, const std::string& path) {
+    Plan& file = plans_.emplace_back(
+        Plan{descriptor, path, weights_writer(weights.writer).plan(weights, path), sums_});
+    sums_ += file.plan.sums;
+    std::uint64_t offset = 0;
+    const std::size_t first = pieces_.size();
+    for (PlannedPart& part : file.plan.parts) {
+      const int sum = part.sum < 0 ? -1 : static_cast<int>(file.first_sum) + part.sum;
+      append({descriptor, path, offset, part.size, std::move(part.source), sum}, first);
+      const auto next = checked_add(offset, part.size);
+      if (!next) throw InputError(path, "would have more than 2^64 bytes");
+      offset = *next;
     }
-    const auto next = checked_add(offset, size);
-    if (!next) throw InputError(path, "would have more than 2^64 bytes");
-    offset = *next;
+    reserve_space(descriptor, offset, path);
   }
-  return offset;
-}
+
+  void add(const OutputExtra& extra, int descriptor, const std::string& path) {
+    pieces_.push_back({descriptor, path, 0, extra.size, extra.source});
+  }
+
+  void run(const WriteOptions& options) const {
+    std::vector<std::uint32_t> sums(sums_);
+    transfer(pieces_, options.threads, options.progress, sums);
+    for (const Plan& file : plans_) {
+      if (!file.plan.late) continue;
+      const auto own = std::span(sums).subspan(file.first_sum, file.plan.sums);
+      for (const LatePart& part : file.plan.late(own))
+        write_at(file.descriptor, part.offset, as_bytes(part.text), file.path);
+    }
+  }
+
+ private:
+  /// Neighbours of the same file are one copy.
+  void append(Piece piece, std::size_t first) {
+    if (pieces_.size() > first) {
+      Piece& last = pieces_.back();
+      const auto* copy = std::get_if<CopyFrom>(&piece.source);
+      const auto* before = std::get_if<CopyFrom>(&last.source);
+      if (copy && before && copy->file == before->file && piece.sum == last.sum &&
+          before->begin + last.size == copy->begin) {
+        last.size += piece.size;
+        return;
+      }
+    }
+    pieces_.push_back(std::move(piece));
+  }
+
+  std::vector<Plan> plans_;
+  std::vector<Piece> pieces_;
+  std::size_t sums_ = 0;
+};
 
 }  // namespace
 
 void write_checkpoint_file(const std::string& path, const OutputWeights& weights,
                            const WriteOptions& options) {
   OutputFile output(path);
-  std::vector<Piece> pieces;
-  const std::uint64_t size = append_pieces(weights, output.descriptor(), path, pieces);
-  reserve_space(output.descriptor(), size, path);
-  transfer(pieces, options.threads, options.progress);
+  Writing writing;
+  writing.add(weights, output.descriptor(), path);
+  writing.run(options);
   if (options.verify) options.verify(join(folder_of(path), staging_name(base_name(path))));
   output.commit();
 }
@@ -63,22 +100,26 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
                              const std::vector<OutputExtra>& extras, const WriteOptions& options) {
   OutputFolder output(path, options.existing, options.input);
   std::vector<Descriptor> descriptors;
-  std::vector<Piece> pieces;
+  Writing writing;
   for (const OutputWeights& file : weights) {
-    const std::string name = join(path, file.name);
     descriptors.push_back(output.create(file.name, file.mode));
-    const std::uint64_t size = append_pieces(file, descriptors.back().get(), name, pieces);
-    reserve_space(descriptors.back().get(), size, name);
+    writing.add(file, descriptors.back().get(), join(path, file.name));
   }
   for (const OutputExtra& extra : extras) {
     descriptors.push_back(output.create(extra.name, extra.mode));
-    pieces.push_back(
-        {descriptors.back().get(), join(path, extra.name), 0, extra.size, extra.source});
+    writing.add(extra, descriptors.back().get(), join(path, extra.name));
   }
   output.check_replaced();
-  transfer(pieces, options.threads, options.progress);
+  writing.run(options);
   if (options.verify) options.verify(output.staging_path());
   output.commit();
+}
+
+Source source_of(const InputFile& file, const TensorInfo& tensor) {
+  if (!tensor.reader) return CopyFrom{&file, tensor.begin};
+  return Computed{[&file, &tensor](std::uint64_t offset, MutableBytes out) {
+    tensor.reader->read(file, offset, out);
+  }};
 }
 
 OutputWeights copy_of(const WeightsFile& file) {
@@ -89,12 +130,14 @@ OutputWeights copy_of(const WeightsFile& file) {
   }
   OutputWeights out;
   out.name = file.name;
+  out.writer = file.content.writer;
   out.metadata = file.content.metadata;
-  if (find_metadata(out.metadata, "format") == nullptr) set_metadata(out.metadata, "format", "pt");
+  if (out.writer == "safetensors" && find_metadata(out.metadata, "format") == nullptr)
+    set_metadata(out.metadata, "format", "pt");
   out.alignment = alignment_of(file.content.data_begin);
   out.mode = file.file.mode() & 0777U;
   for (const TensorInfo& tensor : file.content.tensors) {
-    out.tensors.push_back({tensor, CopyFrom{&file.file, tensor.begin}});
+    out.tensors.push_back({tensor, source_of(file.file, tensor)});
   }
   return out;
 }

@@ -9,25 +9,9 @@
 
 #include "base/output_folder.hpp"
 #include "store/checkpoint.hpp"
-#include "store/tensor_info.hpp"
-#include "store/transfer.hpp"
+#include "store/weights_writer.hpp"
 
 namespace masque {
-
-/// A tensor to write: its name, dtype and shape, and where its bytes come from.
-struct OutputTensor {
-  TensorInfo info;
-  Source source;
-};
-
-/// A safetensors file to write.
-struct OutputWeights {
-  std::string name;  ///< file name inside an output folder
-  Metadata metadata;
-  std::uint64_t alignment = 8;
-  std::vector<OutputTensor> tensors;
-  unsigned mode = 0666;
-};
 
 /// Another file of an output folder: copied, or written from text.
 struct OutputExtra {
@@ -46,7 +30,7 @@ struct WriteOptions {
   std::function<void(const std::string& staged)> verify;
 };
 
-/// Writes one safetensors file to `path`, replacing it as a whole or not at all.
+/// Writes one file of weights to `path`, replacing it as a whole or not at all.
 void write_checkpoint_file(const std::string& path, const OutputWeights& weights,
                            const WriteOptions& options);
 
@@ -54,8 +38,13 @@ void write_checkpoint_file(const std::string& path, const OutputWeights& weights
 void write_checkpoint_folder(const std::string& path, const std::vector<OutputWeights>& weights,
                              const std::vector<OutputExtra>& extras, const WriteOptions& options);
 
-/// The weights file as it is: every tensor copied in place, metadata with `format: pt` added if
-/// there was none, alignment kept. Throws InputError if the header has fields that would be lost.
+/// Where the bytes of a tensor come from: copied if they lie in order in `file`, else read. Both
+/// must outlive the source.
+Source source_of(const InputFile& file, const TensorInfo& tensor);
+
+/// The weights file as it is, in its format (a legacy PyTorch file becomes a zip): every tensor
+/// copied in place, alignment kept; in safetensors metadata with `format: pt` added if there was
+/// none. Throws InputError if the header has fields that would be lost.
 OutputWeights copy_of(const WeightsFile& file);
 
 /// Adds a tensor: at its place if the tensors are in the reference writer's order, else behind the

@@ -132,7 +132,8 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
 
 std::vector<OutputExtra> extras_of(const Checkpoint& checkpoint, const ConvertRequest& request,
                                    std::deque<InputFile>& opened, std::vector<std::string>& notes) {
-  std::vector<std::string> except = {"model.safetensors.index.json", checkpoint.index_name()};
+  std::vector<std::string> except = {"model.safetensors.index.json", "pytorch_model.bin.index.json",
+                                     checkpoint.index_name()};
   for (const WeightsFile& file : checkpoint.files()) except.push_back(file.name);
   std::vector<std::string> left_out;
   std::optional<std::string> config;

@@ -65,10 +65,11 @@ Checked<FileContent> read_weights(const InputFile& file) {
   const auto read_with = [&](const FileFormat& format) {
     auto content = format.read(file);
     if (auto* violation = std::get_if<Violation>(&content)) violation->file = file.path();
+    if (auto* read = std::get_if<FileContent>(&content)) read->writer = format.writer;
     return content;
   };
   for (const FileFormat* format : file_formats()) {
-    if (format->recognise(first, file.size())) return read_with(*format);
+    if (format->recognise(file, first)) return read_with(*format);
   }
   for (const Signature& other : kOthers) {
     if (first.size() >= other.bytes.size() &&

@@ -14,6 +14,7 @@ namespace masque {
 
 /// What a file of weights holds. Tensors are in data order.
 struct FileContent {
+  std::string_view writer = {};  ///< of its format; set by read_weights
   std::vector<TensorInfo> tensors;
   Metadata metadata;
   std::uint64_t data_begin = 0;
@@ -24,9 +25,11 @@ struct FileContent {
 
 /// A readable format. The functions are thread-safe and never look at the file's name.
 struct FileFormat {
-  std::string_view name;  ///< stem: "safetensors"
-  /// True if a file that starts with these bytes (up to 32) and has this size is of the format.
-  bool (*recognise)(Bytes first, std::uint64_t size);
+  std::string_view name;    ///< stem: "safetensors"
+  std::string_view writer;  ///< the WeightsWriter that writes a changed file of this format
+  /// True if this file, which starts with these bytes (up to 64), is of the format. Throws
+  /// InputError if it cannot be read.
+  bool (*recognise)(const InputFile& file, Bytes first);
   /// Reads and validates everything but the tensors' bytes. Throws InputError if the file cannot
   /// be read.
   Checked<FileContent> (*read)(const InputFile& file);

@@ -51,6 +51,7 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
     if (shards.empty() ||
         (shard_bytes && used > 0 && size > *shard_bytes - std::min(used, *shard_bytes))) {
       OutputWeights& shard = shards.emplace_back();
+      shard.writer = weights.writer;
       shard.metadata = weights.metadata;
       shard.alignment = weights.alignment;
       shard.mode = weights.mode;
@@ -59,11 +60,12 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
     shards.back().tensors.push_back(std::move(tensor));
     used += size;
   }
+  const WeightsWriter& writer = weights_writer(weights.writer);
   if (shards.empty()) shards.push_back(std::move(weights));
   for (std::size_t i = 0; i < shards.size(); ++i) {
     shards[i].name = shards.size() == 1
-                         ? "model.safetensors"
-                         : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+                         ? std::string(writer.single)
+                         : fmt::format(fmt::runtime(writer.shard), i + 1, shards.size());
     if (order == TensorOrder::kAsGiven) continue;
     std::sort(shards[i].tensors.begin(), shards[i].tensors.end(),
               [](const OutputTensor& a, const OutputTensor& b) {
@@ -95,7 +97,8 @@ OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
   }
   text += "\n  }\n}\n";
   const std::uint64_t size = text.size();
-  return {"model.safetensors.index.json", Literal{std::move(text)}, size, 0644};
+  return {fmt::format("{}.index.json", weights_writer(shards.at(0).writer).single),
+          Literal{std::move(text)}, size, 0644};
 }
 
 }  // namespace masque

@@ -18,12 +18,13 @@ std::uint64_t parse_byte_size(std::string_view text);
 enum class TensorOrder { kReference, kAsGiven };
 
 /// Splits in tensor order: a shard takes tensors while they fit into `shard_bytes`; a larger tensor
-/// gets a shard of its own. Without a size, or if one file is enough, one "model.safetensors".
+/// gets a shard of its own. Without a size, or if one file is enough, one file. Names are those of
+/// the writer.
 std::vector<OutputWeights> split_into_shards(OutputWeights weights,
                                              std::optional<std::uint64_t> shard_bytes,
                                              TensorOrder order);
 
-/// model.safetensors.index.json for these shards.
+/// model.safetensors.index.json (or that of their writer) for these shards.
 OutputExtra index_extra(const std::vector<OutputWeights>& shards);
 
 }  // namespace masque

@@ -19,6 +19,12 @@ std::uint64_t TensorInfo::row_elements() const {
   return product;
 }
 
+void read_tensor(const InputFile& file, const TensorInfo& tensor, std::uint64_t offset,
+                 MutableBytes out) {
+  if (tensor.reader) return tensor.reader->read(file, offset, out);
+  file.read(tensor.begin + offset, out);
+}
+
 const std::string* find_metadata(const Metadata& metadata, std::string_view key) {
   for (const auto& [name, value] : metadata) {
     if (name == key) return &value;

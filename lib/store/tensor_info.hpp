@@ -1,29 +1,53 @@
 // What a checkpoint says about its tensors.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/types.hpp"
 #include "tensor/dtype.hpp"
 
 namespace masque {
 
-/// One tensor of a file. Its bytes are row-major, little-endian, without gaps.
+/// Elements that do not simply lie in their file in order: views with strides, other byte orders,
+/// packed members.
+class TensorReader {
+ public:
+  TensorReader() = default;
+  TensorReader(const TensorReader&) = delete;
+  TensorReader& operator=(const TensorReader&) = delete;
+  virtual ~TensorReader() = default;
+
+  /// out ← the tensor's bytes from byte `offset` of it, row-major, little-endian, without gaps.
+  /// Inside of the tensor. Thread-safe. Throws InputError.
+  virtual void read(const InputFile& file, std::uint64_t offset, MutableBytes out) const = 0;
+};
+
+/// One tensor of a file. To its users its bytes are row-major, little-endian, without gaps.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;
   std::uint64_t begin = 0;  ///< first byte in its file
-  std::uint64_t end = 0;    ///< one past the last
+  std::uint64_t end = 0;    ///< one past the last; with a reader: begin + the tensor's bytes
   std::size_t file = 0;     ///< which file of the checkpoint
+  /// What reads it; nullptr: the bytes from begin to end of the file are the tensor's.
+  std::shared_ptr<const TensorReader> reader = nullptr;
+  /// An earlier tensor of the same file that has its elements in the same place; empty: none.
+  std::string alias_of = {};
 
   std::uint64_t bytes() const { return end - begin; }
   std::uint64_t elements() const { return element_count(shape).value_or(0); }
   /// Elements of one row: the product of all dimensions but the first.
   std::uint64_t row_elements() const;
 };
+
+/// out ← the bytes of a tensor of `file` from byte `offset` of it, whatever way it is kept.
+void read_tensor(const InputFile& file, const TensorInfo& tensor, std::uint64_t offset,
+                 MutableBytes out);
 
 /// Key and value pairs of a file, in file order.
 using Metadata = std::vector<std::pair<std::string, std::string>>;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -211,23 +212,34 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
   return out;
 }
 
-std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t end,
-                       HashKind kind) {
+namespace {
+
+std::string hash_of(std::uint64_t size, HashKind kind,
+                    const std::function<void(std::uint64_t, MutableBytes)>& read) {
   const auto hasher = kind == HashKind::kSha256 ? make_sha256() : make_xxh3();
-  std::vector<std::byte> buffer(std::min<std::uint64_t>(1 << 18, end - begin));
-  while (begin < end) {
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(1 << 18, size));
+  for (std::uint64_t at = 0; at < size;) {
     throw_if_interrupted();
-    const auto part =
-        MutableBytes(buffer).first(std::min<std::uint64_t>(buffer.size(), end - begin));
-    file.read(begin, part);
+    const auto part = MutableBytes(buffer).first(std::min<std::uint64_t>(buffer.size(), size - at));
+    read(at, part);
     hasher->add(part);
-    begin += part.size();
+    at += part.size();
   }
   return hasher->digest();
 }
 
+}  // namespace
+
+std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t end,
+                       HashKind kind) {
+  return hash_of(end - begin, kind,
+                 [&](std::uint64_t offset, MutableBytes out) { file.read(begin + offset, out); });
+}
+
 std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, HashKind kind) {
-  return range_hash(checkpoint.files()[tensor.file].file, tensor.begin, tensor.end, kind);
+  return hash_of(tensor.bytes(), kind, [&](std::uint64_t offset, MutableBytes out) {
+    checkpoint.read(tensor, offset, out);
+  });
 }
 
 }  // namespace masque

@@ -13,6 +13,7 @@
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
 #include "base/parallel.hpp"
+#include "store/zip_stream.hpp"
 
 namespace masque {
 
@@ -25,42 +26,60 @@ struct Job {
   const Piece* piece;
   std::uint64_t begin;
   std::uint64_t size;
+  std::uint32_t crc = 0;  ///< if the piece has a sum
 };
+
+constexpr int kNoSum = -1;
 
 std::uint64_t chunk_of(const Source& source) {
   if (const auto* computed = std::get_if<Computed>(&source)) return computed->chunk_bytes;
   return kCopyChunk;
 }
 
-void copy_through_buffer(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,
-                         std::uint64_t size, const std::string& path) {
+/// Returns the CRC-32 of the bytes if it is asked for, otherwise 0.
+std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, int to,
+                                  std::uint64_t offset, std::uint64_t size, const std::string& path,
+                                  bool sums) {
   std::vector<std::byte> buffer(std::min(size, kBufferBytes));
+  std::uint32_t crc = 0;
   while (size > 0) {
     const MutableBytes part =
         MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
     from.read(begin, part);
     write_at(to, offset, part, path);
+    if (sums) crc = crc32_of(part, crc);
     begin += part.size();
     offset += part.size();
     size -= part.size();
   }
+  return crc;
 }
 
-void run(const Job& job, std::vector<std::byte>& buffer) {
+void run(Job& job, std::vector<std::byte>& buffer) {
   const Piece& piece = *job.piece;
+  const bool sums = piece.sum != kNoSum;
   const std::uint64_t offset = piece.offset + job.begin;
   if (const auto* copy = std::get_if<CopyFrom>(&piece.source)) {
-    copy_bytes(*copy->file, copy->begin + job.begin, piece.descriptor, offset, job.size,
-               piece.path);
-  } else if (const auto* literal = std::get_if<Literal>(&piece.source)) {
-    write_at(piece.descriptor, offset,
-             as_bytes(std::string_view(literal->text).substr(job.begin, job.size)), piece.path);
+    const std::uint64_t begin = copy->begin + job.begin;
+    if (sums) {
+      job.crc = copy_through_buffer(*copy->file, begin, piece.descriptor, offset, job.size,
+                                    piece.path, true);
+    } else {
+      copy_bytes(*copy->file, begin, piece.descriptor, offset, job.size, piece.path);
+    }
+    return;
+  }
+  Bytes bytes;
+  if (const auto* literal = std::get_if<Literal>(&piece.source)) {
+    bytes = as_bytes(std::string_view(literal->text).substr(job.begin, job.size));
   } else {
     buffer.resize(std::max<std::size_t>(buffer.size(), job.size));
     const MutableBytes out = MutableBytes(buffer).first(job.size);
     std::get<Computed>(piece.source).fill(job.begin, out);
-    write_at(piece.descriptor, offset, out, piece.path);
+    bytes = out;
   }
+  write_at(piece.descriptor, offset, bytes, piece.path);
+  if (sums) job.crc = crc32_of(bytes);
 }
 
 }  // namespace
@@ -83,7 +102,8 @@ void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_
     }
     // Across file systems, or not supported: plain reading and writing finds out what is wrong.
     if (count == 0 || errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
-      return copy_through_buffer(from, begin, to, offset, size, path);
+      copy_through_buffer(from, begin, to, offset, size, path, false);
+      return;
     }
     throw system_error(path, "writing", errno);
   }
@@ -98,7 +118,8 @@ void reserve_space(int descriptor, std::uint64_t size, const std::string& path) 
   throw system_error(path, fmt::format("reserving {} bytes", size), errno);
 }
 
-void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress) {
+void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress,
+              std::span<std::uint32_t> sums) {
   std::vector<Job> jobs;
   std::uint64_t total = 0;
   for (const Piece& piece : pieces) {
@@ -111,7 +132,7 @@ void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunct
   std::atomic<std::uint64_t> done{0};
   parallel_for(static_cast<Index>(jobs.size()), threads, [&](Index i) {
     thread_local std::vector<std::byte> buffer;
-    const Job& job = jobs[static_cast<std::size_t>(i)];
+    Job& job = jobs[static_cast<std::size_t>(i)];
     run(job, buffer);
     // The disk starts at once instead of at the sync: only a hint, so its result does not matter.
     static_cast<void>(::sync_file_range(job.piece->descriptor,
@@ -120,6 +141,12 @@ void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunct
     const std::uint64_t now = done += job.size;
     if (progress) progress(now, total);
   });
+  std::ranges::fill(sums, 0);
+  for (const Job& job : jobs) {
+    if (job.piece->sum == kNoSum) continue;
+    std::uint32_t& sum = sums[static_cast<std::size_t>(job.piece->sum)];
+    sum = crc32_of_both(sum, job.crc, job.size);
+  }
 }
 
 }  // namespace masque

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,6 +40,7 @@ struct Piece {
   std::uint64_t offset = 0;  ///< in the output
   std::uint64_t size = 0;
   Source source;
+  int sum = -1;  ///< to which of the transfer's sums it adds; none if negative
 };
 
 /// Told from several threads how many bytes of how many are done.
@@ -48,9 +50,11 @@ using ProgressFunction = std::function<void(std::uint64_t done, std::uint64_t to
 /// Throws InputError.
 void reserve_space(int descriptor, std::uint64_t size, const std::string& path);
 
-/// Writes all pieces. Memory: one chunk per thread. Throws InputError (the first one) and
-/// Interrupted; the outputs are then incomplete.
-void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress);
+/// Writes all pieces. Memory: one chunk per thread. sums[i] ← the CRC-32 of the bytes of all pieces
+/// with that sum, in their order. Throws InputError (the first one) and Interrupted; the outputs
+/// are then incomplete.
+void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress,
+              std::span<std::uint32_t> sums = {});
 
 /// Copies bytes between files, inside the kernel where it can. Throws InputError.
 void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,

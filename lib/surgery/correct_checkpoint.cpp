@@ -73,7 +73,7 @@ std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const Embed
   const auto copy = [&](const std::string& name, const TensorInfo& source) {
     TensorInfo info = source;
     info.name = name;
-    out.push_back({std::move(info), CopyFrom{&checkpoint.files()[source.file].file, source.begin}});
+    out.push_back({std::move(info), source_of(checkpoint.files()[source.file].file, source)});
   };
   if (table.head == HeadState::kTied) copy(table.decoder_weight, *table.input);
   for (const auto& [name, source] : table.missing_copies) copy(name, checkpoint.get(source));

@@ -10,8 +10,8 @@ namespace masque {
 
 namespace {
 
-bool recognise(Bytes first, std::uint64_t size) {
-  const auto length = safetensors_header_length(first, size);
+bool recognise(const InputFile& file, Bytes first) {
+  const auto length = safetensors_header_length(first, file.size());
   if (!std::holds_alternative<std::uint64_t>(length) || first.size() < 9) return false;
   const auto at_8 = static_cast<char>(first[8]);
   return at_8 == '{' || at_8 == ' ' || at_8 == '\n' || at_8 == '\t' || at_8 == '\r';
@@ -38,7 +38,7 @@ Checked<FileContent> read(const InputFile& file) {
   return content;
 }
 
-const FileFormat kFormat{"safetensors", recognise, read};
+const FileFormat kFormat{"safetensors", "safetensors", recognise, read};
 const FormatRegistration kRegistration{kFormat};
 
 }  // namespace

@@ -1,0 +1,80 @@
+// Writers of weights as a registry: one file per format under store/writer/ registers itself.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/tensor_info.hpp"
+#include "store/transfer.hpp"
+
+namespace masque {
+
+/// A tensor to write: its name, dtype and shape, and where its bytes come from.
+struct OutputTensor {
+  TensorInfo info;
+  Source source;
+};
+
+/// A file of weights to write.
+struct OutputWeights {
+  std::string name;                         ///< file name inside an output folder
+  std::string_view writer = "safetensors";  ///< the WeightsWriter's name
+  Metadata metadata;                        ///< lost where the writer has no place for it
+  std::uint64_t alignment = 8;              ///< of the data, for safetensors
+  std::vector<OutputTensor> tensors;
+  unsigned mode = 0666;
+};
+
+/// A run of bytes of a file that is planned.
+struct PlannedPart {
+  std::uint64_t size = 0;
+  Source source;
+  int sum = -1;  ///< see Piece
+};
+
+/// Bytes that are known only when the sums are.
+struct LatePart {
+  std::uint64_t offset = 0;
+  std::string text;
+};
+
+/// Every byte of a file of weights: parts one behind the other.
+struct FilePlan {
+  std::vector<PlannedPart> parts;
+  std::size_t sums = 0;  ///< how many CRC-32 are asked for
+  /// What is written over the parts in the end, from the sums; empty: nothing.
+  std::function<std::vector<LatePart>(std::span<const std::uint32_t> sums)> late = {};
+};
+
+/// A format that can be written. The functions are thread-safe.
+struct WeightsWriter {
+  std::string_view name;       ///< stem: "safetensors", "torch", "npz", "npy"
+  std::string_view extension;  ///< of a file, with its dot: an output with it is of this format
+  std::string_view single;     ///< file of a folder: "model.safetensors"
+  std::string_view shard;  ///< of several, for fmt: "model-{:05}-of-{:05}.safetensors"; empty: none
+  bool has_metadata;       ///< keeps OutputWeights::metadata
+  bool (*holds)(DType dtype);  ///< whether it has a type for these elements
+  /// Describes the file's bytes; sources are copied from `weights`. `path` is for messages. Throws
+  /// InputError for what the format cannot say.
+  FilePlan (*plan)(const OutputWeights& weights, const std::string& path);
+};
+
+/// All registered writers, sorted by name.
+std::span<const WeightsWriter* const> weights_writers();
+
+/// The writer of this name. Aborts if there is none: names come from the registry.
+const WeightsWriter& weights_writer(std::string_view name);
+
+/// The writer whose extension a path has, or one of its other usual ones (".bin", ".pth"); nullptr
+/// if none.
+const WeightsWriter* writer_for_path(std::string_view path);
+
+/// Adds a writer at program start.
+struct WriterRegistration {
+  explicit WriterRegistration(const WeightsWriter& writer);
+};
+
+}  // namespace masque
