@@ -329,39 +329,6 @@ JsonValue parse_json_file(std::string_view text, const std::string& path) {
   return std::get<JsonValue>(std::move(result));
 }
 
-std::string set_json_member(const std::string& text, const std::vector<std::string>& path,
-                            std::string_view value) {
-  const JsonValue root = parse_json_file(text, "JSON document");
-  const JsonValue* at = &root;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const JsonValue* next = at->find(path[i]);
-    if (next != nullptr) {
-      at = next;
-      continue;
-    }
-    if (i + 1 != path.size() || !at->is(JsonKind::kObject)) {
-      throw InputError("JSON document", fmt::format("no member \"{}\" found", escape(path[i])));
-    }
-    const std::string name = quote_json(path[i]);
-    if (at->members.empty()) {
-      return fmt::format("{}{}: {}{}", text.substr(0, at->begin + 1), name, value,
-                         text.substr(at->begin + 1));
-    }
-    // Spaced like the last member: what stands before its key, and between its key and its value.
-    const JsonMember& last = at->members.back();
-    const std::size_t before =
-        at->members.size() == 1 ? at->begin + 1
-                                : text.find(',', at->members[at->members.size() - 2].value.end) + 1;
-    const std::size_t colon = text.rfind(':', last.value.begin);
-    std::size_t key_end = colon;
-    while (text[key_end - 1] != '"') --key_end;
-    return fmt::format(
-        "{},{}{}{}{}{}", text.substr(0, last.value.end), text.substr(before, last.begin - before),
-        name, text.substr(key_end, last.value.begin - key_end), value, text.substr(last.value.end));
-  }
-  return fmt::format("{}{}{}", text.substr(0, at->begin), value, text.substr(at->end));
-}
-
 std::string quote_json(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);

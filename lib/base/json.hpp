@@ -98,6 +98,10 @@ JsonValue parse_json_file(std::string_view text, const std::string& path);
 std::string set_json_member(const std::string& text, const std::vector<std::string>& path,
                             std::string_view value);
 
+/// `text` without the member at `path`, its comma and the space between. A member that is not there
+/// is none the less gone. Every other byte stays. Throws InputError if the text is no JSON.
+std::string erase_json_member(const std::string& text, const std::vector<std::string>& path);
+
 /// A string as JSON, quotes included: only `"`, `\` and control characters are escaped.
 std::string quote_json(std::string_view text);
 

@@ -1,6 +1,7 @@
 // Edits that change only the bytes that must change, and quoting.
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/json.hpp"
 #include "support/message.hpp"
 #include "support/naive_json.hpp"
@@ -81,6 +82,18 @@ TEST_CASE("every quoted string reads back") {
     CAPTURE(c);
     CHECK(test::naive_json(quote_json(text), 1)->text == text);
   }
+}
+
+TEST_CASE("a member is erased with its comma, and every other byte stays") {
+  CHECK(erase_json_member("{\"a\":1,\"b\":2}", {"a"}) == "{\"b\":2}");
+  CHECK(erase_json_member("{\"a\":1,\"b\":2}", {"b"}) == "{\"a\":1}");
+  CHECK(erase_json_member("{ \"a\": 1 }", {"a"}) == "{}");
+  CHECK(erase_json_member("{\n  \"a\": 1,\n  \"b\": [2],\n  \"c\": 3\n}\n", {"b"}) ==
+        "{\n  \"a\": 1,\n  \"c\": 3\n}\n");
+  CHECK(erase_json_member("{\"x\": {\"a\": 1, \"b\": 2}}", {"x", "b"}) == "{\"x\": {\"a\": 1}}");
+  CHECK(erase_json_member("{\"x\": {}}", {"x", "b"}) == "{\"x\": {}}");
+  CHECK(erase_json_member("{\"x\": {}}", {"y", "b"}) == "{\"x\": {}}");
+  CHECK_THROWS_AS(erase_json_member("{", {"a"}), InputError);
 }
 
 }  // namespace

@@ -1,0 +1,285 @@
+#include "surgery/checkpoint_edit.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/output_file.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMostSideBytes = 1 << 20;
+/// A member of config.json may have no dot-like meaning for transformers: unknown ones are kept.
+constexpr const char* kConfig = "config.json";
+
+std::uint64_t size_of(const OutputTensor& tensor) {
+  return byte_count(tensor.info.dtype, tensor.info.shape).value();
+}
+
+unsigned mode_of(const std::string& folder, const std::string& name) {
+  const std::string path = join(folder, name);
+  return exists(path) ? InputFile::open(path).mode() & 0777U : 0644U;
+}
+
+}  // namespace
+
+void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {
+  TensorInfo info = checkpoint_->get(name);
+  info.shape = std::move(shape);
+  info.reader = nullptr;
+  info.alias_of.clear();
+  replaced_.insert_or_assign(name, OutputTensor{std::move(info), std::move(source)});
+}
+
+void CheckpointEdit::add(OutputTensor tensor, const std::string& beside) {
+  MASQUE_CHECK(checkpoint_->find(beside) != nullptr);
+  if (checkpoint_->find(tensor.info.name) != nullptr) {
+    throw InputError(checkpoint_->path(),
+                     fmt::format("tensor '{}' is there already", escape(tensor.info.name)));
+  }
+  added_.push_back({std::move(tensor), beside});
+}
+
+void CheckpointEdit::remove(const std::string& name) {
+  removed_[checkpoint_->get(name).name] = true;
+}
+
+void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
+                                std::optional<std::string> value) {
+  const std::size_t file = checkpoint_->get(beside).file;
+  if (weights_writer(checkpoint_->files()[file].content.writer).has_metadata ||
+      !checkpoint_->is_folder()) {
+    markers_.push_back({file, std::string(key), std::move(value)});
+    return;
+  }
+  if (value) {
+    set_config(key, quote_json(*value));
+  } else if (const auto text = file_text(kConfig)) {
+    set_file(kConfig, erase_json_member(*text, {std::string(key)}));
+  }
+}
+
+void CheckpointEdit::set_file(const std::string& name, std::string text) {
+  MASQUE_CHECK(checkpoint_->is_folder());
+  files_.insert_or_assign(name, std::move(text));
+}
+
+void CheckpointEdit::drop_file(const std::string& name) {
+  files_.insert_or_assign(name, std::nullopt);
+}
+
+bool CheckpointEdit::set_config(std::string_view name, const std::string& json) {
+  const auto text = checkpoint_->is_folder() ? file_text(kConfig) : std::nullopt;
+  if (!text) return false;
+  set_file(kConfig, set_json_member(*text, {std::string(name)}, json));
+  return true;
+}
+
+std::optional<std::string> CheckpointEdit::file_text(const std::string& name) const {
+  if (const auto found = files_.find(name); found != files_.end()) return found->second;
+  const std::string path = join(checkpoint_->folder(), name);
+  if (!exists(path)) return std::nullopt;
+  return InputFile::open(path).read_all(kMaxIndexBytes);
+}
+
+bool CheckpointEdit::keeps_layout() const {
+  const auto same_size = [&](const auto& pair) {
+    return size_of(pair.second) == checkpoint_->get(pair.first).bytes() &&
+           pair.second.info.shape == checkpoint_->get(pair.first).shape;
+  };
+  return added_.empty() && removed_.empty() && markers_.empty() && files_.empty() &&
+         std::ranges::all_of(replaced_, same_size);
+}
+
+std::vector<std::string> CheckpointEdit::replaced() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : replaced_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> CheckpointEdit::added() const {
+  std::vector<std::string> names;
+  names.reserve(added_.size());
+  for (const Addition& addition : added_) names.push_back(addition.tensor.info.name);
+  return names;
+}
+
+std::vector<std::string> CheckpointEdit::edited_files() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files_) {
+    if (text) names.push_back(name);
+  }
+  if (checkpoint_->index() && edited_index() != checkpoint_->index()->text)
+    names.push_back(checkpoint_->index_name());
+  std::ranges::sort(names);
+  return names;
+}
+
+const OutputTensor* CheckpointEdit::replacement(const std::string& name) const {
+  const auto found = replaced_.find(name);
+  return found == replaced_.end() ? nullptr : &found->second;
+}
+
+bool CheckpointEdit::changes(const WeightsFile& file) const {
+  const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
+  const auto touched = [&](const TensorInfo& tensor) {
+    return replaced_.contains(tensor.name) || removed_.contains(tensor.name);
+  };
+  return std::ranges::any_of(file.content.tensors, touched) ||
+         std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; }) ||
+         std::ranges::any_of(added_, [&](const Addition& addition) {
+           return checkpoint_->get(addition.beside).file == number;
+         });
+}
+
+OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
+  const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
+  OutputWeights weights = copy_of(file);
+  std::erase_if(weights.tensors,
+                [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
+  for (OutputTensor& tensor : weights.tensors) {
+    const auto found = replaced_.find(tensor.info.name);
+    if (found != replaced_.end()) tensor = found->second;
+    // What was stored once is two tensors if only one of them changes, or if the first one goes.
+    const std::string& twin = tensor.info.alias_of;
+    if (!twin.empty() && (replaced_.contains(twin) || removed_.contains(twin)))
+      tensor.info.alias_of.clear();
+  }
+  for (const Marker& marker : markers_) {
+    if (marker.file != number) continue;
+    if (marker.value) {
+      masque::set_metadata(weights.metadata, marker.key, *marker.value);
+    } else {
+      erase_metadata(weights.metadata, marker.key);
+    }
+  }
+  for (Addition& addition : added_) {
+    if (checkpoint_->get(addition.beside).file == number)
+      insert_tensor(weights, std::move(addition.tensor), addition.beside);
+  }
+  return weights;
+}
+
+std::string CheckpointEdit::edited_index() const {
+  const ShardIndex& index = *checkpoint_->index();
+  std::string text = index.text;
+  std::int64_t bytes = 0;
+  std::int64_t elements = 0;
+  const auto count = [&](const TensorInfo& info, std::int64_t sign) {
+    bytes += sign * static_cast<std::int64_t>(byte_count(info.dtype, info.shape).value());
+    elements += sign * static_cast<std::int64_t>(element_count(info.shape).value());
+  };
+  for (const auto& [name, tensor] : replaced_) {
+    count(checkpoint_->get(name), -1);
+    count(tensor.info, 1);
+  }
+  for (const auto& [name, gone] : removed_) {
+    count(checkpoint_->get(name), -1);
+    text = erase_json_member(text, {"weight_map", name});
+  }
+  for (const auto& [tensor, beside] : added_) {
+    const std::string& shard = checkpoint_->files()[checkpoint_->get(beside).file].name;
+    text = set_json_member(text, {"weight_map", tensor.info.name}, quote_json(shard));
+    count(tensor.info, 1);
+  }
+  const JsonValue root = parse_json_file(text, checkpoint_->index_name());
+  const JsonValue* metadata = root.find("metadata");
+  for (const auto& [name, more] :
+       {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
+    const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
+    const auto before = value == nullptr ? std::nullopt : value->integer();
+    if (before && more != 0) {
+      text = set_json_member(text, {"metadata", name},
+                             fmt::format("{}", static_cast<std::int64_t>(*before) + more));
+    }
+  }
+  return text;
+}
+
+CheckpointEdit::Output CheckpointEdit::output() {
+  Output out;
+  std::vector<std::string> replaced;
+  if (checkpoint_->index()) {
+    std::string text = edited_index();
+    if (text != checkpoint_->index()->text) set_file(checkpoint_->index_name(), std::move(text));
+  }
+  for (const WeightsFile& file : checkpoint_->files()) {
+    if (checkpoint_->is_folder() && !changes(file)) continue;
+    out.weights.push_back(changed(file));
+    replaced.push_back(file.name);
+  }
+  if (!checkpoint_->is_folder()) return out;
+  const std::string& folder = checkpoint_->folder();
+  for (auto& [name, text] : files_) {
+    replaced.push_back(name);
+    if (!text) continue;
+    const std::uint64_t size = text->size();
+    out.extras.push_back({name, Literal{std::move(*text)}, size, mode_of(folder, name)});
+  }
+  std::vector<std::string> left_out;
+  for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
+    out.extras.push_back(std::move(extra));
+  for (const std::string& name : left_out)
+    out.notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  return out;
+}
+
+std::optional<std::string> CheckpointEdit::side_text() const {
+  const WeightsFile& file = checkpoint_->files().front();
+  if (checkpoint_->is_folder() || weights_writer(file.content.writer).has_metadata)
+    return std::nullopt;
+  const std::string path = side_path(file.file.path());
+  std::string text = exists(path) ? InputFile::open(path).read_all(kMostSideBytes) : "{}\n";
+  for (const Marker& marker : markers_) {
+    text = marker.value ? set_json_member(text, {marker.key}, quote_json(*marker.value))
+                        : erase_json_member(text, {marker.key});
+  }
+  return exists(path) || !markers_.empty() ? std::optional(text) : std::nullopt;
+}
+
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+                                       std::string_view key) {
+  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
+  if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
+  if (weights_writer(file.content.writer).has_metadata) return std::nullopt;
+  if (checkpoint.is_folder()) {
+    const auto config = ModelConfig::find(checkpoint.folder());
+    return config ? config->string(key) : std::nullopt;
+  }
+  const std::string path = side_path(file.file.path());
+  if (!exists(path)) return std::nullopt;
+  return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path).string(key);
+}
+
+std::string side_path(const std::string& path) { return path + ".masque.json"; }
+
+std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
+                                    WriteOptions options) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  options.input = checkpoint.path();
+  if (checkpoint.is_folder() && writer_for_path(out) != nullptr) {
+    throw UsageError(
+        fmt::format("-o {}: a folder is written as a folder, expected no file name", escape(out)));
+  }
+  const auto side = edit.side_text();
+  CheckpointEdit::Output output = edit.output();
+  if (checkpoint.is_folder()) {
+    write_checkpoint_folder(out, output.weights, output.extras, options);
+    return output.notes;
+  }
+  // The marker first: without its weights it does no harm that a message would not explain.
+  if (side) {
+    OutputFile file(side_path(out));
+    write_at(file.descriptor(), 0, as_bytes(*side), side_path(out));
+    file.commit();
+  }
+  write_checkpoint_file(out, output.weights.front(), options);
+  return output.notes;
+}
+
+}  // namespace masque

@@ -1,0 +1,104 @@
+// Changes to a checkpoint, described as a whole before any byte is written: tensors, markers, the
+// files beside them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/checkpoint_writer.hpp"
+#include "store/config.hpp"
+
+namespace masque {
+
+/// What differs from a checkpoint. The checkpoint must outlive it. For one thread.
+class CheckpointEdit {
+ public:
+  explicit CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {}
+
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+
+  /// A stored tensor gets these bytes, and perhaps another shape. Replaces an earlier replacement.
+  void replace(const std::string& name, Shape shape, Source source);
+  /// A new tensor, into the file that holds `beside`, behind it where files are not sorted. Its
+  /// name must be new.
+  void add(OutputTensor tensor, const std::string& beside);
+  /// A stored tensor goes.
+  void remove(const std::string& name);
+  /// A marker: in the metadata of the file that holds `beside`; where the format has none, in
+  /// config.json, or for a lone file in FILE.masque.json beside it. Nothing removes it.
+  void set_marker(const std::string& beside, std::string_view key,
+                  std::optional<std::string> value);
+  /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
+  void set_file(const std::string& name, std::string text);
+  /// A file of the folder is not copied.
+  void drop_file(const std::string& name);
+  /// A member of config.json, as JSON text. Does nothing if there is no config.json; then false.
+  bool set_config(std::string_view name, const std::string& json);
+  /// The text of a file as it will be: set before, or of the folder; nothing if there is none.
+  std::optional<std::string> file_text(const std::string& name) const;
+
+  /// Whether nothing but the bytes of tensors changes.
+  bool keeps_layout() const;
+  /// Names of tensors that were replaced, sorted.
+  std::vector<std::string> replaced() const;
+  /// Names of tensors that were added, in order.
+  std::vector<std::string> added() const;
+  /// Names of the folder's files with another text than before, sorted.
+  std::vector<std::string> edited_files() const;
+
+  /// All that is to be written.
+  struct Output {
+    std::vector<OutputWeights> weights;  ///< files of weights that change
+    std::vector<OutputExtra> extras;     ///< everything else of a folder
+    std::deque<InputFile> opened;        ///< what the extras copy from
+    std::vector<std::string> notes;      ///< of files that are not copied
+  };
+  /// Moves the sources out: to be called once. Throws InputError.
+  Output output();
+  /// The source of a replaced tensor; nullptr if it was not.
+  const OutputTensor* replacement(const std::string& name) const;
+  /// For a lone file: the text that goes into FILE.masque.json beside the output; nothing: no such
+  /// file is needed.
+  std::optional<std::string> side_text() const;
+
+ private:
+  struct Addition {
+    OutputTensor tensor;
+    std::string beside;
+  };
+  struct Marker {
+    std::size_t file;
+    std::string key;
+    std::optional<std::string> value;
+  };
+
+  bool changes(const WeightsFile& file) const;
+  OutputWeights changed(const WeightsFile& file);
+  std::string edited_index() const;
+
+  const Checkpoint* checkpoint_;
+  std::map<std::string, OutputTensor> replaced_;
+  std::vector<Addition> added_;
+  std::map<std::string, bool> removed_;
+  std::vector<Marker> markers_;
+  std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
+};
+
+/// The value of a marker, wherever set_marker puts it for this checkpoint; nothing if there is
+/// none. Throws InputError if FILE.masque.json is no JSON object of strings.
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+                                       std::string_view key);
+
+/// Where a lone file of a format without metadata has its markers: FILE.masque.json.
+std::string side_path(const std::string& path);
+
+/// Writes the changed checkpoint: a file to a file, a folder (or index) to a folder with every
+/// other file copied. `options.input` is set here. Throws UsageError (a folder into a file name)
+/// and InputError; `out` is then as it was. Returns notes.
+std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
+                                    WriteOptions options);
+
+}  // namespace masque
