@@ -12,7 +12,8 @@
 //      with the causal mask (and the prefix), but for m, which nobody reads, itself neither. The
 //      next token of m is the target. m stands for the query stream's start: its row of the word
 //      table is that vector (the designs have nothing between table and layers), so that its
-//      gradient is the sum of both.
+//      gradient is the sum of both. Both models have the same head: clm's, which takes states as
+//      they are, or plm's with its transform.
 #include <algorithm>
 #include <numeric>
 
@@ -137,7 +138,7 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
   if (scheme != nullptr && scheme->facts().input) return {};
   if (d.position == model::PositionScheme::kLearned) {
     d.position = model::PositionScheme::kNone;
-    d.variants.position = "rope";
+    d.variants.position = d.head_size % 2 == 0 ? "rope" : "t5";
   }
   d.embedding_norm.reset();
   d.max_position_embeddings = 32;
@@ -147,13 +148,27 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
     d.layers.back().weights = 2;
   }
   d.streams = model::Streams::kOne;
+  // The objective's.
+  d.head.kind = model::HeadKind::kNone;
   return d;
 }
 
+/// The design with a head that has no transform.
+model::Design plain(model::Design d) {
+  d.head.transform = false;
+  d.head.norm.reset();
+  d.head.activation = model::HeadDesign().activation;
+  return d;
+}
+
+/// A model of an objective, with the head of its design whatever the objective makes of it.
 template <class T>
 struct Trained {
   Trained(const model::Design& own, const Objective& objective) : design(own) {
     objective.adapt(design);
+    const model::HeadKind kind = design.head.kind;
+    design.head = own.head;
+    design.head.kind = kind;
     const model::ModelPlan plan = model::plan_of(design);
     slots = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
     start_values(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
@@ -224,10 +239,49 @@ struct Batches {
   Index context = 0;
 };
 
+/// Both statements for one design.
+void compare(const model::Design& design, const Batches& batches, const Objective& plm,
+             const Objective& clm) {
+  CAPTURE(design.head.transform);
+  Trained<double> two(design, plm), causal(design, clm);
+  CHECK(two.design.streams == model::Streams::kTwo);
+  CHECK(causal.design.streams == model::Streams::kOne);
+  CHECK(causal.design.mask == model::DefaultMask::kCausal);
+  share_values(two, causal);
+  const LossReport report = two.train(batches.permuted);
+  const std::vector<double> expected = gradients(two.parameters);
+  const double scale = 1e-9 * std::max(1.0, largest(expected));
+  std::vector<double> words(two.word_gradient().data,
+                            two.word_gradient().data + kVocabulary * design.hidden_size);
+  const std::vector<double> start(
+      two.parameters.gradient(two.query_start()).data,
+      two.parameters.gradient(two.query_start()).data + design.hidden_size);
+  CHECK(largest(start) > 1e-3);
+  // 1.
+  const LossReport other = two.train(batches.reordered);
+  CHECK(other.loss == doctest::Approx(report.loss).epsilon(1e-12));
+  const std::vector<double> found = gradients(two.parameters);
+  for (std::size_t k = 0; k < found.size(); ++k) REQUIRE(std::abs(found[k] - expected[k]) <= scale);
+  // 2.
+  const LossReport next = causal.train(batches.causal);
+  CHECK(next.loss == doctest::Approx(report.loss).epsilon(1e-12));
+  for (Index c = 0; c < design.hidden_size; ++c)
+    words[static_cast<std::size_t>(kMaskToken * design.hidden_size + c)] +=
+        start[static_cast<std::size_t>(c)];
+  causal.slots.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
+    CAPTURE(causal.parameters[at].name);
+    const Index own = bias ? two.slots.bias(role, layer) : two.slots.weight(role, layer, part);
+    const double* from =
+        role == Role::kWordTable ? words.data() : expected.data() + two.parameters[own].offset;
+    for (Index k = 0; k < causal.parameters[at].size(); ++k)
+      REQUIRE(std::abs(causal.parameters.gradient(at).data[k] - from[k]) <= scale);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("losses and gradients of plm are those of a causal model on the tokens in its order") {
-  int compared = 0;
+  int compared = 0, transforms = 0;
   for (const double predict : {1.0, 0.4}) {
     const ObjectiveOptions options = asked(predict);
     const auto plm = make_objective("plm", options);
@@ -239,41 +293,14 @@ TEST_CASE("losses and gradients of plm are those of a causal model on the tokens
       if (!design) continue;
       CAPTURE(one.name);
       CAPTURE(predict);
-      Trained<double> two(*design, *plm), causal(*design, *clm);
-      share_values(two, causal);
-      const LossReport report = two.train(batches.permuted);
-      const std::vector<double> expected = gradients(two.parameters);
-      const double scale = 1e-9 * std::max(1.0, largest(expected));
-      std::vector<double> words(two.word_gradient().data,
-                                two.word_gradient().data + kVocabulary * design->hidden_size);
-      const std::vector<double> start(
-          two.parameters.gradient(two.query_start()).data,
-          two.parameters.gradient(two.query_start()).data + design->hidden_size);
-      CHECK(largest(start) > 1e-3);
-      // 1.
-      const LossReport other = two.train(batches.reordered);
-      CHECK(other.loss == doctest::Approx(report.loss).epsilon(1e-12));
-      const std::vector<double> found = gradients(two.parameters);
-      for (std::size_t k = 0; k < found.size(); ++k)
-        REQUIRE(std::abs(found[k] - expected[k]) <= scale);
-      // 2.
-      const LossReport next = causal.train(batches.causal);
-      CHECK(next.loss == doctest::Approx(report.loss).epsilon(1e-12));
-      for (Index c = 0; c < design->hidden_size; ++c)
-        words[static_cast<std::size_t>(kMaskToken * design->hidden_size + c)] +=
-            start[static_cast<std::size_t>(c)];
-      causal.slots.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
-        CAPTURE(causal.parameters[at].name);
-        const Index own = bias ? two.slots.bias(role, layer) : two.slots.weight(role, layer, part);
-        const double* from =
-            role == Role::kWordTable ? words.data() : expected.data() + two.parameters[own].offset;
-        for (Index k = 0; k < causal.parameters[at].size(); ++k)
-          REQUIRE(std::abs(causal.parameters.gradient(at).data[k] - from[k]) <= scale);
-      });
+      compare(*design, batches, *plm, *clm);
+      compare(plain(*design), batches, *plm, *clm);
+      transforms += design->head.transform ? 1 : 0;
       ++compared;
     }
   }
   CHECK(compared >= 80);
+  CHECK(transforms >= 80);
 }
 
 TEST_CASE("the same in float to 1e-6, and not without the positions or with another order") {
@@ -281,6 +308,7 @@ TEST_CASE("the same in float to 1e-6, and not without the positions or with anot
   const auto plm = make_objective("plm", options);
   const auto clm = make_objective("clm", options);
   const Batches batches(*plm, *clm);
+  int compared = 0;
   for (const NetworkCase& one : network_cases()) {
     if (one.name != "post" && one.name != "gau" && one.name != "position t5") continue;
     CAPTURE(one.name);
@@ -300,7 +328,9 @@ TEST_CASE("the same in float to 1e-6, and not without the positions or with anot
     changed = batches.permuted;
     changed[0].query_mask = changed[0].mask;
     CHECK(std::abs(two.train(changed).mean() - loss) > 1e-4);
+    ++compared;
   }
+  CHECK(compared == 3);
 }
 
 }  // namespace masque::test
