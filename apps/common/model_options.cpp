@@ -119,6 +119,9 @@ train::RunOptions run_options(const ModelOptions& o, std::int64_t steps, std::ui
   run.design.intermediate_size = o.intermediate_size.value_or(0);
   run.design.attention_key_size = o.attention_key_size;
   run.design.tie_word_embeddings = !o.untied;
+  // A query stream sees no positions of the input.
+  const bool two_streams = o.objective == "plm" || o.objective == "plm-hf";
+  run.design.position = o.position.value_or(two_streams ? "rope" : run.design.position);
   run.objective = o.objective;
   fill_objective(o, seed, run.asked);
   train::TrainerOptions& trainer = run.trainer;
@@ -152,8 +155,9 @@ void declare_design(cli::Command& c, ModelOptions& o, const std::string& several
   c.option("--attention-key-size", "N", o.attention_key_size, cli::Range{1, 1e5},
            "of queries and keys of gated attention units");
   c.option("--layer-kind", "KIND", d.layer_kind, "transformer or gated_attention" + several);
-  c.option("--position", "SCHEME", d.position,
-           "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several);
+  c.option("--position", "SCHEME", o.position,
+           "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several +
+               " [learned; rope of plm]");
   c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
   c.option("--normalizer", "NAME", d.normalizer,
            "of attention, as attn-probe variants lists them" + several);

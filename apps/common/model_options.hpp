@@ -16,7 +16,8 @@ struct ModelOptions {
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
   std::optional<std::int64_t> head_size, intermediate_size;
   std::int64_t attention_key_size = 128;
-  train::DesignRecipe design;
+  std::optional<std::string> position;
+  train::DesignRecipe design;  ///< but for what stands above
   bool untied = false;
   // The optimizer.
   train::Optimizer optimizer = train::Optimizer::kAdamW;

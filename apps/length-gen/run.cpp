@@ -68,6 +68,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     common::ModelOptions model = static_cast<const common::ModelOptions&>(o);
     if (o.rate) model.selection.rate = fmt::format("{}", *o.rate);
     model.design = asked.arms[arm].recipe;
+    model.position = model.design.position;
     train::RunOptions options = common::run_options(model, steps, seed);
     // A mixer has weights for every place that there may be.
     if (!model.design.mixer.empty())

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/parallel.hpp"
 
 namespace masque::length_gen {
@@ -35,6 +36,22 @@ std::optional<train::Finetuning> finetuning_of(const RunOptions& o,
   return finetuning;
 }
 
+/// "sqrt,logn" as the normalizers that have these factors.
+std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_lengths) {
+  if (o.design.normalizer != train::DesignRecipe().normalizer)
+    throw UsageError("--scale: short for normalizers, expected no --normalizer with it");
+  std::string names;
+  for (const std::string& scale : train::split_names("--scale", *o.scale)) {
+    if (scale != "sqrt" && scale != "logn")
+      throw UsageError(fmt::format("--scale: found '{}', expected sqrt or logn", escape(scale)));
+    const std::string name =
+        scale == "sqrt" ? "softmax"
+                        : fmt::format("log_n(base={})", *std::ranges::max_element(train_lengths));
+    names += names.empty() ? name : "," + name;
+  }
+  return names;
+}
+
 }  // namespace
 
 Asked asked_of(const RunOptions& o) {
@@ -55,7 +72,10 @@ Asked asked_of(const RunOptions& o) {
   request.finetuning = finetuning_of(o, request.eval_lengths);
   request.keep_models = o.keep_models;
   request.folder = o.output;
-  asked.arms = train::make_arms(o.design);
+  train::DesignRecipe design = o.design;
+  design.position = o.position.value_or(design.position);
+  if (o.scale) design.normalizer = normalizers_of(o, asked.train_lengths);
+  asked.arms = train::make_arms(design);
   request.arms = asked.arms.size();
   return asked;
 }
@@ -125,6 +145,9 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
            "of a task, at each length");
   c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");
   common::declare_design(c, o, "; or several, with commas");
+  c.option("--scale", "LIST", o.scale,
+           "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
+           "--train-length; short for --normalizer softmax,log_n(base=N)");
   common::declare_optimizer(c, o);
   c.option("--chunk-tokens", "N", o.chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");

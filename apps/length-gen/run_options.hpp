@@ -19,7 +19,7 @@ struct RunOptions : common::ModelOptions {
   std::string train_lengths = "64", eval_lengths = "64,128,256,512,1024";
   std::int64_t seeds = 3;
   std::int64_t eval_tokens = 32768, eval_examples = 256;
-  std::optional<std::string> windows, finetune_lengths;
+  std::optional<std::string> windows, finetune_lengths, scale;
   std::optional<std::int64_t> finetune_steps;
   std::optional<double> finetune_learning_rate;
   std::optional<std::int64_t> steps;

@@ -36,7 +36,7 @@ void check_classify(const ClassifyCommand& o) {
       {"intermediate-size", o.intermediate_size.has_value()},
       {"attention-key-size", o.attention_key_size != plain.attention_key_size},
       {"layer-kind", asked.layer_kind != usual.layer_kind},
-      {"position", asked.position != usual.position},
+      {"position", o.position.has_value()},
       {"position-shared", asked.position_shared},
       {"normalizer", asked.normalizer != usual.normalizer},
       {"norm-placement", asked.norm_placement != usual.norm_placement},

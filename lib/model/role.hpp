@@ -8,6 +8,7 @@
 
 namespace masque::model {
 
+/// Their numbers name the random values that training starts with: new ones go to the end.
 enum class Role {
   // dense layers
   kQuery,

@@ -91,9 +91,10 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
   LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
   const Index w = weights_of(l);
   const bool hands_on = design_.variants.previous_scores != PreviousScores::kNone;
-  std::vector<std::vector<Matrix<T>>> d_behind = std::move(d_scores_);
-  d_scores_.clear();
-  d_scores_.resize(all.size());
+  std::vector<std::vector<Matrix<T>>>& d_scores = d_scores_[&stream == &tape_.query ? 1 : 0];
+  const std::vector<std::vector<Matrix<T>>> d_behind = std::move(d_scores);
+  d_scores.clear();
+  d_scores.resize(all.size());
   // One after the other: they share the gradients of parameters.
   for (std::size_t s = 0; s < all.size(); ++s) {
     const Sequence& one = all[s];
@@ -104,8 +105,8 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
     std::vector<MatrixView<const T>> d_own;
     if (hands_on && l > 0) {
       for (const MatrixView<const T>& scores : previous) {
-        d_scores_[s].push_back(Matrix<T>::zero(scores.rows, scores.columns));
-        d_previous.push_back(d_scores_[s].back().view());
+        d_scores[s].push_back(Matrix<T>::zero(scores.rows, scores.columns));
+        d_previous.push_back(d_scores[s].back().view());
       }
     }
     if (s < d_behind.size()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "kernel/normalize.hpp"
 #include "kernel/parallel.hpp"
@@ -130,7 +131,8 @@ class EncoderRun {
   const Chunk& chunk_;
   const Noise& noise_;
   Tape<T>& tape_;
-  std::vector<std::vector<Matrix<T>>> d_scores_;  ///< RealFormer, of the layer behind, by sequence
+  /// RealFormer, of the layer behind: of the content and of the query stream, by sequence.
+  std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;
 };
 
 /// Calls work(i) for rows, on all threads.

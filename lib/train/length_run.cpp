@@ -94,7 +94,10 @@ class Run {
       for (const auto& one : settings(request_.options(arm, 1, 0))) asked.push_back(one);
     }
     const std::string digest = settings_digest(asked);
-    if (const auto known = store_.steps(digest)) return *known;
+    if (const auto known = store_.steps(digest)) {
+      request_.note(fmt::format("as before, --steps {} of every arm and seed", *known));
+      return *known;
+    }
     const double trial = std::min(
         kMostTrial, request_.budget_seconds * kTrialShare / static_cast<double>(request_.arms));
     double step_seconds = 0, rest_seconds = 0;

@@ -30,7 +30,13 @@ std::vector<Window> chunks(Index count, Index room) {
 std::vector<Window> slides(Index tokens, Index room, const probe::LengthPolicy& policy,
                            bool causal) {
   std::vector<Window> windows = probe::cut_windows(tokens, room, policy, causal);
-  windows.back().begin = tokens - room;
+  Window& last = windows.back();
+  last.begin = tokens - room;
+  if (causal || windows.size() == 1) return windows;
+  // Begun further left, it is the one that reads more around some tokens of the window before.
+  Window& before = windows[windows.size() - 2];
+  before.score_end = last.score_begin =
+      std::max(before.score_begin, last.begin + (before.end - last.begin + 1) / 2);
   return windows;
 }
 

@@ -33,7 +33,7 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
   const Index least = format_ == CorpusFormat::kPairs ? 2 : 1;
   if (room_ < least) {
     throw UsageError(
-        fmt::format("--length {}, expected at least {}: {} of the template, {} of text",
+        fmt::format("sequences of {} tokens, expected at least {}: {} of the template, {} of text",
                     options.length, around_.size() + least, around_.size(), least));
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <complex>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "model/variants.hpp"
@@ -82,6 +84,10 @@ Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
         const model::RoleShape shape = role_shape(plan.design, part.role, part.part);
         Parameter p;
         p.name = prefix + written_name(plan, tensor) + ending(part, tensor.parts.size());
+        // Not the name, which depends on the family: models that differ in one place, and so
+        // perhaps in their family, start alike in all others.
+        p.start = fmt::format("{}role {}, layer {}, part {}", prefix, static_cast<int>(part.role),
+                              part.layer, part.part);
         p.rows = tensor.bias ? 1 : shape.rows;
         p.columns = tensor.bias && !model::is_norm(part.role) ? shape.rows : shape.columns;
         p.decays = decays(part.role, tensor.bias);

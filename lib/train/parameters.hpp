@@ -15,8 +15,9 @@ namespace masque::train {
 
 /// One tensor.
 struct Parameter {
-  std::string name;  ///< unique; names the random numbers that it starts with
-  Index rows = 0;    ///< a vector is one row
+  std::string name;   ///< unique
+  std::string start;  ///< names the random numbers that it starts with; empty: the name
+  Index rows = 0;     ///< a vector is one row
   Index columns = 0;
   bool decays = false;  ///< whether weight decay applies: matrices and tables
   bool trained = true;

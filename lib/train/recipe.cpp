@@ -56,7 +56,7 @@ void set_position(const DesignRecipe& recipe, Design& design) {
           fmt::format("rope turns pairs of features, found a head size of {}", design.head_size));
     }
     for (model::LayerDesign& layer : design.layers) {
-      layer.rotary = model::plain_rotary(kernel::RotaryLayout::kHalf, 10000, design.head_size);
+      layer.rotary = model::plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
     }
   } else {
     design.position = model::PositionScheme::kNone;

@@ -72,7 +72,8 @@ void start_values(const model::Design& design, const Slots& slots, const StartOp
     }
     std::vector<double> numbers(size, 0.0);
     if (start.deviation > 0)
-      RandomStream(options.seed, "start " + p.name).normal(0, size, numbers.data());
+      RandomStream(options.seed, "start " + (p.start.empty() ? p.name : p.start))
+          .normal(0, size, numbers.data());
     for (std::size_t i = 0; i < size; ++i)
       value.data[i] = static_cast<T>(start.mean + start.deviation * numbers[i]);
   });

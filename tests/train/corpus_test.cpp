@@ -94,7 +94,7 @@ TEST_CASE("nothing to train on, and no room") {
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kPairs, 9)); }), "no pair"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kRecords, 9)); }), "no record"));
   CHECK(contains(message_of<UsageError>([&] { files.read("a", of(CorpusFormat::kLines, 2)); }),
-                 "length 2, expected at least 3"));
+                 "sequences of 2 tokens, expected at least 3: 2 of the template, 1 of text"));
 }
 
 TEST_CASE("pairs: segments, longest first, and lines that are none") {

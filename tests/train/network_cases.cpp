@@ -130,11 +130,18 @@ std::vector<NetworkCase> network_cases() {
   for (const TalkingHeads talk : {TalkingHeads::kBefore, TalkingHeads::kAfter, TalkingHeads::kBoth})
     add("talking heads", [&](Design& d) { d.variants.talking_heads = talk; });
   for (const PreviousScores previous : {PreviousScores::kOneLayer, PreviousScores::kAccumulated}) {
-    add("previous scores", [&](Design& d) {
+    const auto hand_on = [&](Design& d) {
       d.variants.previous_scores = previous;
       d.num_hidden_layers = 3;
       d.layers.push_back(d.layers.back());
       d.layers.back().weights = 2;
+    };
+    add("previous scores", hand_on);
+    add("two streams with previous scores", [&](Design& d) {
+      hand_on(d);
+      d.streams = Streams::kTwo;
+      d.variants.talking_heads = TalkingHeads::kBoth;
+      scheme(d, "rope");
     });
   }
   for (const nn::Normalizer* normalizer : nn::normalizers()) {

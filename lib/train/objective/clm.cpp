@@ -20,6 +20,10 @@ class Clm final : public Objective {
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);
+    // As GPT-2 has it: states go to the vocabulary as they are.
+    design.head.transform = false;
+    design.head.norm.reset();
+    design.head.activation = model::HeadDesign().activation;
   }
 
  protected:
