@@ -39,10 +39,10 @@ constexpr std::array kOthers{
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x93NUMPY"sv,
               "a NumPy array (npy), which this version does not read as a checkpoint"sv},
-    Signature{"\x80\x02"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x03"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x04"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x05"sv, "a bare pickle, not of torch.save; never executed"sv},
+    Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
 };
 
 bool is_tar(const InputFile& file) {
