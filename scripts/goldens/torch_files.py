@@ -6,13 +6,16 @@
   good/sharded/     two shards and their index
   good/tensors.tsv  file, name, dtype, shape, tensor that it is an alias of, SHA-256 of the
                     row-major little-endian bytes
+  bert/             the model of tests/data/model/bert as pytorch_model.bin, its head tied
+  bert-legacy/      the same in the format before 1.6
   bad/NAME          what torch.save writes and we refuse
   bad/rules.tsv     file, the rule that it breaks
 
   torch_files.py CKPT   instead lets this ckpt convert every good file to a .bin, and fails unless
                         torch opens it and finds the same tensors, bit for bit, ties included
 
-Written with torch 2.15.0, Python 3.11.7. Run from anywhere.
+Written with torch 2.15.0, Python 3.11.7. Run from anywhere. Keys in legacy files are addresses: every
+run writes others.
 """
 
 import collections
@@ -26,6 +29,7 @@ import sys
 import tempfile
 import zipfile
 
+import safetensors.torch
 import torch
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "torch"
@@ -270,6 +274,17 @@ def write_sharded(folder):
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index, indent=2) + "\n")
 
 
+def write_models():
+    """A model as transformers saved it before safetensors."""
+    model = OUT.parent / "model" / "bert"
+    state = safetensors.torch.load_file(model / "model.safetensors")
+    state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
+    for name, how in (("bert", {}), ("bert-legacy", LEGACY)):
+        (OUT / name).mkdir(exist_ok=True)
+        torch.save(collections.OrderedDict(sorted(state.items())),
+                   OUT / name / "pytorch_model.bin", **how)
+
+
 def check(ckpt):
     """Every good file written again by us."""
     with tempfile.TemporaryDirectory() as folder:
@@ -296,6 +311,7 @@ def main():
         (OUT / "good" / name).write_bytes(data)
         rows += rows_of(name, state)
     write_sharded(OUT / "good" / "sharded")
+    write_models()
     for name, data, rule in bad_files():
         (OUT / "bad" / name).write_bytes(data)
         rules.append(f"{name}\t{rule}\n")
