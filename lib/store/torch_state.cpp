@@ -126,7 +126,7 @@ class StateReader {
         info.reader = content_.tensors[first->second].reader;
       } else if (swap > 1 || !is_contiguous(tensor.sizes, tensor.strides)) {
         info.reader =
-            make_strided_reader({info.begin, element, tensor.sizes, tensor.strides, swap});
+            make_strided_reader({info.begin, element, tensor.sizes, tensor.strides, swap}, tile_);
       }
     }
     content_.tensors.push_back(std::move(info));
@@ -163,6 +163,7 @@ class StateReader {
   const TorchPlaces& places_;
   FileContent content_;
   std::map<Key, std::size_t> places_seen_;
+  std::shared_ptr<StridedTile> tile_ = make_strided_tile();
 };
 
 }  // namespace
