@@ -9,6 +9,7 @@
 #include "support/make_torch.hpp"
 #include "support/rules.hpp"
 #include "support/temp_folder.hpp"
+#include "support/torch_oracle.hpp"
 
 namespace masque {
 namespace {
@@ -273,6 +274,7 @@ TEST_CASE("every bad pickle is refused by its rule") {
   for (const BadCase& row : bad_cases()) {
     CAPTURE(row.data.substr(0, 200));
     CHECK(rule_of(row.data, row.items) == row.rule);
+    CHECK(test::wrong_pickle(row.data) == "");
   }
 }
 
