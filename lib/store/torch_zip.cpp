@@ -1,5 +1,6 @@
 #include "store/torch_zip.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
@@ -35,9 +36,7 @@ class TorchZip {
     if (auto broken = check_version()) return *std::move(broken);
     if (auto broken = read_byteorder(places.big_endian)) return *std::move(broken);
     const auto data = by_name_.find("data.pkl");
-    if (data == by_name_.end()) {
-      return Violation{"torch-member", "no FOLDER/data.pkl: a zip file, but not of torch.save"};
-    }
+    if (data == by_name_.end()) return Violation{"torch-member", "no data.pkl in its folder"};
     std::string text;
     if (auto broken = read_member(*data->second, PickleLimits{}.bytes, text))
       return *std::move(broken);
@@ -57,6 +56,16 @@ class TorchZip {
  private:
   /// Names without the folder that all share.
   std::optional<Violation> sort_members() {
+    const auto is_pickle = [](const ZipMember& member) {
+      return member.name.ends_with("/data.pkl");
+    };
+    if (std::ranges::none_of(members_, is_pickle)) {
+      const bool keras = std::ranges::any_of(
+          members_, [](const ZipMember& m) { return m.name == "model.weights.h5"; });
+      return Violation{"torch-member", keras ? "a zip file of Keras, which is not read: unpack it"
+                                             : "a zip file without FOLDER/data.pkl, which "
+                                               "torch.save would have written"};
+    }
     const std::string& first = members_.empty() ? std::string() : members_[0].name;
     const std::string folder = first.substr(0, first.find('/') + 1);
     for (const ZipMember& member : members_) {
