@@ -37,8 +37,6 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
-    Signature{"\x93NUMPY"sv,
-              "a NumPy array (npy), which this version does not read as a checkpoint"sv},
     Signature{"PK\x03\x04"sv, "a zip file (PyTorch or npz), which this version does not read"sv},
     Signature{"\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19\x2E"sv,
               "a legacy PyTorch file, which this version does not read"sv},
