@@ -128,6 +128,16 @@ bool has_extension(const std::string& name, std::span<const std::string_view> ex
 
 }  // namespace
 
+bool is_opened_before(const std::string& name, const std::string& single) {
+  if (name == single) return false;
+  for (const std::string_view known : kFolderNames) {
+    if (known == single) return false;
+    if (name == known || name == fmt::format("{}{}", known, kIndexSuffix)) return true;
+  }
+  return std::ranges::any_of(
+      kExtensions, [&](const auto& extensions) { return has_extension(name, extensions); });
+}
+
 std::optional<Violation> Checkpoint::open_folder_weights() {
   is_folder_ = true;
   for (const std::string_view known : kFolderNames) {

@@ -63,6 +63,10 @@ class Checkpoint {
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 
+/// Whether a file `name` of a folder would be opened, or make the choice unclear, instead of the
+/// weights `single` there.
+bool is_opened_before(const std::string& name, const std::string& single);
+
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
 /// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
 /// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz.

@@ -57,11 +57,11 @@ void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
     markers_.push_back({file, std::string(key), std::move(value)});
     return;
   }
-  if (value) {
-    set_config(key, quote_json(*value));
-  } else if (const auto text = file_text(kConfig)) {
-    set_file(kConfig, erase_json_member(*text, {std::string(key)}));
-  }
+  const bool config = file_text(kConfig).has_value();
+  const std::string name = config ? kConfig : side_path(checkpoint_->files()[file].name);
+  const std::string text = file_text(name).value_or("{}\n");
+  set_file(name, value ? set_json_member(text, {std::string(key)}, quote_json(*value))
+                       : erase_json_member(text, {std::string(key)}));
 }
 
 void CheckpointEdit::set_file(const std::string& name, std::string text) {
@@ -241,22 +241,6 @@ std::optional<std::string> CheckpointEdit::side_text() const {
   }
   return exists(path) || !markers_.empty() ? std::optional(text) : std::nullopt;
 }
-
-std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
-                                       std::string_view key) {
-  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
-  if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
-  if (weights_writer(file.content.writer).has_metadata) return std::nullopt;
-  if (checkpoint.is_folder()) {
-    const auto config = ModelConfig::find(checkpoint.folder());
-    return config ? config->string(key) : std::nullopt;
-  }
-  const std::string path = side_path(file.file.path());
-  if (!exists(path)) return std::nullopt;
-  return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path).string(key);
-}
-
-std::string side_path(const std::string& path) { return path + ".masque.json"; }
 
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
                                     WriteOptions options) {

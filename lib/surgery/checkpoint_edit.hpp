@@ -10,6 +10,7 @@
 
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
+#include "store/markers.hpp"
 
 namespace masque {
 
@@ -27,8 +28,7 @@ class CheckpointEdit {
   void add(OutputTensor tensor, const std::string& beside);
   /// A stored tensor goes.
   void remove(const std::string& name);
-  /// A marker: in the metadata of the file that holds `beside`; where the format has none, in
-  /// config.json, or for a lone file in FILE.masque.json beside it. Nothing removes it.
+  /// A marker of the file that holds `beside`: see store/markers. Nothing removes it.
   void set_marker(const std::string& beside, std::string_view key,
                   std::optional<std::string> value);
   /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
@@ -86,14 +86,6 @@ class CheckpointEdit {
   std::vector<Marker> markers_;
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
 };
-
-/// The value of a marker, wherever set_marker puts it for this checkpoint; nothing if there is
-/// none. Throws InputError if FILE.masque.json is no JSON object of strings.
-std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
-                                       std::string_view key);
-
-/// Where a lone file of a format without metadata has its markers: FILE.masque.json.
-std::string side_path(const std::string& path);
 
 /// Writes the changed checkpoint: a file to a file, a folder (or index) to a folder with every
 /// other file copied. `options.input` is set here. Throws UsageError (a folder into a file name)

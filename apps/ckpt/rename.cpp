@@ -1,0 +1,135 @@
+// ckpt rename: other names for tensors.
+#include <memory>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "store/rename_tensors.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+constexpr std::uint64_t kMostMapBytes = 256 << 20;
+/// A pattern on a longer name could need more stack than there is.
+constexpr std::size_t kMostPatternBytes = 1024;
+
+struct Options {
+  std::string in;
+  std::vector<std::string> changes;
+  std::string out;
+  std::optional<std::string> map;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+/// Adds a change; UsageError if the name got another one before.
+void add(NameMap& names, const std::string& old, const std::string& now) {
+  const auto [at, added] = names.emplace(old, NewName{now});
+  if (!added && at->second.name != now)
+    throw UsageError(fmt::format("'{}' gets two new names, '{}' and '{}'", escape(old),
+                                 escape(at->second.name), escape(now)));
+}
+
+/// The parts of s/PATTERN/REPLACEMENT/ (any character may stand for the slash).
+std::pair<std::string, std::string> parts_of(const std::string& change) {
+  const char slash = change[1];
+  const std::size_t middle = change.find(slash, 2);
+  const std::size_t end = middle == std::string::npos ? middle : change.find(slash, middle + 1);
+  if (middle == 2 || end == std::string::npos || end + 1 != change.size())
+    throw UsageError(fmt::format("'{}': expected s/PATTERN/REPLACEMENT/", escape(change)));
+  return {change.substr(2, middle - 2), change.substr(middle + 1, end - middle - 1)};
+}
+
+/// All names that a substitution changes.
+void add_substitution(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
+  const auto [pattern, replacement] = parts_of(change);
+  const std::regex regex(pattern);
+  bool found = false;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    if (tensor.name.size() > kMostPatternBytes) {
+      throw InputError(checkpoint.path(),
+                       fmt::format("a name of {} bytes, expected at most {} for a pattern",
+                                   tensor.name.size(), kMostPatternBytes));
+    }
+    if (!std::regex_search(tensor.name, regex)) continue;
+    found = true;
+    add(names, tensor.name, std::regex_replace(tensor.name, regex, replacement));
+  }
+  if (!found)
+    throw InputError(checkpoint.path(), fmt::format("no tensor matches '{}'", escape(pattern)));
+}
+
+bool is_substitution(const std::string& change) {
+  return change.size() > 2 && change[0] == 's' && (change[1] == '/' || change[1] == '|');
+}
+
+NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
+  NameMap names;
+  if (o.map) names = parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
+  for (const std::string& change : o.changes) {
+    if (is_substitution(change)) {
+      try {
+        add_substitution(checkpoint, change, names);
+      } catch (const std::regex_error& error) {
+        throw UsageError(fmt::format("'{}': {}", escape(change), error.what()));
+      }
+      continue;
+    }
+    const std::size_t equal = change.find('=');
+    if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
+      throw UsageError(
+          fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
+    }
+    add(names, change.substr(0, equal), change.substr(equal + 1));
+  }
+  if (names.empty()) throw UsageError("no new name, expected OLD=NEW or --map FILE");
+  return names;
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint checkpoint = open_checkpoint(o.in);
+  const NameMap names = names_of(checkpoint, o);
+  WriteOptions options;
+  options.threads = o.common.threads;
+  options.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  options.progress = session.progress("writing");
+  for (const std::string& note : rename_tensors(checkpoint, names, o.out, options))
+    session.note(note);
+  std::uint64_t changed = 0;
+  for (const auto& [old, now] : names) changed += old != now.name ? 1U : 0U;
+  session.note(fmt::format("{} of {} names changed", changed, checkpoint.tensors().size()));
+  session.detail_time();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_rename(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("rename", "gives tensors other names");
+  c.example("ckpt rename m.safetensors -o out.safetensors head.weight=lm_head.weight",
+            "one tensor");
+  c.example("ckpt rename model/ -o out/ 's/^encoder\\./bert.encoder./'",
+            "all that a regular expression matches");
+  c.example("ckpt rename model/ -o out/ --map names.tsv", "lines of OLD, a tab and NEW");
+  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  c.arguments("CHANGE", o->changes,
+              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (ECMAScript; $1 is the first group)",
+              cli::Need::kOptional);
+  c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
+           cli::Need::kRequired);
+  c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
+  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  add_verbose(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt
