@@ -117,9 +117,11 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
 
 Source source_of(const InputFile& file, const TensorInfo& tensor) {
   if (!tensor.reader) return CopyFrom{&file, tensor.begin};
+  // Large pieces: what reads a transposed matrix reads better then.
   return Computed{[&file, &tensor](std::uint64_t offset, MutableBytes out) {
-    tensor.reader->read(file, offset, out);
-  }};
+                    tensor.reader->read(file, offset, out);
+                  },
+                  4 << 20, tensor.reader.get()};
 }
 
 OutputWeights copy_of(const WeightsFile& file) {
@@ -134,7 +136,7 @@ OutputWeights copy_of(const WeightsFile& file) {
   out.metadata = file.content.metadata;
   if (out.writer == "safetensors" && find_metadata(out.metadata, "format") == nullptr)
     set_metadata(out.metadata, "format", "pt");
-  out.alignment = alignment_of(file.content.data_begin);
+  if (out.writer == "safetensors") out.alignment = alignment_of(file.content.data_begin);
   out.mode = file.file.mode() & 0777U;
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, source_of(file.file, tensor)});

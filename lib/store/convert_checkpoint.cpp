@@ -81,7 +81,6 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
                                       [](const OutputTensor& a, const OutputTensor& b) {
                                         return safetensors_before(a.info, b.info);
                                       });
-    if (one.writer != "safetensors") one.alignment = OutputWeights{}.alignment;
     all.mode = one.mode;
     all.metadata = one.metadata;  // a single file keeps its order; several are merged below
     // The smallest: a single file may be aligned further by accident.
@@ -130,6 +129,8 @@ class Values {
     const TensorInfo& source = *checkpoint_.find(tensor.info.name);
     const auto name = names_.find(source.name);
     const bool transposed = name != names_.end() && name->second.transposed;
+    // What is the same bytes now stays the same bytes.
+    const TensorInfo* first = source.alias_of.empty() ? &source : checkpoint_.find(source.alias_of);
     const bool converted =
         request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
     tensor.info.reader = nullptr;
@@ -138,11 +139,13 @@ class Values {
                                    : plain_values(checkpoint_, source);
     if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
     if (!converted) {
-      tensor.source = Computed{std::move(read)};
+      tensor.source = Computed{.fill = std::move(read), .origin = first};
       return false;
     }
-    tensor.source = converted_values(std::move(read), source.dtype, *request_.dtype,
-                                     request_.overflow, source.name, overflow_);
+    Computed rounded = converted_values(std::move(read), source.dtype, *request_.dtype,
+                                        request_.overflow, source.name, overflow_);
+    rounded.origin = first;
+    tensor.source = std::move(rounded);
     tensor.info.dtype = *request_.dtype;
     return true;
   }

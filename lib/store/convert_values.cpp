@@ -95,8 +95,8 @@ ReadFunction transposed_values(const Checkpoint& checkpoint, const TensorInfo& t
   };
 }
 
-Source converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
-                        const std::string& name, Overflow& overflow) {
+Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
+                          const std::string& name, Overflow& overflow) {
   const std::uint64_t from_bytes = dtype_bits(from) / 8;
   const std::uint64_t to_bytes = dtype_bits(to) / 8;
   Computed source;

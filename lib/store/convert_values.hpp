@@ -41,7 +41,7 @@ ReadFunction transposed_values(const Checkpoint& checkpoint, const TensorInfo& t
 
 /// Elements rounded once, to nearest even, to a type that can be encoded. `name` is what an
 /// overflow is noted as; `overflow` must outlive the source. Memory: a few MiB a thread.
-Source converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
-                        const std::string& name, Overflow& overflow);
+Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
+                          const std::string& name, Overflow& overflow);
 
 }  // namespace masque

@@ -37,14 +37,20 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
-    Signature{"PK\x03\x04"sv, "a zip file (PyTorch or npz), which this version does not read"sv},
-    Signature{"\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19\x2E"sv,
-              "a legacy PyTorch file, which this version does not read"sv},
-    Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x02"sv, "a bare pickle, not of torch.save; never executed"sv},
+    Signature{"\x80\x03"sv, "a bare pickle, not of torch.save; never executed"sv},
+    Signature{"\x80\x04"sv, "a bare pickle, not of torch.save; never executed"sv},
+    Signature{"\x80\x05"sv, "a bare pickle, not of torch.save; never executed"sv},
 };
+
+bool is_tar(const InputFile& file) {
+  constexpr std::string_view kMagic = "ustar";
+  constexpr std::uint64_t kPlace = 257;
+  std::string found(kMagic.size(), '\0');
+  if (file.size() < kPlace + kMagic.size()) return false;
+  file.read(kPlace, std::as_writable_bytes(std::span(found)));
+  return found == kMagic;
+}
 
 }  // namespace
 
@@ -68,6 +74,11 @@ Checked<FileContent> read_weights(const InputFile& file) {
   };
   for (const FileFormat* format : file_formats()) {
     if (format->recognise(file, first)) return read_with(*format);
+  }
+  if (is_tar(file)) {
+    return Violation{"unsupported-format",
+                     "a PyTorch file of 2017 (tar): save it again with a newer torch", "", 0,
+                     file.path()};
   }
   for (const Signature& other : kOthers) {
     if (first.size() >= other.bytes.size() &&

@@ -24,6 +24,7 @@ struct CopyFrom {
 struct Computed {
   std::function<void(std::uint64_t offset, MutableBytes out)> fill;
   std::uint64_t chunk_bytes = 1 << 20;
+  const void* origin = nullptr;  ///< if set: sources of the same origin give the same bytes
 };
 
 /// Bytes given as text.

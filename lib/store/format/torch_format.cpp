@@ -1,0 +1,13 @@
+// PyTorch's zip files: the rules are in store/torch_zip.
+#include "store/torch_zip.hpp"
+
+namespace masque {
+
+namespace {
+
+const FileFormat kFormat{"torch", "torch", is_torch_zip, read_torch_zip};
+const FormatRegistration kRegistration{kFormat};
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,28 @@
+// Tensors whose elements do not lie in order: transposed, cut out, repeated, or big-endian.
+#pragma once
+
+#include <memory>
+
+#include "store/tensor_info.hpp"
+
+namespace masque {
+
+/// Where the elements of a tensor lie in its file.
+struct StridedPlace {
+  std::uint64_t begin = 0;          ///< byte of the first element
+  std::uint64_t element_bytes = 1;  ///< a power of two, at most 8
+  Shape sizes;                      ///< the product is above 0
+  Shape strides;                    ///< in elements; 0: the same ones again
+  std::uint64_t swap_bytes = 1;     ///< of a big-endian number: element_bytes, or half of a complex
+};
+
+/// Whether the elements lie one behind the other, row-major: then no reader is needed, but for
+/// other byte orders.
+bool is_contiguous(const Shape& sizes, const Shape& strides);
+
+/// Gathers the elements, reading as little and in as large pieces as their order allows. A read
+/// takes at most 4 MiB beside its output. Larger reads of transposed matrices are faster: the
+/// pieces are as long as the read has rows.
+std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place);
+
+}  // namespace masque

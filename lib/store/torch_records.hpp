@@ -1,0 +1,29 @@
+// The records of a PyTorch zip file, as torch writes them: sizes and CRC-32 stand behind the data,
+// which begin at multiples of 64.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque {
+
+/// A member. Its name is ASCII.
+struct TorchRecord {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;
+  std::uint64_t header_begin = 0;
+};
+
+/// What stands before the data: the local header, padded.
+std::string write_torch_local_header(const TorchRecord& record);
+
+/// What stands behind the data; nothing behind none.
+std::string write_torch_descriptor(const TorchRecord& record);
+
+/// The directory and the end records, ZIP64 always, from `begin` on.
+std::string write_torch_directory(const std::vector<TorchRecord>& records, std::uint64_t begin);
+
+}  // namespace masque
