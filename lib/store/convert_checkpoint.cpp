@@ -139,12 +139,12 @@ class Values {
                                    : plain_values(checkpoint_, source);
     if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
     if (!converted) {
-      tensor.source = Computed{.fill = std::move(read), .origin = first};
+      tensor.source = Computed{std::move(read)};
       return false;
     }
     Computed rounded = converted_values(std::move(read), source.dtype, *request_.dtype,
                                         request_.overflow, source.name, overflow_);
-    rounded.origin = first;
+    if (!transposed) rounded.origin = first;
     tensor.source = std::move(rounded);
     tensor.info.dtype = *request_.dtype;
     return true;
