@@ -27,14 +27,6 @@ struct Options {
   cli::CommonOptions common;
 };
 
-/// Adds a change; UsageError if the name got another one before.
-void add(NameMap& names, const std::string& old, const std::string& now) {
-  const auto [at, added] = names.emplace(old, NewName{now});
-  if (!added && at->second.name != now)
-    throw UsageError(fmt::format("'{}' gets two new names, '{}' and '{}'", escape(old),
-                                 escape(at->second.name), escape(now)));
-}
-
 /// The parts of s/PATTERN/REPLACEMENT/ (any character may stand for the slash).
 std::pair<std::string, std::string> parts_of(const std::string& change) {
   const char slash = change[1];
@@ -45,47 +37,56 @@ std::pair<std::string, std::string> parts_of(const std::string& change) {
   return {change.substr(2, middle - 2), change.substr(middle + 1, end - middle - 1)};
 }
 
-/// All names that a substitution changes.
-void add_substitution(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
+/// Applies a substitution to every name as it is after the changes before.
+void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
   const auto [pattern, replacement] = parts_of(change);
   const std::regex regex(pattern);
   bool found = false;
   for (const TensorInfo& tensor : checkpoint.tensors()) {
-    if (tensor.name.size() > kMostPatternBytes) {
+    const auto before = names.find(tensor.name);
+    const std::string& name = before == names.end() ? tensor.name : before->second.name;
+    if (name.size() > kMostPatternBytes) {
       throw InputError(checkpoint.path(),
                        fmt::format("a name of {} bytes, expected at most {} for a pattern",
-                                   tensor.name.size(), kMostPatternBytes));
+                                   name.size(), kMostPatternBytes));
     }
-    if (!std::regex_search(tensor.name, regex)) continue;
+    if (!std::regex_search(name, regex)) continue;
     found = true;
-    add(names, tensor.name, std::regex_replace(tensor.name, regex, replacement));
+    names[tensor.name] = {std::regex_replace(name, regex, replacement)};
   }
   if (!found)
-    throw InputError(checkpoint.path(), fmt::format("no tensor matches '{}'", escape(pattern)));
+    throw InputError(checkpoint.path(), fmt::format("no name matches '{}'", escape(pattern)));
 }
 
 bool is_substitution(const std::string& change) {
   return change.size() > 2 && change[0] == 's' && (change[1] == '/' || change[1] == '|');
 }
 
+/// The change OLD=NEW.
+void add(const std::string& change, NameMap& names) {
+  const std::size_t equal = change.find('=');
+  if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
+    throw UsageError(
+        fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
+  }
+  const std::string old = change.substr(0, equal);
+  if (!names.emplace(old, NewName{change.substr(equal + 1)}).second)
+    throw UsageError(fmt::format("'{}': a second new name for '{}'", escape(change), escape(old)));
+}
+
 NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
   NameMap names;
   if (o.map) names = parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
   for (const std::string& change : o.changes) {
-    if (is_substitution(change)) {
-      try {
-        add_substitution(checkpoint, change, names);
-      } catch (const std::regex_error& error) {
-        throw UsageError(fmt::format("'{}': {}", escape(change), error.what()));
-      }
-      continue;
+    if (!is_substitution(change)) add(change, names);
+  }
+  for (const std::string& change : o.changes) {
+    if (!is_substitution(change)) continue;
+    try {
+      substitute(checkpoint, change, names);
+    } catch (const std::regex_error& error) {
+      throw UsageError(fmt::format("'{}': {}", escape(change), error.what()));
     }
-    const std::size_t equal = change.find('=');
-    if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
-      throw UsageError(
-          fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
-    }
-    add(names, change.substr(0, equal), change.substr(equal + 1));
   }
   if (names.empty()) throw UsageError("no new name, expected OLD=NEW or --map FILE");
   return names;
