@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::vector<std::string> checkpoints;
   bool finite = false;
+  bool sums = false;
   cli::CommonOptions common;
 };
 
@@ -33,6 +34,14 @@ std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threa
   return std::nullopt;
 }
 
+/// With --sums: the first data that differ from their checksum.
+std::optional<Violation> find_wrong_sum(const Checkpoint& checkpoint) {
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (auto broken = check_sums(file.file)) return broken;
+  }
+  return std::nullopt;
+}
+
 /// Examines one checkpoint and prints its row: kDone, kFound if a rule is broken, kInput if it
 /// cannot be read.
 cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& session,
@@ -45,7 +54,8 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
       broken = std::get<Violation>(opened);
     } else {
       for (const std::string& note : checkpoint->notes()) session.note(note);
-      if (o.finite) broken = find_not_finite(*checkpoint, o.common.threads);
+      if (o.sums) broken = find_wrong_sum(*checkpoint);
+      if (o.finite && !broken) broken = find_not_finite(*checkpoint, o.common.threads);
     }
     if (broken) {
       table.row({path, "broken", broken->rule, broken->tensor, broken->offset, broken->file,
@@ -89,6 +99,8 @@ void declare_check(cli::Command& tool) {
   c.example("ckpt check --finite */model.safetensors", "also looks for NaN and infinity");
   c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");
   c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
+  c.flag("--sums", o->sums,
+         "reads the data too: of zip files (PyTorch) every CRC-32 must be right");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

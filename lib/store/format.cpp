@@ -37,10 +37,10 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
-    Signature{"\x80\x02"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x03"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x04"sv, "a bare pickle, not of torch.save; never executed"sv},
-    Signature{"\x80\x05"sv, "a bare pickle, not of torch.save; never executed"sv},
+    Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
+    Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
 };
 
 bool is_tar(const InputFile& file) {
@@ -50,6 +50,20 @@ bool is_tar(const InputFile& file) {
   if (file.size() < kPlace + kMagic.size()) return false;
   file.read(kPlace, std::as_writable_bytes(std::span(found)));
   return found == kMagic;
+}
+
+constexpr std::size_t kFirstBytes = 64;
+
+Bytes first_bytes(const InputFile& file, MutableBytes buffer) {
+  const MutableBytes first = buffer.first(std::min<std::uint64_t>(buffer.size(), file.size()));
+  file.read(0, first);
+  return first;
+}
+
+const FileFormat* format_of(const InputFile& file, Bytes first) {
+  const auto found = std::ranges::find_if(
+      registry(), [&](const FileFormat* format) { return format->recognise(file, first); });
+  return found == registry().end() ? nullptr : *found;
 }
 
 }  // namespace
@@ -63,18 +77,15 @@ FormatRegistration::FormatRegistration(const FileFormat& format) {
 std::span<const FileFormat* const> file_formats() { return registry(); }
 
 Checked<FileContent> read_weights(const InputFile& file) {
-  std::array<std::byte, 64> buffer{};
-  const Bytes first = Bytes(buffer).first(std::min<std::uint64_t>(buffer.size(), file.size()));
-  file.read(0, MutableBytes(buffer).first(first.size()));
+  std::array<std::byte, kFirstBytes> buffer{};
+  const Bytes first = first_bytes(file, buffer);
   const auto read_with = [&](const FileFormat& format) {
     auto content = format.read(file);
     if (auto* violation = std::get_if<Violation>(&content)) violation->file = file.path();
     if (auto* read = std::get_if<FileContent>(&content)) read->writer = format.writer;
     return content;
   };
-  for (const FileFormat* format : file_formats()) {
-    if (format->recognise(file, first)) return read_with(*format);
-  }
+  if (const FileFormat* format = format_of(file, first)) return read_with(*format);
   if (is_tar(file)) {
     return Violation{"unsupported-format",
                      "a PyTorch file of 2017 (tar): save it again with a newer torch", "", 0,
@@ -96,6 +107,15 @@ Checked<FileContent> read_weights(const InputFile& file) {
   const auto safetensors = std::find_if(file_formats().begin(), file_formats().end(),
                                         [](const auto* f) { return f->name == "safetensors"; });
   return read_with(**safetensors);
+}
+
+std::optional<Violation> check_sums(const InputFile& file) {
+  std::array<std::byte, kFirstBytes> buffer{};
+  const FileFormat* format = format_of(file, first_bytes(file, buffer));
+  if (format == nullptr || format->check_sums == nullptr) return std::nullopt;
+  auto broken = format->check_sums(file);
+  if (broken) broken->file = file.path();
+  return broken;
 }
 
 }  // namespace masque

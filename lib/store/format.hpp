@@ -1,6 +1,7 @@
 // File formats as a registry: one file per format under store/format/ registers itself.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct FileFormat {
   /// Reads and validates everything but the tensors' bytes. Throws InputError if the file cannot
   /// be read.
   Checked<FileContent> (*read)(const InputFile& file);
+  /// Compares all data with their checksums; nullptr: the format has none.
+  std::optional<Violation> (*check_sums)(const InputFile& file) = nullptr;
 };
 
 /// All registered formats, sorted by name.
@@ -48,5 +51,9 @@ struct FormatRegistration {
 /// rule "unsupported-format", which says what it is; an unknown one is read as safetensors, so that
 /// a damaged one gets the rule that it breaks.
 Checked<FileContent> read_weights(const InputFile& file);
+
+/// Reads all data of a file that read_weights accepts: the first that differ from their checksum.
+/// Formats without checksums are always right.
+std::optional<Violation> check_sums(const InputFile& file);
 
 }  // namespace masque

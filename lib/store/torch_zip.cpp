@@ -25,10 +25,12 @@ class TorchZip {
   explicit TorchZip(const InputFile& file) : file_(file) {}
 
   Checked<FileContent> read() {
-    auto directory = read_zip_directory(file_, {});
+    // Programs are packed; they are to be called by their name before that is refused.
+    auto directory = read_zip_directory(file_, {.deflate = true});
     if (auto* violation = std::get_if<Violation>(&directory)) return std::move(*violation);
     members_ = std::get<std::vector<ZipMember>>(std::move(directory));
     if (auto broken = sort_members()) return *std::move(broken);
+    if (auto broken = check_methods()) return *std::move(broken);
     TorchPlaces places;
     if (auto broken = check_version()) return *std::move(broken);
     if (auto broken = read_byteorder(places.big_endian)) return *std::move(broken);
@@ -68,6 +70,15 @@ class TorchZip {
       return Violation{"torch-script",
                        "a program (TorchScript), which is not read: save model.state_dict() "
                        "with torch.save",
+                       member.name, member.header_begin};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Violation> check_methods() const {
+    for (const ZipMember& member : members_) {
+      if (member.method == ZipMethod::kStored) continue;
+      return Violation{"zip-method", "packed, expected stored: save it again with torch.save",
                        member.name, member.header_begin};
     }
     return std::nullopt;

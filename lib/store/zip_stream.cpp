@@ -110,7 +110,7 @@ std::optional<Violation> ZipStream::inflate_into(MutableBytes out) {
 }
 
 std::optional<Violation> ZipStream::finish() {
-  std::array<std::byte, 4096> unused{};
+  std::array<std::byte, 1 << 16> unused{};
   while (left_ > 0) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, unused.size()));
     if (auto violation = read(MutableBytes(unused).first(size))) return violation;
@@ -133,6 +133,15 @@ std::optional<Violation> ZipStream::finish() {
   return Violation{"zip-crc",
                    fmt::format("CRC-32 {:08x}, expected {:08x}: damaged", crc_, member_.crc),
                    member_.name, member_.data_begin};
+}
+
+std::optional<Violation> check_zip_sums(const InputFile& file) {
+  auto directory = read_zip_directory(file, {.deflate = true, .ignore_case = false});
+  if (auto* violation = std::get_if<Violation>(&directory)) return std::move(*violation);
+  for (const ZipMember& member : std::get<std::vector<ZipMember>>(directory)) {
+    if (auto violation = ZipStream(file, member).finish()) return violation;
+  }
+  return std::nullopt;
 }
 
 }  // namespace masque

@@ -44,4 +44,8 @@ class ZipStream {
   std::unique_ptr<Inflater> inflater_;  ///< of a deflated member
 };
 
+/// Reads every member of a zip file: the first whose bytes are not what the directory says. Throws
+/// InputError if the file cannot be read.
+std::optional<Violation> check_zip_sums(const InputFile& file);
+
 }  // namespace masque

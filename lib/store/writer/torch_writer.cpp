@@ -42,11 +42,12 @@ class Plan {
     std::vector<PickledTensor> pickled;
     for (std::size_t i = 0; i < weights.tensors.size(); ++i) {
       const OutputTensor& tensor = weights.tensors[i];
-      place.emplace(tensor.info.name, i);
-      const auto twin = place.find(tensor.info.alias_of);
+      const auto twin =
+          tensor.info.alias_of.empty() ? place.end() : place.find(tensor.info.alias_of);
       const bool tied = twin != place.end() && is_twin(tensor, weights.tensors[twin->second]);
       key[i] = tied ? key[twin->second] : stored.size();
       if (!tied) stored.push_back(&tensor);
+      place.emplace(tensor.info.name, i);
       pickled.push_back(
           {tensor.info.name, tensor.info.dtype, torch_shape(tensor.info, path), key[i]});
     }
