@@ -17,10 +17,6 @@ namespace {
 
 constexpr const char* kConfig = "config.json";
 
-std::uint64_t size_of(const OutputTensor& tensor) {
-  return byte_count(tensor.info.dtype, tensor.info.shape).value();
-}
-
 void remove_file(const std::string& path) {
   const std::string folder = folder_of(path);
   const Descriptor fd = open_folder(folder);
