@@ -102,7 +102,8 @@ void InPlaceChange::write(std::size_t file, std::uint64_t offset, Bytes bytes) {
   const LockedFiles::File& target = files_->files()[file];
   const std::string path = join(files_->path(), target.name);
   const auto size = static_cast<std::uint64_t>(target.info.st_size);
-  MASQUE_CHECK(offset <= size && bytes.size() <= size - offset);
+  if (offset > size || bytes.size() > size - offset)
+    throw InputError(path, fmt::format("has {} bytes, fewer than when it was opened", size));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (!scratch_[file]) {

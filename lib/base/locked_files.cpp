@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>

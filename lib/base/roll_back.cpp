@@ -84,19 +84,27 @@ std::string digest_of(Bytes bytes) {
   return hasher->digest();
 }
 
-/// Names in a folder that may be journals; just `expected` where it cannot be listed.
-std::vector<std::string> journal_names(int folder, std::span<const std::string> expected) {
+/// Names in a folder that may be journals; just those of `expected` where it may not be listed.
+std::vector<std::string> journal_names(int folder, const std::string& path,
+                                       std::span<const std::string> expected) {
   std::vector<std::string> names;
   const int fd = os::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
-  if (!stream) {
-    if (fd >= 0) ::close(fd);
+  if (fd < 0 && errno == EACCES) {
     for (const std::string& name : expected) names.push_back(journal_name(name));
     return names;
   }
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
+  if (!stream) {
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    throw system_error(path, "reading", error);
+  }
+  errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     if (is_journal_name(entry->d_name)) names.emplace_back(entry->d_name);
+    errno = 0;
   }
+  if (errno != 0) throw system_error(path, "reading", errno);
   std::ranges::sort(names);
   return names;
 }
@@ -202,7 +210,7 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
 std::vector<UndoJournal> unfinished_changes(int folder, const std::string& path,
                                             std::span<const std::string> names) {
   std::vector<UndoJournal> found;
-  for (const std::string& name : journal_names(folder, names)) {
+  for (const std::string& name : journal_names(folder, path, names)) {
     auto journal = read_undo_journal(folder, path, name);
     const auto concerns = [&](const UndoFile& file) {
       return std::ranges::find(names, file.name) != names.end();
@@ -214,7 +222,10 @@ std::vector<UndoJournal> unfinished_changes(int folder, const std::string& path,
 }
 
 void refuse_unfinished(const std::string& folder, std::span<const std::string> names) {
-  const auto found = unfinished_changes(open_folder(folder).get(), folder, names);
+  // Without leave to list it, too.
+  const Descriptor opened(os::open_at(AT_FDCWD, folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) throw system_error(folder, "opening folder", errno);
+  const auto found = unfinished_changes(opened.get(), folder, names);
   if (found.empty()) return;
   const std::string file = join(folder, found[0].plan.files[0].name);
   const Descriptor fd(os::open_at(AT_FDCWD, file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
