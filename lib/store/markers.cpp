@@ -1,13 +1,12 @@
 #include "store/markers.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/os.hpp"
 #include "base/output_file.hpp"
 #include "store/config.hpp"
 
@@ -17,10 +16,23 @@ namespace {
 
 constexpr std::uint64_t kMostSideBytes = 1 << 20;
 
-std::optional<ModelConfig> side_of(const WeightsFile& file) {
-  const std::string path = side_path(file.file.path());
+std::optional<ModelConfig> side_of(const Checkpoint& checkpoint, const WeightsFile& file) {
+  const std::string path = side_path(join(checkpoint.folder(), file.name));
   if (!exists(path)) return std::nullopt;
   return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path);
+}
+
+/// Whether a file is what its folder is loaded from.
+bool is_folder_weights(const std::string& name) {
+  return name.starts_with("model.") || name.starts_with("model-") ||
+         name.starts_with("pytorch_model.") || name.starts_with("pytorch_model-");
+}
+
+/// The config.json that belongs to the checkpoint.
+std::optional<ModelConfig> config_of(const Checkpoint& checkpoint) {
+  if (!checkpoint.is_folder() && !is_folder_weights(checkpoint.files().front().name))
+    return std::nullopt;
+  return ModelConfig::find(checkpoint.folder());
 }
 
 /// Adds the members that are markers, where they are new.
@@ -39,28 +51,22 @@ std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::
                                        std::string_view key) {
   const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
   if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
-  if (weights_writer(file.content.writer).has_metadata) return std::nullopt;
-  if (const auto side = side_of(file)) {
+  if (const auto side = side_of(checkpoint, file)) {
     if (auto value = side->string(key)) return value;
   }
-  const auto config = ModelConfig::find(checkpoint.folder());
+  const auto config = config_of(checkpoint);
   return config ? config->string(key) : std::nullopt;
 }
 
 Metadata markers_of(const Checkpoint& checkpoint) {
   std::map<std::string, std::string> markers;
-  bool outside = false;
   for (const WeightsFile& file : checkpoint.files()) {
     for (const auto& [key, value] : file.content.metadata) {
       if (key.starts_with(kMarkerPrefix)) markers.emplace(key, value);
     }
-    if (weights_writer(file.content.writer).has_metadata) continue;
-    outside = true;
-    if (const auto side = side_of(file)) add_members(*side, markers);
+    if (const auto side = side_of(checkpoint, file)) add_members(*side, markers);
   }
-  if (outside) {
-    if (const auto config = ModelConfig::find(checkpoint.folder())) add_members(*config, markers);
-  }
+  if (const auto config = config_of(checkpoint)) add_members(*config, markers);
   return {markers.begin(), markers.end()};
 }
 
@@ -90,7 +96,9 @@ void write_marked_file(const std::string& path, const OutputWeights& weights,
     };
   }
   write_checkpoint_file(path, weights, staged);
-  if (side_markers.empty() && ::unlink(side.c_str()) != 0 && errno != ENOENT)
+  if (!side_markers.empty() || !exists(side)) return;
+  const Descriptor folder = open_folder(folder_of(side));
+  if (os::unlink_at(folder.get(), base_name(side).c_str()) != 0 || os::sync(folder.get()) != 0)
     throw system_error(side, "removing", errno);
 }
 

@@ -1,6 +1,6 @@
 // Markers: what our tools leave in a checkpoint about what they did to it ("masque.mlm_correct").
-// They are metadata where the format has some. Otherwise they are members of the folder's
-// config.json; without one, or beside a lone file, of FILE.masque.json.
+// They are metadata where the format has some. Otherwise, or if a file was changed in place, they
+// are members of the folder's config.json; without one, or beside a lone file, of FILE.masque.json.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,13 @@ namespace masque {
 /// What keys of markers begin with.
 inline constexpr std::string_view kMarkerPrefix = "masque.";
 
-/// Where a file of a format without metadata has its markers if there is no config.json:
-/// FILE.masque.json.
+/// Where a file has its markers if neither its metadata nor a config.json does: FILE.masque.json.
 std::string side_path(const std::string& path);
 
-/// The value of a marker of the file that holds the tensor `beside`; nothing if there is none.
-/// Throws InputError if FILE.masque.json is no JSON object of strings.
+/// The value of a marker of the file that holds the tensor `beside`: in its metadata, in
+/// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
+/// has the name of a folder's weights is looked up in the config.json beside it, too. Throws
+/// InputError if FILE.masque.json is no JSON object.
 std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
                                        std::string_view key);
 

@@ -9,7 +9,6 @@ namespace masque {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
-constexpr ZipRules kNpzRules{.deflate = true, .ignore_case = false};
 
 }  // namespace
 

@@ -9,6 +9,9 @@
 
 namespace masque {
 
+/// What zip files may be that are npz.
+inline constexpr ZipRules kNpzRules{.deflate = true, .ignore_case = false};
+
 /// The members, all of which must be called NAME.npy, in the order of the directory. Otherwise as
 /// read_zip_directory; members may be deflated.
 Checked<std::vector<ZipMember>> read_npz_directory(const InputFile& file);

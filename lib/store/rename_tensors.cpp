@@ -158,9 +158,11 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
     throw UsageError(fmt::format("-o {}: the file stays {} (convert changes the format)",
                                  escape(out), file.content.writer));
   }
-  const bool outside = !weights_writer(file.content.writer).has_metadata;
-  write_marked_file(out, renamed(file, names), outside ? markers_of(checkpoint) : Metadata{},
-                    options);
+  Metadata outside = markers_of(checkpoint);
+  std::erase_if(outside, [&](const auto& marker) {
+    return find_metadata(file.content.metadata, marker.first) != nullptr;
+  });
+  write_marked_file(out, renamed(file, names), outside, options);
   return {};
 }
 

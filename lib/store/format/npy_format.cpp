@@ -34,7 +34,11 @@ Checked<FileContent> read(const InputFile& file) {
   return content;
 }
 
-const FileFormat kFormat{"npy", "npy", recognise, read};
+/// The header says nothing about the elements' bytes.
+std::vector<Patch> in_place(const PatchedFile& /*file*/) { return {}; }
+
+const FileFormat kFormat{
+    .name = "npy", .writer = "npy", .recognise = recognise, .read = read, .in_place = in_place};
 const FormatRegistration kRegistration{kFormat};
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "store/format.hpp"
 #include "store/npy_reader.hpp"
+#include "store/zip_checksums.hpp"
 
 namespace masque {
 
@@ -46,7 +47,14 @@ Checked<FileContent> read(const InputFile& file) {
   return content;
 }
 
-const FileFormat kFormat{"npz", "npz", looks_like_npz, read};
+std::vector<Patch> in_place(const PatchedFile& file) { return zip_checksums(file, kNpzRules); }
+
+const FileFormat kFormat{.name = "npz",
+                         .writer = "npz",
+                         .recognise = looks_like_npz,
+                         .read = read,
+                         .check_sums = check_zip_sums,
+                         .in_place = in_place};
 const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
