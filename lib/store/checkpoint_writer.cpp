@@ -120,11 +120,12 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
 
 Source source_of(const InputFile& file, const TensorInfo& tensor) {
   if (!tensor.reader) return CopyFrom{&file, tensor.begin};
-  // Large pieces: what reads a transposed matrix reads better then.
-  return Computed{[&file, &tensor](std::uint64_t offset, MutableBytes out) {
-                    tensor.reader->read(file, offset, out);
-                  },
-                  4 << 20, tensor.reader.get()};
+  Computed computed;
+  computed.fill = [&file, &tensor](std::uint64_t offset, MutableBytes out) {
+    tensor.reader->read(file, offset, out);
+  };
+  computed.origin = tensor.reader.get();
+  return computed;
 }
 
 OutputWeights copy_of(const WeightsFile& file) {

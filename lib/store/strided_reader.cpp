@@ -3,13 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 namespace masque {
 
+class StridedTile {
+ public:
+  std::mutex mutex;
+  const TensorReader* owner = nullptr;
+  std::uint64_t first = 0;  ///< byte of the owner's tensor
+  std::vector<std::byte> bytes;
+};
+
 namespace {
 
 constexpr std::uint64_t kBufferBytes = 4 << 20;
+constexpr std::uint64_t kTileBytes = 16 << 20;
 /// A span is read as a whole if at most one in so many of its bytes is used, or if it is short.
 constexpr std::uint64_t kSpread = 8;
 constexpr std::uint64_t kShortBytes = 4096;
@@ -73,13 +83,49 @@ void swap(std::uint64_t unit, MutableBytes bytes) {
 
 class StridedReader : public TensorReader {
  public:
-  explicit StridedReader(const StridedPlace& place)
+  StridedReader(const StridedPlace& place, std::shared_ptr<StridedTile> tile)
       : begin_(place.begin),
         bytes_(place.element_bytes),
         swap_bytes_(place.swap_bytes),
-        loops_(loops_of(place.sizes, place.strides)) {}
+        loops_(loops_of(place.sizes, place.strides)),
+        size_(bytes_ * element_count(place.sizes).value()),
+        tile_(std::move(tile)) {
+    std::uint64_t row = bytes_;
+    for (std::size_t i = 1; i < loops_.size(); ++i) row *= loops_[i].count;
+    tile_bytes_ = row < kTileBytes ? kTileBytes / row * row : kTileBytes;
+    in_order_ = std::ranges::is_sorted(loops_, std::ranges::greater(), &Loop::from);
+  }
+  ~StridedReader() override {
+    const std::lock_guard lock(tile_->mutex);
+    if (tile_->owner == this) tile_->owner = nullptr;
+  }
 
   void read(const InputFile& file, std::uint64_t offset, MutableBytes out) const override {
+    if (in_order_ || out.size() >= kTileBytes) return read_directly(file, offset, out);
+    const std::lock_guard lock(tile_->mutex);
+    const bool last = offset + out.size() == size_;
+    while (!out.empty()) {
+      const std::uint64_t first = offset / tile_bytes_ * tile_bytes_;
+      if (tile_->owner != this || tile_->first != first) {
+        tile_->owner = nullptr;  // if reading fails
+        tile_->bytes.resize(std::min(tile_bytes_, size_ - first));
+        read_directly(file, first, tile_->bytes);
+        tile_->owner = this;
+        tile_->first = first;
+      }
+      const Bytes from = Bytes(tile_->bytes).subspan(offset - first);
+      const std::size_t size = std::min(from.size(), out.size());
+      std::memcpy(out.data(), from.data(), size);
+      offset += size;
+      out = out.subspan(size);
+    }
+    if (!last) return;
+    tile_->owner = nullptr;
+    std::vector<std::byte>().swap(tile_->bytes);
+  }
+
+ private:
+  void read_directly(const InputFile& file, std::uint64_t offset, MutableBytes out) const {
     const std::uint64_t odd = offset % bytes_;
     std::uint64_t element = offset / bytes_;
     if (odd > 0 && !out.empty()) out = out.subspan(read_part(file, element++, odd, out));
@@ -89,7 +135,6 @@ class StridedReader : public TensorReader {
     if (!rest.empty()) read_part(file, element + whole, 0, rest);
   }
 
- private:
   /// The bytes from `odd` on of one element, as far as there is room. Returns their number.
   std::size_t read_part(const InputFile& file, std::uint64_t element, std::uint64_t odd,
                         MutableBytes out) const {
@@ -189,6 +234,10 @@ class StridedReader : public TensorReader {
   std::uint64_t bytes_;
   std::uint64_t swap_bytes_;
   std::vector<Loop> loops_;
+  std::uint64_t size_;  ///< bytes of the tensor
+  std::uint64_t tile_bytes_;
+  bool in_order_;
+  std::shared_ptr<StridedTile> tile_;
 };
 
 }  // namespace
@@ -202,8 +251,11 @@ bool is_contiguous(const Shape& sizes, const Shape& strides) {
   return true;
 }
 
-std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place) {
-  return std::make_shared<StridedReader>(place);
+std::shared_ptr<StridedTile> make_strided_tile() { return std::make_shared<StridedTile>(); }
+
+std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place,
+                                                        std::shared_ptr<StridedTile> tile) {
+  return std::make_shared<StridedReader>(place, std::move(tile));
 }
 
 }  // namespace masque

@@ -20,9 +20,15 @@ struct StridedPlace {
 /// other byte orders.
 bool is_contiguous(const Shape& sizes, const Shape& strides);
 
-/// Gathers the elements, reading as little and in as large pieces as their order allows. A read
-/// takes at most 4 MiB beside its output. Larger reads of transposed matrices are faster: the
-/// pieces are as long as the read has rows.
-std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place);
+/// Elements that were gathered ahead, for the readers of one file.
+class StridedTile;
+std::shared_ptr<StridedTile> make_strided_tile();
+
+/// Gathers the elements, reading as little and in as large pieces as their order allows. Where that
+/// is not the order of the output (transposed matrices), small reads are served from 16 MiB that
+/// are gathered at once and kept in `tile` until the tensor's last byte was read. A read takes at
+/// most 4 MiB beside that.
+std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place,
+                                                        std::shared_ptr<StridedTile> tile);
 
 }  // namespace masque

@@ -108,14 +108,11 @@ class StateReader {
     info.name = name;
     info.dtype = tensor.dtype;
     info.shape = tensor.sizes;
-    if (is_packed(tensor.dtype)) {
-      // torch counts bytes, each of which holds two.
-      if (info.shape.empty() || info.shape.back() > ~std::uint64_t{0} / 2)
-        return fail("pickle-tensor", "a packed type without a dimension", name);
+    // torch counts bytes, each of which holds two.
+    if (is_packed(info.dtype) && !info.shape.empty() && info.shape.back() <= ~std::uint64_t{0} / 2)
       info.shape.back() *= 2;
-    }
     const auto bytes = byte_count(info.dtype, info.shape);
-    if (!bytes) return fail("shape-overflow", shape_text(info.shape), name);
+    if (!bytes) return fail("pickle-tensor", "a packed type in no shape for it", name);
     info.begin = places_.begin[tensor.storage] + tensor.begin;
     info.end = info.begin + *bytes;
     const std::uint64_t element = std::max(dtype_bits(info.dtype), 8U) / 8;
@@ -129,7 +126,7 @@ class StateReader {
         info.reader = content_.tensors[first->second].reader;
       } else if (swap > 1 || !is_contiguous(tensor.sizes, tensor.strides)) {
         info.reader =
-            make_strided_reader({info.begin, element, tensor.sizes, tensor.strides, swap});
+            make_strided_reader({info.begin, element, tensor.sizes, tensor.strides, swap}, tile_);
       }
     }
     content_.tensors.push_back(std::move(info));
@@ -166,6 +163,7 @@ class StateReader {
   const TorchPlaces& places_;
   FileContent content_;
   std::map<Key, std::size_t> places_seen_;
+  std::shared_ptr<StridedTile> tile_ = make_strided_tile();
 };
 
 }  // namespace

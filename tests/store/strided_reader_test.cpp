@@ -35,7 +35,8 @@ std::string gathered(std::string_view file, const StridedPlace& place) {
 std::string read(const InputFile& file, const StridedPlace& place, std::uint64_t offset,
                  std::uint64_t size) {
   std::string out(size, '\0');
-  make_strided_reader(place)->read(file, offset, std::as_writable_bytes(std::span(out)));
+  make_strided_reader(place, make_strided_tile())
+      ->read(file, offset, std::as_writable_bytes(std::span(out)));
   return out;
 }
 
@@ -79,6 +80,28 @@ TEST_CASE("long and far views are read in pieces") {
   check_place(bytes, {4, 8, {1'100'000}, {1}});              // in order, larger than the buffer
   check_place(bytes, {4, 1, {1'700'000}, {5}});              // every fifth
   check_place(bytes, {0, 2, {3, 40}, {1'000'000, 50'000}});  // far from each other
+}
+
+TEST_CASE("readers of one file share what is gathered ahead") {
+  const std::string bytes = test::random_bytes(3, 100'000);
+  const InputFile file = test::MemoryFile(bytes).open();
+  const auto tile = make_strided_tile();
+  const StridedPlace a{0, 4, {50, 60}, {1, 50}};
+  const StridedPlace b{12'000, 2, {70, 90}, {1, 70}};
+  const auto read_a = make_strided_reader(a, tile);
+  auto read_b = make_strided_reader(b, tile);
+  std::string out_a(12'000, '\0');
+  std::string out_b(12'600, '\0');
+  for (std::size_t at = 0; at < 12'000; at += 600) {
+    read_a->read(file, at, std::as_writable_bytes(std::span(out_a).subspan(at, 600)));
+    read_b->read(file, at, std::as_writable_bytes(std::span(out_b).subspan(at, 600)));
+  }
+  read_b->read(file, 12'000, std::as_writable_bytes(std::span(out_b).subspan(12'000)));
+  CHECK(out_a == gathered(bytes, a));
+  CHECK(out_b == gathered(bytes, b));
+  read_b.reset();
+  read_a->read(file, 0, std::as_writable_bytes(std::span(out_a)));
+  CHECK(out_a == gathered(bytes, a));
 }
 
 TEST_CASE("contiguous is what has no gaps, dimensions of one aside") {
