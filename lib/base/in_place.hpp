@@ -39,6 +39,8 @@ class LockedFiles {
 
  private:
   void lock(const std::string& name);
+  /// Of a run that was killed; not of one that is about to replace the file.
+  void remove_leftover(const std::string& name) const;
   void recover();
 
   std::string path_;
@@ -61,7 +63,7 @@ class InPlaceChange {
   ~InPlaceChange();
 
   /// These bytes of files()[file] become `bytes`. Thread-safe for ranges that do not overlap; the
-  /// later one counts otherwise. Throws InputError; beyond the file's end, too.
+  /// later one counts otherwise. Throws InputError; also beyond the file's end.
   void write(std::size_t file, std::uint64_t offset, Bytes bytes);
   /// Another file of the folder, there or not, gets this content.
   void set_text(const std::string& name, std::string text);

@@ -71,11 +71,19 @@ void LockedFiles::lock(const std::string& name) {
     if (!there && errno != ENOENT) throw system_error(path, "looking at it", errno);
     if (there && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino) {
       files_.push_back({name, std::move(fd), mine});
+      remove_leftover(name);
       return;
     }
     ++replaced;
   }
   throw InputError(path, "is being replaced by other processes");
+}
+
+void LockedFiles::remove_leftover(const std::string& name) const {
+  const std::string temporary = staging_name(name);
+  if (!exists(join(path_, temporary))) return;
+  const Descriptor fd = open_staging(folder_.get(), temporary, false, join(path_, name));
+  os::unlink_at(folder_.get(), temporary.c_str());
 }
 
 void LockedFiles::recover() {
@@ -84,11 +92,6 @@ void LockedFiles::recover() {
   // A journal that is not complete: its change had not begun. Whoever writes one holds the lock of
   // the file that it is called after.
   for (const std::string& name : names) {
-    const std::string scratch = staging_name(name);
-    if (exists(join(path_, scratch))) {
-      const Descriptor fd = open_staging(folder_.get(), scratch, false, join(path_, name));
-      os::unlink_at(folder_.get(), scratch.c_str());
-    }
     const std::string journal = journal_name(name);
     if (!exists(join(path_, journal)) || read_undo_journal(folder_.get(), path_, journal)) continue;
     if (os::unlink_at(folder_.get(), journal.c_str()) != 0 && errno != ENOENT)
