@@ -1,12 +1,12 @@
 // ckpt rename: other names for tensors.
 #include <memory>
-#include <regex>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/substitution.hpp"
 #include "commands.hpp"
 #include "store/rename_tensors.hpp"
 
@@ -15,8 +15,6 @@ namespace masque::ckpt {
 namespace {
 
 constexpr std::uint64_t kMostMapBytes = 256 << 20;
-/// A pattern on a longer name could need more stack than there is.
-constexpr std::size_t kMostPatternBytes = 1024;
 
 struct Options {
   std::string in;
@@ -27,39 +25,19 @@ struct Options {
   cli::CommonOptions common;
 };
 
-/// The parts of s/PATTERN/REPLACEMENT/ (any character may stand for the slash).
-std::pair<std::string, std::string> parts_of(const std::string& change) {
-  const char slash = change[1];
-  const std::size_t middle = change.find(slash, 2);
-  const std::size_t end = middle == std::string::npos ? middle : change.find(slash, middle + 1);
-  if (middle == 2 || end == std::string::npos || end + 1 != change.size())
-    throw UsageError(fmt::format("'{}': expected s/PATTERN/REPLACEMENT/", escape(change)));
-  return {change.substr(2, middle - 2), change.substr(middle + 1, end - middle - 1)};
-}
-
 /// Applies a substitution to every name as it is after the changes before.
 void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
-  const auto [pattern, replacement] = parts_of(change);
-  const std::regex regex(pattern);
+  const cli::Substitution substitution(change);
   bool found = false;
   for (const TensorInfo& tensor : checkpoint.tensors()) {
     const auto before = names.find(tensor.name);
-    const std::string& name = before == names.end() ? tensor.name : before->second.name;
-    if (name.size() > kMostPatternBytes) {
-      throw InputError(checkpoint.path(),
-                       fmt::format("a name of {} bytes, expected at most {} for a pattern",
-                                   name.size(), kMostPatternBytes));
-    }
-    if (!std::regex_search(name, regex)) continue;
+    auto now = substitution.apply(before == names.end() ? tensor.name : before->second.name);
+    if (!now) continue;
     found = true;
-    names[tensor.name] = {std::regex_replace(name, regex, replacement)};
+    names[tensor.name] = {*std::move(now)};
   }
   if (!found)
-    throw InputError(checkpoint.path(), fmt::format("no name matches '{}'", escape(pattern)));
-}
-
-bool is_substitution(const std::string& change) {
-  return change.size() > 2 && change[0] == 's' && (change[1] == '/' || change[1] == '|');
+    throw InputError(checkpoint.path(), fmt::format("no name matches {}", escape(change)));
 }
 
 /// The change OLD=NEW.
@@ -78,15 +56,10 @@ NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
   NameMap names;
   if (o.map) names = parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
   for (const std::string& change : o.changes) {
-    if (!is_substitution(change)) add(change, names);
+    if (!cli::Substitution::is_one(change)) add(change, names);
   }
   for (const std::string& change : o.changes) {
-    if (!is_substitution(change)) continue;
-    try {
-      substitute(checkpoint, change, names);
-    } catch (const std::regex_error& error) {
-      throw UsageError(fmt::format("'{}': {}", escape(change), error.what()));
-    }
+    if (cli::Substitution::is_one(change)) substitute(checkpoint, change, names);
   }
   if (names.empty()) throw UsageError("no new name, expected OLD=NEW or --map FILE");
   return names;

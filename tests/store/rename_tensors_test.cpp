@@ -135,7 +135,7 @@ TEST_CASE("wrappers' prefixes go") {
   Hf hf;
   CHECK(names_of(hf.run({vector("_orig_mod.module.cls.predictions.bias", 1),
                          vector("module.bert.pooler.dense.bias", 1)},
-                        kBertLm)) == Names{"cls.predictions.bias", "bert.pooler.dense.bias"});
+                        kBertLm)) == Names{"bert.pooler.dense.bias", "cls.predictions.bias"});
   CHECK(hf.result.notes.empty());
   CHECK(contains(message_of([&] {
                    hf.run({vector("module.cls.predictions.bias", 1),
