@@ -13,5 +13,6 @@ void declare_cat(cli::Command& tool);
 void declare_diff(cli::Command& tool);
 void declare_hash(cli::Command& tool);
 void declare_convert(cli::Command& tool);
+void declare_rename(cli::Command& tool);
 
 }  // namespace masque::ckpt

@@ -1,4 +1,4 @@
-// ckpt convert: another dtype, other shards, one file.
+// ckpt convert: another format, dtype, other names, other shards, one file.
 #include <memory>
 
 #include <fmt/format.h>
@@ -16,8 +16,10 @@ namespace {
 struct Options {
   std::string in;
   std::string out;
+  std::string format;
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
+  NameStyle names = NameStyle::kKeep;
   bool saturate = false;
   bool force = false;
   cli::CommonOptions common;
@@ -26,6 +28,8 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   ConvertRequest request;
+  request.format = o.format;
+  request.names = o.names;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
@@ -34,6 +38,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write.progress = session.progress("writing");
   const ConvertResult result = convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
+  if (o.names != NameStyle::kKeep)
+    session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
                            result.converted, result.files, result.files == 1 ? "" : "s"));
   session.detail_time();
@@ -44,16 +50,27 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_convert(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("convert", "changes the dtype, splits into shards, merges them");
+  cli::Command& c = tool.subcommand(
+      "convert", "changes the format, the dtype, names, splits into shards, merges them");
   c.example("ckpt convert bert-base/ -o bert-bf16/ --dtype BF16", "rounded once, to nearest even");
   c.example("ckpt convert big/ -o big-sharded/ --shard-size 2GB", "with an index");
   c.example("ckpt convert big-sharded/ -o big.safetensors", "shards merged into one file");
+  c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
+  c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
+            "with the names that transformers has today");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
-  c.option("-o,--output", "OUTPUT", o->out, "a file if it ends in .safetensors, else a new folder",
+  c.option("-o,--output", "OUTPUT", o->out,
+           "a file if it ends as one (.safetensors, .npz, …), else a new folder",
            cli::Need::kRequired);
+  std::string formats;
+  for (const WeightsWriter* writer : weights_writers())
+    formats += fmt::format("{}{}", formats.empty() ? "" : ", ", writer->name);
+  c.option("--format", "NAME", o->format,
+           fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
+  c.choice("--names", o->names, {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}},
+           "hf: as transformers has them today");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);

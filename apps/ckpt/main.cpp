@@ -17,5 +17,6 @@ int main(int argc, char** argv) {
                                  masque::ckpt::declare_diff(tool);
                                  masque::ckpt::declare_hash(tool);
                                  masque::ckpt::declare_convert(tool);
+                                 masque::ckpt::declare_rename(tool);
                                });
 }

@@ -10,5 +10,6 @@ void declare_tables(cli::Command& tool);
 void declare_stats(cli::Command& tool);
 void declare_neighbours(cli::Command& tool);
 void declare_diff(cli::Command& tool);
+void declare_recover(cli::Command& tool);
 
 }  // namespace masque::embed_fix

@@ -14,5 +14,6 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_stats(tool);
         masque::embed_fix::declare_neighbours(tool);
         masque::embed_fix::declare_diff(tool);
+        masque::embed_fix::declare_recover(tool);
       });
 }

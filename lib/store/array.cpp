@@ -1,8 +1,6 @@
 #include "store/array.hpp"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,63 +8,12 @@
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "store/npy.hpp"
-#include "store/zip_stream.hpp"
+#include "store/npy_elements.hpp"
+#include "store/npz.hpp"
 
 namespace masque {
 
 namespace {
-
-constexpr std::string_view kSuffix = ".npy";
-constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr ZipRules kNpzRules{.deflate = true, .ignore_case = false};
-
-/// Gives the bytes of an npy in order.
-using ByteSource = std::function<std::optional<Violation>(MutableBytes out)>;
-
-/// Turns big-endian numbers around; the two parts of a complex one stay in order.
-void swap_bytes(DType dtype, MutableBytes data) {
-  const std::size_t width = dtype == DType::kC64 ? 4 : dtype_bits(dtype) / 8;
-  for (std::size_t at = 0; at < data.size(); at += width) {
-    std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at),
-                 data.begin() + static_cast<std::ptrdiff_t>(at + width));
-  }
-}
-
-/// Puts elements that arrive in column-major order where they belong in row-major order.
-class Transposer {
- public:
-  Transposer(const Shape& shape, std::size_t width, MutableBytes out)
-      : shape_(shape), width_(width), out_(out), index_(shape.size()), stride_(shape.size()) {
-    std::uint64_t stride = width;
-    for (std::size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) stride_[axis] = stride;
-  }
-
-  void add(Bytes elements) {
-    for (; !elements.empty(); elements = elements.subspan(width_)) {
-      std::copy_n(elements.begin(), width_, out_.begin() + static_cast<std::ptrdiff_t>(at_));
-      step();
-    }
-  }
-
- private:
-  void step() {
-    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
-      at_ += stride_[axis];
-      if (++index_[axis] < shape_[axis]) return;
-      at_ -= stride_[axis] * shape_[axis];
-      index_[axis] = 0;
-    }
-  }
-
-  const Shape& shape_;
-  std::size_t width_;
-  MutableBytes out_;
-  std::vector<std::uint64_t> index_;   ///< of the next element
-  std::vector<std::uint64_t> stride_;  ///< bytes from one to the next along an axis
-  std::uint64_t at_ = 0;
-};
 
 /// Reads an npy of `size` bytes; `exact` refuses bytes behind the data. Places in a violation count
 /// from its first byte.
@@ -85,49 +32,23 @@ Checked<Array> read_from(const ByteSource& source, std::uint64_t size, std::uint
                     shape_text(header.shape), header.data_bytes, max_bytes),
         "", header.data_begin};
   }
-  if (exact && header.data_begin + header.data_bytes < size) {
-    return Violation{"npz-rest", header.notes.back() + ", expected none in an npz", "",
-                     header.data_begin + header.data_bytes};
+  if (exact) {
+    if (auto violation = check_npz_rest(header, size)) return *std::move(violation);
   }
-  Array array{"", header.dtype, std::move(header.shape), {}, std::move(header.notes)};
+  Array array{"", header.dtype, header.shape, {}, std::move(header.notes)};
   array.data.resize(header.data_bytes);
-  const std::size_t width = dtype_bits(array.dtype) / 8;
-  const bool transposed = header.fortran_order && array.shape.size() > 1;
-  Transposer transposer(array.shape, width, array.data);
-  std::vector<std::byte> buffer(transposed ? std::min(kPieceBytes, array.data.size()) : 0);
-  // What came with the header, then piece by piece; every piece is of whole elements.
+  // What came with the header, then piece by piece.
   Bytes early = Bytes(first).subspan(header.data_begin);
-  for (std::size_t at = 0; at < array.data.size();) {
-    throw_if_interrupted();
-    const std::size_t count = std::min(kPieceBytes, array.data.size() - at);
-    const MutableBytes piece = transposed ? MutableBytes(buffer).first(count)
-                                          : MutableBytes(array.data).subspan(at, count);
-    const Bytes here = early.first(std::min(early.size(), count));
-    std::copy(here.begin(), here.end(), piece.begin());
+  const auto elements = [&](MutableBytes out) {
+    const Bytes here = early.first(std::min(early.size(), out.size()));
+    std::copy(here.begin(), here.end(), out.begin());
     early = early.subspan(here.size());
-    if (auto violation = source(piece.subspan(here.size()))) return *std::move(violation);
-    if (header.big_endian) swap_bytes(array.dtype, piece);
-    if (transposed) transposer.add(piece);
-    at += count;
+    return source(out.subspan(here.size()));
+  };
+  if (auto violation = read_npy_elements(header, elements, array.data)) {
+    return *std::move(violation);
   }
   return array;
-}
-
-/// The members of an npz, all of which must be called NAME.npy.
-Checked<std::vector<ZipMember>> read_npz_directory(const InputFile& file) {
-  auto checked = read_zip_directory(file, kNpzRules);
-  if (const auto* members = std::get_if<std::vector<ZipMember>>(&checked)) {
-    for (const ZipMember& member : *members) {
-      if (member.name.size() > kSuffix.size() && member.name.ends_with(kSuffix)) continue;
-      return Violation{"npz-member", "a zip file with other members, expected NAME.npy",
-                       member.name, member.header_begin};
-    }
-  }
-  return checked;
-}
-
-std::string array_name(const ZipMember& member) {
-  return member.name.substr(0, member.name.size() - kSuffix.size());
 }
 
 Checked<Array> read_member(const InputFile& file, const ZipMember& member,
@@ -137,11 +58,7 @@ Checked<Array> read_member(const InputFile& file, const ZipMember& member,
   auto array =
       read_from([&](MutableBytes out) { return stream.read(out); }, member.bytes, max_bytes, true);
   if (auto* violation = std::get_if<Violation>(&array)) {
-    const bool in_npy = violation->tensor.empty();
-    const bool stored = member.method == ZipMethod::kStored;
-    if (in_npy) violation->offset = member.data_begin + (stored ? violation->offset : 0);
-    violation->tensor = member.name;
-    return array;
+    return in_member(std::move(*violation), member);
   }
   if (auto violation = stream.finish()) return *std::move(violation);
   std::get<Array>(array).name = array_name(member);

@@ -1,18 +1,18 @@
 #include "store/convert_checkpoint.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
-#include <limits>
 #include <map>
-#include <mutex>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "store/aliases.hpp"
 #include "store/config.hpp"
+#include "store/converted_folder.hpp"
+#include "store/markers.hpp"
+#include "store/rename_tensors.hpp"
 #include "store/safetensors.hpp"
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
@@ -21,82 +21,53 @@ namespace masque {
 
 namespace {
 
-constexpr std::uint64_t kChunkElements = 1 << 17;
+std::string writer_names() {
+  std::string names;
+  for (const WeightsWriter* writer : weights_writers())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", writer->name);
+  return names;
+}
 
-/// The first tensor that overflowed, noted by whichever thread saw it.
-class Overflow {
- public:
-  void note(const std::string& tensor) {
-    const std::lock_guard lock(mutex_);
-    if (first_.empty() || tensor < first_) first_ = tensor;
+/// The writer that the request asks for by its name; nullptr if by none.
+const WeightsWriter* asked_writer(const ConvertRequest& request) {
+  if (request.format.empty()) return nullptr;
+  const auto writers = weights_writers();
+  const auto found = std::ranges::find(writers, request.format, &WeightsWriter::name);
+  if (found != writers.end()) return *found;
+  throw UsageError(fmt::format("--format: found '{}', expected one of {}", escape(request.format),
+                               writer_names()));
+}
+
+void check_request(const std::string& out, const ConvertRequest& request) {
+  const WeightsWriter* by_path = writer_for_path(out);
+  const WeightsWriter* asked = asked_writer(request);
+  if (by_path != nullptr && request.shard_bytes) {
+    throw UsageError(fmt::format("--shard-size writes a folder, found the file '{}'", escape(out)));
   }
-  const std::string& first() const { return first_; }
-
- private:
-  std::mutex mutex_;
-  std::string first_;
-};
-
-/// Largest finite value of a type that can be encoded.
-double largest_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF8E4M3: return 448;
-    case DType::kF8E4M3Fnuz: return 240;
-    case DType::kF8E5M2:
-    case DType::kF8E5M2Fnuz: return 57344;
-    case DType::kF16: return 65504;
-    case DType::kBF16: return 0x1.FEp127;
-    case DType::kF32: return 0x1.FFFFFEp127;
-    default: return std::numeric_limits<double>::max();
+  if (by_path != nullptr && asked != nullptr && asked != by_path) {
+    throw UsageError(fmt::format("--format {}: found the file '{}', which would be {}", asked->name,
+                                 escape(out), by_path->name));
+  }
+  if (by_path == nullptr && asked != nullptr && asked->single.empty()) {
+    throw UsageError(fmt::format("--format {}: not for a folder, expected a file like '{}{}'",
+                                 asked->name, escape(out), asked->extension));
+  }
+  if (asked != nullptr && request.shard_bytes && asked->shard.empty())
+    throw UsageError(fmt::format("--shard-size: {} has no shards", asked->name));
+  if (request.dtype && !can_encode(*request.dtype)) {
+    throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
+                                 dtype_name(*request.dtype)));
   }
 }
 
-bool has_infinity(DType dtype) {
-  return dtype != DType::kF8E4M3 && dtype != DType::kF8E4M3Fnuz && dtype != DType::kF8E5M2Fnuz;
-}
-
-/// Doubles into a narrower type; true if a value cannot be held: a finite one that is too large, or
-/// an infinity where the type has none.
-bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, MutableBytes out) {
-  const double largest = largest_of(dtype);
-  const bool infinity = has_infinity(dtype);
-  const auto beyond = [&](double value) {
-    return std::abs(value) > largest && (std::isfinite(value) || !infinity);
-  };
-  const bool suspicious = std::any_of(values.begin(), values.end(), beyond);
-  if (suspicious && policy == OverflowPolicy::kSaturate) {
-    for (double& value : values) {
-      if (beyond(value)) value = std::copysign(largest, value);
-    }
-  }
-  from_double(dtype, values, out);
-  if (!suspicious || policy == OverflowPolicy::kSaturate) return false;
-  // Values just above the largest may still round down to it.
-  std::vector<double> back(values.size());
-  to_double(dtype, out, back);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (beyond(values[i]) && !std::isfinite(back[i])) return true;
-  }
-  return false;
-}
-
-Source converted(const Checkpoint& checkpoint, const TensorInfo& tensor, DType dtype,
-                 OverflowPolicy policy, Overflow& overflow) {
-  const std::uint64_t from = dtype_bits(tensor.dtype) / 8;
-  const std::uint64_t to = dtype_bits(dtype) / 8;
-  Computed source;
-  source.chunk_bytes = kChunkElements * to;
-  source.fill = [&checkpoint, &tensor, &overflow, dtype, policy, from, to](std::uint64_t offset,
-                                                                           MutableBytes out) {
-    thread_local std::vector<std::byte> bytes;
-    thread_local std::vector<double> values;
-    bytes.resize(out.size() / to * from);
-    values.resize(out.size() / to);
-    checkpoint.read(tensor, offset / to * from, bytes);
-    to_double(tensor.dtype, bytes, values);
-    if (encode(dtype, values, policy, out)) overflow.note(tensor.name);
-  };
-  return source;
+/// The format of the output.
+const WeightsWriter& target_of(const Checkpoint& checkpoint, const std::string& out,
+                               const ConvertRequest& request) {
+  if (const WeightsWriter* by_path = writer_for_path(out)) return *by_path;
+  if (const WeightsWriter* asked = asked_writer(request)) return *asked;
+  const WeightsWriter& own = weights_writer(checkpoint.files().front().content.writer);
+  const bool fits = !own.single.empty() && (!request.shard_bytes || !own.shard.empty());
+  return fits ? own : weights_writer("safetensors");
 }
 
 /// All files as one, in order; true in `sorted` if each was in the reference writer's order.
@@ -130,85 +101,136 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
   return all;
 }
 
-std::vector<OutputExtra> extras_of(const Checkpoint& checkpoint, const ConvertRequest& request,
-                                   std::deque<InputFile>& opened, std::vector<std::string>& notes) {
-  std::vector<std::string> except = {"model.safetensors.index.json", "pytorch_model.bin.index.json",
-                                     checkpoint.index_name()};
-  for (const WeightsFile& file : checkpoint.files()) except.push_back(file.name);
-  std::vector<std::string> left_out;
-  std::optional<std::string> config;
-  if (const auto before = ModelConfig::find(checkpoint.folder()); before && request.dtype) {
-    config = with_dtype(*before, *request.dtype);
-    if (*config == before->text()) config.reset();
+/// Metadata of the input in the output, as far as it has a place for them.
+void settle_metadata(OutputWeights& weights, const Metadata& markers,
+                     std::vector<std::string>& notes) {
+  if (weights_writer(weights.writer).has_metadata) {
+    if (find_metadata(weights.metadata, "format") == nullptr)
+      set_metadata(weights.metadata, "format", "pt");
+    for (const auto& [key, value] : markers) set_metadata(weights.metadata, key, value);
+    return;
   }
-  if (config) except.emplace_back("config.json");
-  std::vector<OutputExtra> extras = other_files(checkpoint.folder(), except, opened, &left_out);
-  for (const std::string& name : left_out) {
-    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  for (const auto& [key, value] : weights.metadata) {
+    if (key == "format" || key.starts_with(kMarkerPrefix)) continue;
+    notes.push_back(fmt::format("metadata '{}' is lost: {} has none", escape(key), weights.writer));
   }
-  if (config) {
-    const std::uint64_t size = config->size();
-    const unsigned mode = InputFile::open(join(checkpoint.folder(), "config.json")).mode() & 0777U;
-    extras.push_back({"config.json", Literal{*std::move(config)}, size, mode});
+  weights.metadata.clear();
+}
+
+/// New types and orders of elements: what the sources of the tensors do.
+class Values {
+ public:
+  Values(const Checkpoint& checkpoint, const ConvertRequest& request, const NameMap& names)
+      : checkpoint_(checkpoint), request_(request), names_(names) {}
+
+  /// The bytes of one tensor, which has its old name and place still. Returns whether its type
+  /// changed.
+  bool settle(OutputTensor& tensor) {
+    const TensorInfo& source = *checkpoint_.find(tensor.info.name);
+    const auto name = names_.find(source.name);
+    const bool transposed = name != names_.end() && name->second.transposed;
+    // What is the same bytes now stays the same bytes.
+    const TensorInfo* first = source.alias_of.empty() ? &source : checkpoint_.find(source.alias_of);
+    const bool converted =
+        request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
+    tensor.info.reader = nullptr;
+    if (!transposed && !converted) return false;
+    ReadFunction read = transposed ? transposed_values(checkpoint_, source, turned_)
+                                   : plain_values(checkpoint_, source);
+    if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
+    if (!converted) {
+      tensor.source = Computed{std::move(read)};
+      return false;
+    }
+    Computed rounded = converted_values(std::move(read), source.dtype, *request_.dtype,
+                                        request_.overflow, source.name, overflow_);
+    if (!transposed) rounded.origin = first;
+    tensor.source = std::move(rounded);
+    tensor.info.dtype = *request_.dtype;
+    return true;
   }
-  return extras;
+
+  const Overflow& overflow() const { return overflow_; }
+
+ private:
+  const Checkpoint& checkpoint_;
+  const ConvertRequest& request_;
+  const NameMap& names_;
+  std::shared_ptr<UnpackedTensor> turned_ = std::make_shared<UnpackedTensor>();
+  Overflow overflow_;
+};
+
+/// Throws if the target has no type for a tensor.
+void check_types(const OutputWeights& weights, const std::string& in) {
+  const WeightsWriter& writer = weights_writer(weights.writer);
+  for (const auto& [info, source] : weights.tensors) {
+    if (writer.holds(info.dtype)) continue;
+    const bool convertible = is_float(info.dtype);
+    throw InputError(in, fmt::format("tensor '{}' is {}, for which {} has no type{}",
+                                     escape(info.name), dtype_name(info.dtype), writer.name,
+                                     convertible ? " (--dtype F32 converts it)" : ""));
+  }
+}
+
+/// The new names, checked.
+NameMap names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                  NameStyle style, std::vector<std::string>& notes) {
+  if (style == NameStyle::kKeep) return {};
+  NamePlan plan = hf_names(checkpoint, config);
+  check_new_names(checkpoint, plan.names);
+  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
+  return std::move(plan.names);
 }
 
 }  // namespace
 
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request) {
-  const bool to_file = out.ends_with(".safetensors");
-  if (to_file && request.shard_bytes) {
-    throw UsageError(fmt::format("--shard-size writes a folder, found the file '{}'", escape(out)));
-  }
-  if (request.dtype && !can_encode(*request.dtype)) {
-    throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
-                                 dtype_name(*request.dtype)));
-  }
+  check_request(out, request);
+  const bool to_file = writer_for_path(out) != nullptr;
   const Checkpoint checkpoint = open_checkpoint(in);
+  const WeightsWriter& writer = target_of(checkpoint, out, request);
+  if (request.dtype && !writer.holds(*request.dtype)) {
+    throw UsageError(
+        fmt::format("--dtype {}: {} has no such type", dtype_name(*request.dtype), writer.name));
+  }
   ConvertResult result;
   result.notes = checkpoint.notes();
+  const auto config =
+      checkpoint.is_folder() ? ModelConfig::find(checkpoint.folder()) : std::nullopt;
+  const NameMap names = names_for(checkpoint, config, request.names, result.notes);
+  const Metadata markers = markers_of(checkpoint);
   bool sorted = true;
   OutputWeights all = merged(checkpoint, sorted, result.notes);
-  result.tensors = all.tensors.size();
-  Overflow overflow;
+  all.writer = writer.name;
+  settle_metadata(all, markers, result.notes);
+  Values values(checkpoint, request, names);
   for (OutputTensor& tensor : all.tensors) {
-    const TensorInfo& source = *checkpoint.find(tensor.info.name);
-    if (!request.dtype || !is_float(source.dtype) || source.dtype == *request.dtype) continue;
-    tensor.source = converted(checkpoint, source, *request.dtype, request.overflow, overflow);
-    tensor.info.dtype = *request.dtype;
-    ++result.converted;
+    if (values.settle(tensor)) ++result.converted;
   }
+  result.renamed = apply_names(all, names);
+  settle_aliases(all, config, result.notes);
+  check_types(all, in);
+  result.tensors = all.tensors.size();
   WriteOptions options = request.write;
   options.input = in;
   options.verify = [&](const std::string&) {
-    if (overflow.first().empty()) return;
+    const std::string& tensor = values.overflow().first();
+    if (tensor.empty()) return;
     throw InputError(in, fmt::format("tensor '{}': values overflow {} (--saturate clips them)",
-                                     escape(overflow.first()), dtype_name(*request.dtype)));
+                                     escape(tensor), dtype_name(*request.dtype)));
   };
   const TensorOrder order = sorted ? TensorOrder::kReference : TensorOrder::kAsGiven;
   std::vector<OutputWeights> shards = split_into_shards(std::move(all), request.shard_bytes, order);
+  for (OutputWeights& shard : shards) order_aliases(shard);
   result.files = shards.size();
+  const Metadata outside = writer.has_metadata ? Metadata{} : markers;
   if (to_file) {
-    write_checkpoint_file(out, shards[0], options);
+    write_marked_file(out, shards[0], outside, options);
     return result;
   }
-  std::deque<InputFile> opened;
-  std::vector<OutputExtra> extras;
-  if (checkpoint.is_folder()) {
-    extras = extras_of(checkpoint, request, opened, result.notes);
-    std::erase_if(extras, [&](const OutputExtra& extra) {
-      const bool taken = std::any_of(shards.begin(), shards.end(), [&](const OutputWeights& shard) {
-        return shard.name == extra.name;
-      });
-      if (taken)
-        result.notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
-      return taken;
-    });
-  }
-  if (shards.size() > 1) extras.push_back(index_extra(shards));
-  write_checkpoint_folder(out, shards, extras, options);
+  ConvertedFolder folder(checkpoint, request.dtype, outside);
+  write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
   return result;
 }
 

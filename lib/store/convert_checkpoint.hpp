@@ -1,4 +1,4 @@
-// From one layout of a checkpoint to another: element type, shards, one file.
+// From one layout of a checkpoint to another: format, element type, names, shards, one file.
 #pragma once
 
 #include <optional>
@@ -6,33 +6,42 @@
 #include <vector>
 
 #include "store/checkpoint_writer.hpp"
+#include "store/convert_values.hpp"
 
 namespace masque {
 
-/// What to do with finite values beyond the largest of the new type.
-enum class OverflowPolicy {
-  kRefuse,    ///< InputError naming the tensor
-  kSaturate,  ///< the largest finite value of the type
+/// Which names tensors get.
+enum class NameStyle {
+  kKeep,  ///< those that they have
+  kHf,    ///< those of transformers: see store/name_rules
 };
 
 struct ConvertRequest {
+  std::string format;                        ///< a writer's name; empty: see convert_checkpoint
   std::optional<DType> dtype;                ///< for floating-point tensors; others keep theirs
   std::optional<std::uint64_t> shard_bytes;  ///< absent: one file
   OverflowPolicy overflow = OverflowPolicy::kRefuse;
+  NameStyle names = NameStyle::kKeep;
   WriteOptions write;
 };
 
 struct ConvertResult {
   std::uint64_t tensors = 0;
   std::uint64_t converted = 0;  ///< of these, with a new dtype
+  std::uint64_t renamed = 0;    ///< of these, with a new name
   std::uint64_t files = 0;      ///< files of weights
   std::vector<std::string> notes;
 };
 
-/// Converts `in` to `out`: a file if `out` ends in ".safetensors", else a folder. From a folder to
-/// a folder every other file is copied, and config.json's `dtype` or `torch_dtype` follows. Values
-/// are rounded once, to nearest even. Tensors keep their order unless all files were in the
-/// reference writer's order, in which the output then is too. Memory: a few MiB a thread.
+/// Converts `in` to `out`: a file if `out` has an extension of a writer, else a folder. The format
+/// is that of the extension; for a folder the one asked for, else the input's if it can be written,
+/// else safetensors. From a folder to a folder every other file is copied, and config.json's
+/// `dtype` or `torch_dtype` follows. Values are rounded once, to nearest even. Tensors keep their
+/// order unless all files were in the reference writer's order, in which the output then is too.
+/// Markers are kept wherever the format has its place for them (store/markers), other metadata
+/// where it has one. Tensors that share their bytes: see store/aliases. Memory: a few MiB a thread,
+/// and the largest tensor where one has to be unpacked or turned. Throws UsageError and InputError;
+/// `out` is then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

@@ -1,8 +1,8 @@
 #include "store/family.hpp"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+
+#include "store/name_rules.hpp"
 
 namespace masque {
 
@@ -12,11 +12,6 @@ std::vector<const Family*>& registry() {
   static std::vector<const Family*> families;
   return families;
 }
-
-constexpr std::array<std::pair<const char*, std::string_view>, 2> kLayerNormNames{{
-    {"LayerNorm.weight", "LayerNorm.gamma"},
-    {"LayerNorm.bias", "LayerNorm.beta"},
-}};
 
 }  // namespace
 
@@ -50,10 +45,7 @@ std::string canonical_name(std::string_view name) {
       break;
     }
   }
-  for (const auto& [current, old] : kLayerNormNames) {
-    if (name.ends_with(old)) return std::string(name.substr(0, name.size() - old.size())) + current;
-  }
-  return std::string(name);
+  return with_current_layer_norm(name);
 }
 
 }  // namespace masque

@@ -37,8 +37,6 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
-    Signature{"\x93NUMPY"sv,
-              "a NumPy array (npy), which this version does not read as a checkpoint"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
@@ -84,7 +82,10 @@ Checked<FileContent> read_weights(const InputFile& file) {
   const auto read_with = [&](const FileFormat& format) {
     auto content = format.read(file);
     if (auto* violation = std::get_if<Violation>(&content)) violation->file = file.path();
-    if (auto* read = std::get_if<FileContent>(&content)) read->writer = format.writer;
+    if (auto* read = std::get_if<FileContent>(&content)) {
+      read->writer = format.writer;
+      read->in_place = format.in_place;
+    }
     return content;
   };
   if (const FileFormat* format = format_of(file, first)) return read_with(*format);

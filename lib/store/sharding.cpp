@@ -75,6 +75,10 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
   return shards;
 }
 
+std::string index_name(const WeightsWriter& writer) {
+  return fmt::format("{}.index.json", writer.single);
+}
+
 OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
   std::map<std::string, std::string> map;
   std::uint64_t bytes = 0;
@@ -97,8 +101,7 @@ OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
   }
   text += "\n  }\n}\n";
   const std::uint64_t size = text.size();
-  return {fmt::format("{}.index.json", weights_writer(shards.at(0).writer).single),
-          Literal{std::move(text)}, size, 0644};
+  return {index_name(weights_writer(shards.at(0).writer)), Literal{std::move(text)}, size, 0644};
 }
 
 }  // namespace masque

@@ -24,6 +24,9 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
                                              std::optional<std::uint64_t> shard_bytes,
                                              TensorOrder order);
 
+/// "model.safetensors.index.json" (or that of another writer with shards).
+std::string index_name(const WeightsWriter& writer);
+
 /// model.safetensors.index.json (or that of their writer) for these shards.
 OutputExtra index_extra(const std::vector<OutputWeights>& shards);
 

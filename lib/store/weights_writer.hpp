@@ -53,9 +53,10 @@ struct FilePlan {
 struct WeightsWriter {
   std::string_view name;       ///< stem: "safetensors", "torch", "npz", "npy"
   std::string_view extension;  ///< of a file, with its dot: an output with it is of this format
-  std::string_view single;     ///< file of a folder: "model.safetensors"
+  std::string_view single;     ///< file of a folder: "model.safetensors"; empty: not in folders
   std::string_view shard;  ///< of several, for fmt: "model-{:05}-of-{:05}.safetensors"; empty: none
   bool has_metadata;       ///< keeps OutputWeights::metadata
+  bool has_aliases = false;    ///< writes the bytes of a tensor with alias_of only once
   bool (*holds)(DType dtype);  ///< whether it has a type for these elements
   /// Describes the file's bytes; sources are copied from `weights`. `path` is for messages. Throws
   /// InputError for what the format cannot say.

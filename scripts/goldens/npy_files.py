@@ -113,6 +113,12 @@ def good_files():
     few = {"W": a, "w": np.zeros((16, 16)), "größe/埋め込み": array("i4", (3,)),
            "fortran": np.asfortranarray(array("f2", (3, 4))), "none": array("i1", (0,))}
     yield "savez-compressed.npz", savez(np.savez_compressed, **few)
+    orders = {"fortran": np.asfortranarray(a), "big": array("i4", (3, 5)).astype(">i4"),
+              "both": np.asfortranarray(array("f8", (4, 3)).astype(">f8")),
+              "complex": array("c8", (2, 2)).astype(">c8"), "scalar": np.array(2.5, ">f2"),
+              "row": np.asfortranarray(array("u2", (1, 6))), "plain": array("i8", (2, 3))}
+    yield "orders.npz", savez(np.savez, **orders)
+    yield "orders-compressed.npz", savez(np.savez_compressed, **orders)
     yield "savez-none.npz", savez(np.savez)
     yield "zeros.npz", savez(np.savez_compressed, zeros=np.zeros((400, 250)))
     yield "stream.npz", zipped(few, zipfile.ZIP_DEFLATED, True, Stream())

@@ -11,7 +11,6 @@
 #include "base/hash.hpp"
 #include "store/array.hpp"
 #include "store/array_writer.hpp"
-#include "store/checkpoint.hpp"
 #include "store/npy_descr.hpp"
 #include "support/message.hpp"
 #include "support/npy_oracle.hpp"
@@ -340,11 +339,6 @@ TEST_CASE("what npy cannot hold is not written, and nothing is left behind") {
   CHECK(contains(why({1ULL << 58}), "f.npy: "));
   CHECK(folder.names().empty());
   CHECK(why(Shape(64, 1)) == "(nothing thrown)");
-}
-
-TEST_CASE("an npy given as a checkpoint is called a NumPy array") {
-  const std::string why = message_of([] { open_checkpoint(kNpy + "/good/row-major.npy"); });
-  CHECK(contains(why, "unsupported-format (byte 0): a NumPy array (npy), which this version does"));
 }
 
 }  // namespace

@@ -147,9 +147,11 @@ TEST_CASE("arrays together have at most the bytes that were allowed") {
   CHECK(violation.tensor == "b.npy");
 }
 
-TEST_CASE("every rule of the array source has a test") {
-  const std::set<std::string> tested = {"npz-member", "npz-rest", "limit-bytes"};
-  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/array.cpp")) == tested);
+TEST_CASE("every rule of the sources of arrays has a test") {
+  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/array.cpp")) ==
+        std::set<std::string>{"limit-bytes"});
+  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/npz.cpp")) ==
+        std::set<std::string>{"npz-member", "npz-rest"});
 }
 
 TEST_CASE("a bomb is refused by what is allowed, by its size or by its ratio") {

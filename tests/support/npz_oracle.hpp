@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "store/format.hpp"
 #include "store/zip.hpp"
 #include "support/npy_oracle.hpp"
 
@@ -31,6 +33,32 @@ inline std::string wrong_places(const std::vector<ZipMember>& members, std::uint
   return "";
 }
 
+/// What is wrong with a file as a checkpoint, given what it is as arrays: each array must be a
+/// tensor. A file refused as arrays may be a checkpoint of what reads without a complaint.
+inline std::string wrong_weights(const InputFile& input, const std::vector<Array>* arrays) {
+  const auto read = read_weights(input);
+  const auto* content = std::get_if<FileContent>(&read);
+  if (content == nullptr) return arrays == nullptr ? "" : "arrays, but no checkpoint";
+  if (arrays != nullptr && content->tensors.size() != arrays->size()) return "more or less tensors";
+  for (const TensorInfo& tensor : content->tensors) {
+    if (tensor.bytes() > (1 << 20)) continue;
+    std::vector<std::byte> bytes(tensor.bytes());
+    try {
+      read_tensor(input, tensor, 0, bytes);
+    } catch (const InputError&) {
+      if (arrays != nullptr) return "a tensor that cannot be read";
+      continue;
+    }
+    if (arrays == nullptr) continue;
+    const auto same = [&](const Array& array) {
+      return (array.name.empty() || array.name == tensor.name) && array.dtype == tensor.dtype &&
+             array.shape == tensor.shape && array.data == bytes;
+    };
+    if (std::none_of(arrays->begin(), arrays->end(), same)) return "a tensor that is no array";
+  }
+  return "";
+}
+
 /// What is wrong with what the reader makes of a file; nothing if all is well.
 inline std::string wrong_npz(std::string_view file) {
   constexpr std::uint64_t kMost = 1 << 20;
@@ -43,6 +71,10 @@ inline std::string wrong_npz(std::string_view file) {
     if (!wrong.empty()) return wrong;
   }
   const auto* arrays = std::get_if<std::vector<Array>>(&read);
+  if (arrays != nullptr || file.starts_with("\x93NUMPY") || file.starts_with("PK")) {
+    const std::string wrong = wrong_weights(input, arrays);
+    if (!wrong.empty()) return wrong;
+  }
   if (arrays == nullptr) {
     return std::get<Violation>(read).file == input.path() ? "" : "a violation of no file";
   }

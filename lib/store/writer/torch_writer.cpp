@@ -143,6 +143,7 @@ const WeightsWriter kWriter{.name = "torch",
                             .single = "pytorch_model.bin",
                             .shard = "pytorch_model-{:05}-of-{:05}.bin",
                             .has_metadata = false,
+                            .has_aliases = true,
                             .holds = is_torch_dtype,
                             .plan = plan};
 const WriterRegistration kRegistration{kWriter};

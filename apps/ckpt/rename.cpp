@@ -1,0 +1,109 @@
+// ckpt rename: other names for tensors.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "cli/run_tool.hpp"
+#include "cli/substitution.hpp"
+#include "commands.hpp"
+#include "store/rename_tensors.hpp"
+
+namespace masque::ckpt {
+
+namespace {
+
+constexpr std::uint64_t kMostMapBytes = 256 << 20;
+
+struct Options {
+  std::string in;
+  std::vector<std::string> changes;
+  std::string out;
+  std::optional<std::string> map;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+/// Applies a substitution to every name as it is after the changes before.
+void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
+  const cli::Substitution substitution(change);
+  bool found = false;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    const auto before = names.find(tensor.name);
+    auto now = substitution.apply(before == names.end() ? tensor.name : before->second.name);
+    if (!now) continue;
+    found = true;
+    names[tensor.name] = {*std::move(now)};
+  }
+  if (!found)
+    throw InputError(checkpoint.path(), fmt::format("no name matches {}", escape(change)));
+}
+
+/// The change OLD=NEW.
+void add(const std::string& change, NameMap& names) {
+  const std::size_t equal = change.find('=');
+  if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
+    throw UsageError(
+        fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
+  }
+  const std::string old = change.substr(0, equal);
+  if (!names.emplace(old, NewName{change.substr(equal + 1)}).second)
+    throw UsageError(fmt::format("'{}': a second new name for '{}'", escape(change), escape(old)));
+}
+
+NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
+  NameMap names;
+  if (o.map) names = parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
+  for (const std::string& change : o.changes) {
+    if (!cli::Substitution::is_one(change)) add(change, names);
+  }
+  for (const std::string& change : o.changes) {
+    if (cli::Substitution::is_one(change)) substitute(checkpoint, change, names);
+  }
+  if (names.empty()) throw UsageError("no new name, expected OLD=NEW or --map FILE");
+  return names;
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const Checkpoint checkpoint = open_checkpoint(o.in);
+  const NameMap names = names_of(checkpoint, o);
+  WriteOptions options;
+  options.threads = o.common.threads;
+  options.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  options.progress = session.progress("writing");
+  for (const std::string& note : rename_tensors(checkpoint, names, o.out, options))
+    session.note(note);
+  std::uint64_t changed = 0;
+  for (const auto& [old, now] : names) changed += old != now.name ? 1U : 0U;
+  session.note(fmt::format("{} of {} names changed", changed, checkpoint.tensors().size()));
+  session.detail_time();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_rename(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("rename", "gives tensors other names");
+  c.example("ckpt rename m.safetensors -o out.safetensors head.weight=lm_head.weight",
+            "one tensor");
+  c.example("ckpt rename model/ -o out/ 's/^encoder\\./bert.encoder./'",
+            "all that a regular expression matches");
+  c.example("ckpt rename model/ -o out/ --map names.tsv", "lines of OLD, a tab and NEW");
+  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  c.arguments("CHANGE", o->changes,
+              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (ECMAScript; $1 is the first group)",
+              cli::Need::kOptional);
+  c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
+           cli::Need::kRequired);
+  c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
+  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
+  add_threads(c, o->common);
+  add_quiet(c, o->common);
+  add_verbose(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::ckpt

@@ -1,0 +1,23 @@
+// Tensors that share their bytes, when they are written in another format.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/config.hpp"
+#include "store/weights_writer.hpp"
+
+namespace masque {
+
+/// For a writer that writes every tensor's bytes: of tensors that share them, those that the config
+/// ties to another one are left out, as transformers does when it saves; the others become tensors
+/// of their own. Adds a note for each. For a writer that can share bytes nothing changes.
+void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& config,
+                    std::vector<std::string>& notes);
+
+/// After tensors were sorted or split into files: the first of those that share bytes in this file
+/// has them, the others refer to it.
+void order_aliases(OutputWeights& weights);
+
+}  // namespace masque

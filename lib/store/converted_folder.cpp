@@ -1,0 +1,80 @@
+#include "store/converted_folder.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+#include "store/config.hpp"
+#include "store/markers.hpp"
+#include "store/sharding.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr const char* kConfig = "config.json";
+
+OutputExtra text_file(std::string name, std::string text, unsigned mode) {
+  const std::uint64_t size = text.size();
+  return {std::move(name), Literal{std::move(text)}, size, mode};
+}
+
+}  // namespace
+
+ConvertedFolder::ConvertedFolder(const Checkpoint& checkpoint, std::optional<DType> dtype,
+                                 const Metadata& markers)
+    : checkpoint_(checkpoint), dtype_(dtype), markers_(markers) {}
+
+std::optional<std::string> ConvertedFolder::new_config() const {
+  const auto before = ModelConfig::find(checkpoint_.folder());
+  if (!before) return std::nullopt;
+  std::string text = with_markers(dtype_ ? with_dtype(*before, *dtype_) : before->text(), markers_);
+  return text == before->text() ? std::nullopt : std::optional(std::move(text));
+}
+
+std::vector<OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes) {
+  std::vector<std::string> except = {checkpoint_.index_name()};
+  for (const WeightsWriter* writer : weights_writers()) {
+    if (!writer->shard.empty()) except.push_back(index_name(*writer));
+  }
+  for (const WeightsFile& file : checkpoint_.files()) {
+    except.push_back(file.name);
+    except.push_back(side_path(file.name));
+  }
+  auto config = new_config();
+  if (config) except.emplace_back(kConfig);
+  std::vector<std::string> left_out;
+  auto extras = other_files(checkpoint_.folder(), except, opened_, &left_out);
+  for (const std::string& name : left_out)
+    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  if (config) {
+    const auto mode = InputFile::open(join(checkpoint_.folder(), kConfig)).mode() & 0777U;
+    extras.push_back(text_file(kConfig, *std::move(config), mode));
+  }
+  return extras;
+}
+
+std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>& shards,
+                                                std::vector<std::string>& notes) {
+  std::vector<OutputExtra> extras;
+  if (checkpoint_.is_folder()) extras = copies(notes);
+  const WeightsWriter& writer = weights_writer(shards.front().writer);
+  std::erase_if(extras, [&](const OutputExtra& extra) {
+    const bool taken = std::ranges::find(shards, extra.name, &OutputWeights::name) != shards.end();
+    const bool first = is_opened_before(extra.name, std::string(writer.single)) ||
+                       (shards.size() > 1 && extra.name == writer.single);
+    if (taken || first)
+      notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+    return taken || first;
+  });
+  if (shards.size() > 1) extras.push_back(index_extra(shards));
+  const bool config = std::ranges::find(extras, kConfig, &OutputExtra::name) != extras.end();
+  if (!markers_.empty() && !config) {
+    for (const OutputWeights& shard : shards)
+      extras.push_back(text_file(side_path(shard.name), side_file_text(markers_), 0644));
+  }
+  return extras;
+}
+
+}  // namespace masque

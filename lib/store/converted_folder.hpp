@@ -1,0 +1,36 @@
+// The files of a converted folder beside its weights.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/checkpoint_writer.hpp"
+
+namespace masque {
+
+/// Keeps the files open that it copies: must live until they are written.
+class ConvertedFolder {
+ public:
+  /// `markers` are those that the weights have no place for. The checkpoint must outlive it.
+  ConvertedFolder(const Checkpoint& checkpoint, std::optional<DType> dtype,
+                  const Metadata& markers);
+
+  /// The index, config.json with its new dtype and markers, and, if the input is a folder, copies
+  /// of its other files. Left out, with a note, are files whose name the weights take and weights
+  /// that would be opened instead of the new ones. Called once.
+  std::vector<OutputExtra> files(const std::vector<OutputWeights>& shards,
+                                 std::vector<std::string>& notes);
+
+ private:
+  std::vector<OutputExtra> copies(std::vector<std::string>& notes);
+  std::optional<std::string> new_config() const;
+
+  const Checkpoint& checkpoint_;
+  std::optional<DType> dtype_;
+  const Metadata& markers_;
+  std::deque<InputFile> opened_;
+};
+
+}  // namespace masque

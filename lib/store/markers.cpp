@@ -1,0 +1,105 @@
+#include "store/markers.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/os.hpp"
+#include "base/output_file.hpp"
+#include "store/config.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMostSideBytes = 1 << 20;
+
+std::optional<ModelConfig> side_of(const Checkpoint& checkpoint, const WeightsFile& file) {
+  const std::string path = side_path(join(checkpoint.folder(), file.name));
+  if (!exists(path)) return std::nullopt;
+  return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path);
+}
+
+/// Whether a file is what its folder is loaded from.
+bool is_folder_weights(const std::string& name) {
+  return name.starts_with("model.") || name.starts_with("model-") ||
+         name.starts_with("pytorch_model.") || name.starts_with("pytorch_model-");
+}
+
+/// The config.json that belongs to the checkpoint.
+std::optional<ModelConfig> config_of(const Checkpoint& checkpoint) {
+  if (!checkpoint.is_folder() && !is_folder_weights(checkpoint.files().front().name))
+    return std::nullopt;
+  return ModelConfig::find(checkpoint.folder());
+}
+
+/// Adds the members that are markers, where they are new.
+void add_members(const ModelConfig& object, std::map<std::string, std::string>& markers) {
+  for (const JsonMember& member : parse_json_file(object.text(), object.path()).members) {
+    if (!member.name.starts_with(kMarkerPrefix)) continue;
+    if (const auto value = object.string(member.name)) markers.emplace(member.name, *value);
+  }
+}
+
+}  // namespace
+
+std::string side_path(const std::string& path) { return path + ".masque.json"; }
+
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+                                       std::string_view key) {
+  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
+  if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
+  if (const auto side = side_of(checkpoint, file)) {
+    if (auto value = side->string(key)) return value;
+  }
+  const auto config = config_of(checkpoint);
+  return config ? config->string(key) : std::nullopt;
+}
+
+Metadata markers_of(const Checkpoint& checkpoint) {
+  std::map<std::string, std::string> markers;
+  for (const WeightsFile& file : checkpoint.files()) {
+    for (const auto& [key, value] : file.content.metadata) {
+      if (key.starts_with(kMarkerPrefix)) markers.emplace(key, value);
+    }
+    if (const auto side = side_of(checkpoint, file)) add_members(*side, markers);
+  }
+  if (const auto config = config_of(checkpoint)) add_members(*config, markers);
+  return {markers.begin(), markers.end()};
+}
+
+std::string with_markers(const std::string& config, const Metadata& markers) {
+  std::string text = config;
+  for (const JsonMember& member : parse_json_file(config, "config.json").members) {
+    if (member.name.starts_with(kMarkerPrefix) && find_metadata(markers, member.name) == nullptr)
+      text = erase_json_member(text, {member.name});
+  }
+  for (const auto& [key, value] : markers) text = set_json_member(text, {key}, quote_json(value));
+  return text;
+}
+
+std::string side_file_text(const Metadata& markers) { return with_markers("{}\n", markers); }
+
+void write_marked_file(const std::string& path, const OutputWeights& weights,
+                       const Metadata& side_markers, const WriteOptions& options) {
+  const std::string side = side_path(path);
+  std::optional<OutputFile> side_file;
+  WriteOptions staged = options;
+  if (!side_markers.empty()) {
+    side_file.emplace(side);
+    write_at(side_file->descriptor(), 0, as_bytes(side_file_text(side_markers)), side);
+    staged.verify = [&](const std::string& path_of_weights) {
+      if (options.verify) options.verify(path_of_weights);
+      side_file->commit();
+    };
+  }
+  write_checkpoint_file(path, weights, staged);
+  if (!side_markers.empty() || !exists(side)) return;
+  const Descriptor folder = open_folder(folder_of(side));
+  if (os::unlink_at(folder.get(), base_name(side).c_str()) != 0 || os::sync(folder.get()) != 0)
+    throw system_error(side, "removing", errno);
+}
+
+}  // namespace masque

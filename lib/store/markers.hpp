@@ -1,0 +1,42 @@
+// Markers: what our tools leave in a checkpoint about what they did to it ("masque.mlm_correct").
+// They are metadata where the format has some. Otherwise, or if a file was changed in place, they
+// are members of the folder's config.json; without one, or beside a lone file, of FILE.masque.json.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/checkpoint_writer.hpp"
+
+namespace masque {
+
+/// What keys of markers begin with.
+inline constexpr std::string_view kMarkerPrefix = "masque.";
+
+/// Where a file has its markers if neither its metadata nor a config.json does: FILE.masque.json.
+std::string side_path(const std::string& path);
+
+/// The value of a marker of the file that holds the tensor `beside`: in its metadata, in
+/// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
+/// has the name of a folder's weights is looked up in the config.json beside it, too. Throws
+/// InputError if FILE.masque.json is no JSON object.
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+                                       std::string_view key);
+
+/// All markers of a checkpoint, each key once (the first file's), sorted by key. Throws as
+/// find_marker does.
+Metadata markers_of(const Checkpoint& checkpoint);
+
+/// The text of a config.json with these markers and no others. Every other byte stays.
+std::string with_markers(const std::string& config, const Metadata& markers);
+
+/// The text of FILE.masque.json.
+std::string side_file_text(const Metadata& markers);
+
+/// As write_checkpoint_file, with FILE.masque.json beside it, which gets its name just before the
+/// weights get theirs; removed if there is nothing to say.
+void write_marked_file(const std::string& path, const OutputWeights& weights,
+                       const Metadata& side_markers, const WriteOptions& options);
+
+}  // namespace masque
