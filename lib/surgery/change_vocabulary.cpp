@@ -91,9 +91,9 @@ class Change {
   void change_files() {
     if (!checkpoint_.is_folder() && (!names_.empty() || config_))
       report_.notes.emplace_back("a file alone: config and tokenizer beside it stay as they are");
-    append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     append(report_.notes, renumber_correction_mark(edit_, *table_.input, change_));
     append(report_.notes, change_vocabulary_files(edit_, names_, change_));
+    append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));
   }

@@ -14,6 +14,7 @@ namespace masque {
 namespace {
 
 constexpr std::uint64_t kMostSideBytes = 1 << 20;
+constexpr std::uint64_t kMostFileBytes = 256 << 20;
 /// A member of config.json may have no dot-like meaning for transformers: unknown ones are kept.
 constexpr const char* kConfig = "config.json";
 
@@ -84,7 +85,7 @@ std::optional<std::string> CheckpointEdit::file_text(const std::string& name) co
   if (const auto found = files_.find(name); found != files_.end()) return found->second;
   const std::string path = join(checkpoint_->folder(), name);
   if (!exists(path)) return std::nullopt;
-  return InputFile::open(path).read_all(kMaxIndexBytes);
+  return InputFile::open(path).read_all(kMostFileBytes);
 }
 
 bool CheckpointEdit::drops(const std::string& name) const {

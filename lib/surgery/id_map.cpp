@@ -34,17 +34,21 @@ std::optional<std::uint64_t> IdMap::after(std::uint64_t before) const {
 
 namespace {
 
-/// The ids of one file.
+constexpr std::uint64_t kMostBytes = 16 << 20;
+
+/// The ids of one file. They are taken from the file as it was: whoever renumbered them in the edit
+/// already gets the same.
 class ConfigIds {
  public:
   ConfigIds(CheckpointEdit& edit, const IdMap& ids, std::uint64_t rows, std::string file)
       : edit_(edit), ids_(ids), rows_(rows), file_(std::move(file)) {}
 
   void renumber(std::vector<std::string>& notes) {
+    const std::string path = join(edit_.checkpoint().folder(), file_);
     const auto text = edit_.file_text(file_);
-    if (!text) return;
+    if (!text || !exists(path)) return;
     std::string changed = *text;
-    const JsonValue root = parse_json_file(*text, file_);
+    const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMostBytes), file_);
     for (const JsonMember& member : root.members) {
       if (!member.name.ends_with("_token_id")) continue;
       const std::string value = renumbered(member, notes);
@@ -94,10 +98,9 @@ class ConfigIds {
 
 /// RoBERTa counts positions from the pad token's id on.
 void check_positions(const CheckpointEdit& edit, const Family* family, const IdMap& ids) {
-  const auto text = edit.file_text("config.json");
-  if (!text || family == nullptr || family->name != "roberta") return;
-  const std::uint64_t pad =
-      ModelConfig::parse(*text, "config.json").size("pad_token_id").value_or(1);
+  const auto config = ModelConfig::find(edit.checkpoint().folder());
+  if (!config || family == nullptr || family->name != "roberta") return;
+  const std::uint64_t pad = config->size("pad_token_id").value_or(1);
   if (ids.after(pad) == pad) return;
   throw InputError(edit.checkpoint().path(),
                    fmt::format("row {} is that of the pad token, from which this family counts its "
