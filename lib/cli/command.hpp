@@ -64,8 +64,9 @@ class Command {
 
   /// A required positional argument; upper-case name.
   Command& argument(std::string name, std::string& target, std::string help);
-  /// One or more positional arguments.
-  Command& arguments(std::string name, std::vector<std::string>& target, std::string help);
+  /// One or more positional arguments; any number if they are optional.
+  Command& arguments(std::string name, std::vector<std::string>& target, std::string help,
+                     Need need = Need::kRequired);
 
   /// An option with a value. `names` is "--name" or "-n,--name"; `value` names what follows it.
   /// The initial value of the target is the default and is shown.

@@ -87,7 +87,8 @@ Command& Command::argument(std::string name, std::string& target, std::string he
               .set = [&target](const std::string& text) { target = text; }});
 }
 
-Command& Command::arguments(std::string name, std::vector<std::string>& target, std::string help) {
+Command& Command::arguments(std::string name, std::vector<std::string>& target, std::string help,
+                            Need need) {
   return add({.names = std::move(name),
               .value = {},
               .help = std::move(help),
@@ -95,7 +96,7 @@ Command& Command::arguments(std::string name, std::vector<std::string>& target, 
               .words = {},
               .positional = true,
               .repeated = true,
-              .required = true,
+              .required = need == Need::kRequired,
               .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 

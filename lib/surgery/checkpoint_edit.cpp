@@ -88,6 +88,11 @@ std::optional<std::string> CheckpointEdit::file_text(const std::string& name) co
   return InputFile::open(path).read_all(kMostFileBytes);
 }
 
+bool CheckpointEdit::drops(const std::string& name) const {
+  const auto found = files_.find(name);
+  return found != files_.end() && !found->second;
+}
+
 bool CheckpointEdit::keeps_layout() const {
   const auto same_size = [&](const auto& pair) {
     return size_of(pair.second) == checkpoint_->get(pair.first).bytes() &&

@@ -40,6 +40,11 @@ class CheckpointEdit {
   /// The text of a file as it will be: set before, or of the folder; nothing if there is none.
   std::optional<std::string> file_text(const std::string& name) const;
 
+  /// Whether remove() was called for a tensor.
+  bool removes(const std::string& name) const { return removed_.contains(name); }
+  /// Whether drop_file() was called for a file.
+  bool drops(const std::string& name) const;
+
   /// Whether nothing but the bytes of tensors changes.
   bool keeps_layout() const;
   /// Names of tensors that were replaced, sorted.
