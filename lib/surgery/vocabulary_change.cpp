@@ -122,8 +122,6 @@ std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const Tok
   }
   change_tokenizer_config(job);
   change_special_tokens_map(job);
-  change_config_ids(job, "config.json");
-  change_config_ids(job, "generation_config.json");
   job.notes.insert(job.notes.begin(), moves.notes().begin(), moves.notes().end());
   return job.notes;
 }

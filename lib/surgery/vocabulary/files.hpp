@@ -58,8 +58,6 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json);
 void change_tokenizer_config(VocabularyJob& job);
 void change_special_tokens_map(VocabularyJob& job);
 void check_sentencepiece(const VocabularyJob& job);
-/// Ids of special tokens in config.json and generation_config.json.
-void change_config_ids(VocabularyJob& job, const std::string& name);
 
 /// Ids that a model's vocabulary has after the change.
 class ModelIds {

@@ -26,13 +26,14 @@ TokenMoves::TokenMoves(const TokenNames& before, const VocabularyChange& change,
   for (std::uint64_t id = 0; id < change.from.size(); ++id) {
     const std::uint64_t old = change.from[id];
     const std::string& text = change.tokens[id];
+    bool copied = false;
     if (old != VocabularyChange::kNew) {
       if (old >= to_.size()) to_.resize(old + 1, kGone);
-      MASQUE_CHECK(to_[old] == kGone);
-      to_[old] = id;
+      copied = to_[old] != kGone;
+      if (!copied) to_[old] = id;
     }
     if (text.empty()) continue;
-    if (old == VocabularyChange::kNew || !before.assigned(old)) {
+    if (old == VocabularyChange::kNew || copied || !before.assigned(old)) {
       added_.push_back({id, text});
     } else if (before.token(old) != text) {
       renamed_.push_back({id, text});
