@@ -61,7 +61,7 @@ void refuse_special(const std::string& path, std::string_view token) {
 
 void ModelIds::add(std::uint64_t id) {
   if (id >= has_.size()) has_.resize(id + 1);
-  count_ += has_[id] ? 0 : 1;
+  if (!has_[id]) ++count_;
   has_[id] = true;
 }
 
