@@ -1,6 +1,7 @@
 #include "surgery/id_map.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,21 +35,23 @@ std::optional<std::uint64_t> IdMap::after(std::uint64_t before) const {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 16 << 20;
+/// Models that count positions from the padding id on.
+constexpr std::array<std::string_view, 9> kPaddingPositions{
+    "roberta",   "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm",
+    "camembert", "longformer",  "mpnet",          "data2vec-text",
+    "esm"};
 
-/// The ids of one file. They are taken from the file as it was: whoever renumbered them in the edit
-/// already gets the same.
+/// The ids of one file.
 class ConfigIds {
  public:
   ConfigIds(CheckpointEdit& edit, const IdMap& ids, std::uint64_t rows, std::string file)
       : edit_(edit), ids_(ids), rows_(rows), file_(std::move(file)) {}
 
   void renumber(std::vector<std::string>& notes) {
-    const std::string path = join(edit_.checkpoint().folder(), file_);
     const auto text = edit_.file_text(file_);
-    if (!text || !exists(path)) return;
+    if (!text) return;
     std::string changed = *text;
-    const JsonValue root = parse_json_file(InputFile::open(path).read_all(kMostBytes), file_);
+    const JsonValue root = parse_json_file(*text, file_);
     for (const JsonMember& member : root.members) {
       if (!member.name.ends_with("_token_id")) continue;
       const std::string value = renumbered(member, notes);
@@ -96,16 +99,17 @@ class ConfigIds {
   std::string file_;
 };
 
-/// RoBERTa counts positions from the pad token's id on.
-void check_positions(const CheckpointEdit& edit, const Family* family, const IdMap& ids) {
+void check_positions(const CheckpointEdit& edit, const IdMap& ids) {
   const auto config = ModelConfig::find(edit.checkpoint().folder());
-  if (!config || family == nullptr || family->name != "roberta") return;
+  if (!config) return;
+  const std::string type = config->model_type();
+  if (std::ranges::find(kPaddingPositions, type) == kPaddingPositions.end()) return;
   const std::uint64_t pad = config->size("pad_token_id").value_or(1);
   if (ids.after(pad) == pad) return;
   throw InputError(edit.checkpoint().path(),
-                   fmt::format("row {} is that of the pad token, from which this family counts its "
+                   fmt::format("row {} is that of the padding token, from which {} counts its "
                                "positions: it must keep its id",
-                               pad));
+                               pad, escape(type)));
 }
 
 }  // namespace
@@ -115,7 +119,7 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const Family* f
   std::vector<std::string> notes;
   if (!edit.checkpoint().is_folder()) return notes;
   const IdMap ids(change, rows);
-  check_positions(edit, family, ids);
+  check_positions(edit, ids);
   for (const char* file : {"config.json", "generation_config.json"})
     ConfigIds(edit, ids, rows, file).renumber(notes);
   const auto text = edit.file_text("config.json");

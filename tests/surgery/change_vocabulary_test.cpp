@@ -358,7 +358,7 @@ TEST_CASE("RoBERTa's pad token keeps its id") {
                    change_vocabulary(folder / "in", folder / "out", permutes({"1", "0", "2", "3"}),
                                      request_of());
                  }),
-                 "row 1 is that of the pad token"));
+                 "row 1 is that of the padding token"));
   CHECK_NOTHROW(change_vocabulary(folder / "in", folder / "out", permutes({"2", "1", "0", "3"}),
                                   request_of()));
 }
