@@ -26,16 +26,21 @@ std::string spelling(const RowInit& init) {
   return fmt::format("{}:{}", init.name, init.argument);
 }
 
-const RowInit& find_init(const std::string& spec, std::string& argument) {
+/// What stands behind the colon; empty if there is none.
+std::string argument_of(const std::string& spec) {
   const std::size_t colon = spec.find(':');
-  const std::string name = spec.substr(0, colon);
-  const auto found = std::ranges::find(registry(), name, &RowInit::name);
+  return colon == std::string::npos ? "" : spec.substr(colon + 1);
+}
+
+const RowInit& find_init(const std::string& spec, const std::string& argument) {
+  const std::size_t colon = spec.find(':');
+  const auto found = std::ranges::find(registry(), spec.substr(0, colon), &RowInit::name);
   if (found != registry().end()) {
     const RowInit& init = **found;
-    const bool given = colon != std::string::npos && colon + 1 < spec.size();
     const bool wanted = !init.argument.empty() && !init.argument.starts_with('[');
-    if (given) argument = spec.substr(colon + 1);
-    if (given ? !init.argument.empty() : !wanted && colon == std::string::npos) return init;
+    const bool good =
+        argument.empty() ? !wanted && colon == std::string::npos : !init.argument.empty();
+    if (good) return init;
     throw UsageError(fmt::format("--init: found '{}', expected {}", escape(spec), spelling(init)));
   }
   std::string all;
@@ -72,7 +77,7 @@ RowInitRegistration::RowInitRegistration(const RowInit& init) {
 }
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
-    : context_(&context), init_(&find_init(spec, argument_)) {
+    : context_(&context), argument_(argument_of(spec)), init_(&find_init(spec, argument_)) {
   std::vector<std::uint64_t> ids;
   const std::vector<std::uint64_t>& from = context.change.from;
   for (std::uint64_t id = 0; id < from.size(); ++id) {

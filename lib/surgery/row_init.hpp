@@ -63,8 +63,8 @@ class NewRows {
 
  private:
   const RowInitContext* context_;
-  const RowInit* init_;
   std::string argument_;
+  const RowInit* init_;
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
 };

@@ -61,7 +61,7 @@ std::string row_bytes(const Checkpoint& checkpoint, const std::string& name, std
   return bytes.substr(row * size, size);
 }
 
-TEST_CASE("old rows keep their bits in every type; new ones are rounded once") {
+TEST_CASE("old rows keep their bits in every type, new ones are rounded once") {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
     const TempFolder folder;
     ExampleBert bert;

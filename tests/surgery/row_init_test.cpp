@@ -206,7 +206,7 @@ TEST_CASE("cov: samples have the rows' mean and covariance, also where that has 
   check_gaussian(300, 130);  // more than one panel
 }
 
-TEST_CASE("cov: the scale multiplies the covariance; 1e-5 by itself") {
+TEST_CASE("cov: the scale multiplies the covariance, 1e-5 by itself") {
   InitExample example(DType::kF64);
   const auto mean = mean_of(example.rows(example.table()), kAssigned);
   const auto whole = example.new_row("cov:1", example.table(), 9);
