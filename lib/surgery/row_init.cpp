@@ -54,10 +54,19 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
                           std::shared_ptr<const std::vector<std::uint64_t>> ids,
                           std::shared_ptr<const RowMeans> means) {
   const Checkpoint& checkpoint = context.checkpoint;
-  return [&checkpoint, table = as_table(tensor), ids = std::move(ids), means = std::move(means)](
-             std::uint64_t id, std::span<double> out) {
+  const TensorInfo table = as_table(tensor);
+  const auto is_empty = [](const std::vector<std::uint64_t>& rows) { return rows.empty(); };
+  std::vector<double> mean;
+  if (std::ranges::any_of(*means, is_empty))
+    mean = mean_row_of(context, table, assigned_weights(context));
+  return [&checkpoint, table, ids = std::move(ids), means = std::move(means),
+          mean = std::move(mean)](std::uint64_t id, std::span<double> out) {
     const auto at = std::ranges::lower_bound(*ids, id) - ids->begin();
     const std::vector<std::uint64_t>& rows = (*means)[static_cast<std::size_t>(at)];
+    if (rows.empty()) {
+      std::ranges::copy(mean, out.begin());
+      return;
+    }
     std::ranges::fill(out, 0.0);
     for (const std::uint64_t row : rows) {
       const std::vector<double> old = read_row(checkpoint, table, row);

@@ -25,7 +25,8 @@ struct RowInitContext {
   std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
 };
 
-/// For every new id, in ascending order, the old rows of which its row is the mean: at least one.
+/// For every new id, in ascending order, the old rows of which its row is the mean; none: all that
+/// have a token.
 using RowMeans = std::vector<std::vector<std::uint64_t>>;
 
 /// One kind of new rows. Exactly one of `means` and `values` is there. The functions throw
