@@ -99,6 +99,12 @@ NewRows::NewRows(const RowInitContext& context, const std::string& spec)
 }
 
 RowValues NewRows::of(const TensorInfo& tensor) const {
+  const auto [place, is_new] = made_.try_emplace(&tensor);
+  if (is_new) place->second = make(tensor);
+  return place->second;
+}
+
+RowValues NewRows::make(const TensorInfo& tensor) const {
   if (means_) return values_of_means(*context_, tensor, new_ids_, means_);
   if (new_ids_->empty()) return [](std::uint64_t, std::span<double>) {};
   const auto table = std::make_shared<const TensorInfo>(as_table(tensor));

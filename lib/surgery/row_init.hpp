@@ -2,6 +2,7 @@
 // surgery/row_init/ registers itself.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,15 +60,17 @@ class NewRows {
   NewRows(const RowInitContext& context, const std::string& spec);
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
-  /// name and the id.
+  /// name and the id. What reads the table does so once, whoever asks again.
   RowValues of(const TensorInfo& tensor) const;
 
  private:
+  RowValues make(const TensorInfo& tensor) const;
   const RowInitContext* context_;
   std::string argument_;
   const RowInit* init_;
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
+  mutable std::map<const TensorInfo*, RowValues> made_;  ///< some read the whole table
 };
 
 /// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a
