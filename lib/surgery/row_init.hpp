@@ -65,6 +65,7 @@ class NewRows {
 
  private:
   RowValues make(const TensorInfo& tensor) const;
+
   const RowInitContext* context_;
   std::string argument_;
   const RowInit* init_;
