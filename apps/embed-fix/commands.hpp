@@ -11,5 +11,10 @@ void declare_stats(cli::Command& tool);
 void declare_neighbours(cli::Command& tool);
 void declare_diff(cli::Command& tool);
 void declare_recover(cli::Command& tool);
+void declare_add(cli::Command& tool);
+void declare_remove(cli::Command& tool);
+void declare_keep(cli::Command& tool);
+void declare_permute(cli::Command& tool);
+void declare_resize(cli::Command& tool);
 
 }  // namespace masque::embed_fix

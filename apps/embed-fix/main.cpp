@@ -15,5 +15,10 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_neighbours(tool);
         masque::embed_fix::declare_diff(tool);
         masque::embed_fix::declare_recover(tool);
+        masque::embed_fix::declare_add(tool);
+        masque::embed_fix::declare_remove(tool);
+        masque::embed_fix::declare_keep(tool);
+        masque::embed_fix::declare_permute(tool);
+        masque::embed_fix::declare_resize(tool);
       });
 }

@@ -15,6 +15,7 @@ namespace masque {
 
 namespace {
 
+constexpr std::uint64_t kMostFileBytes = 256 << 20;
 constexpr const char* kConfig = "config.json";
 
 void remove_file(const std::string& path) {
@@ -77,7 +78,12 @@ std::optional<std::string> CheckpointEdit::file_text(const std::string& name) co
   if (const auto found = files_.find(name); found != files_.end()) return found->second;
   const std::string path = join(checkpoint_->folder(), name);
   if (!exists(path)) return std::nullopt;
-  return InputFile::open(path).read_all(kMaxIndexBytes);
+  return InputFile::open(path).read_all(kMostFileBytes);
+}
+
+bool CheckpointEdit::drops(const std::string& name) const {
+  const auto found = files_.find(name);
+  return found != files_.end() && !found->second;
 }
 
 std::vector<std::string> CheckpointEdit::replaced() const {

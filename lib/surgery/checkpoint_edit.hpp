@@ -42,6 +42,11 @@ class CheckpointEdit {
   /// The text of a file as it will be: set before, or of the folder; nothing if there is none.
   std::optional<std::string> file_text(const std::string& name) const;
 
+  /// Whether remove() was called for a tensor.
+  bool removes(const std::string& name) const { return removed_.contains(name); }
+  /// Whether drop_file() was called for a file.
+  bool drops(const std::string& name) const;
+
   /// What stands against making the change in place; nothing if tensors only get other bytes and
   /// files of the folder other texts.
   std::optional<std::string> against_in_place() const;

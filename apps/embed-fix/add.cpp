@@ -1,0 +1,53 @@
+// embed-fix add: new tokens, with rows that an initializer makes.
+#include <memory>
+
+#include "base/error.hpp"
+#include "commands.hpp"
+#include "vocabulary_command.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+enum class ExistingToken { kRefuse, kSkip };
+
+struct Options : VocabularyOptions {
+  std::vector<std::string> tokens;
+  std::optional<std::uint64_t> count;
+  std::uint64_t multiple = 1;
+  ExistingToken existing = ExistingToken::kRefuse;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  const std::vector<std::string> tokens = read_list(o.tokens);
+  if (tokens.empty() == !o.count) throw UsageError("expected either TOKENS or --count N");
+  if (o.count && o.existing == ExistingToken::kSkip)
+    throw UsageError("--existing is about TOKENS, not --count");
+  return run_vocabulary(o, session, [&](const VocabularyState& state) {
+    return o.count ? plan_append(state, *o.count, o.multiple)
+                   : plan_add(state, tokens, o.existing == ExistingToken::kSkip, o.multiple);
+  });
+}
+
+}  // namespace
+
+void declare_add(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "add", "new tokens: in rows that have none, then behind the last; head and files follow");
+  c.example("embed-fix add bert-base/ covid lockdown --init subword -o bert-new/",
+            "two tokens that begin as the mean of their pieces");
+  c.example("embed-fix add bert-base/ @words.txt --multiple 64 -o bert-new/",
+            "one token a line, and a table of a round size");
+  declare_vocabulary_options(c, *o, NewRowsOption::kInit);
+  c.arguments("TOKENS", o->tokens, "as the vocabulary shall spell them; @FILE: the lines of a file",
+              cli::Need::kOptional);
+  c.choice("--existing", o->existing,
+           {{"refuse", ExistingToken::kRefuse}, {"skip", ExistingToken::kSkip}},
+           "tokens that are there already");
+  c.option("--count", "N", o->count, "N rows without names, where there is no tokenizer");
+  c.option("--multiple", "M", o->multiple, "further rows, up to a multiple of M");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,43 @@
+// embed-fix resize: more or fewer rows without token.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "commands.hpp"
+#include "vocabulary_command.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : VocabularyOptions {
+  std::string rows;
+  std::uint64_t multiple = 1;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  const auto rows = parse_unsigned(o.rows);
+  if (!rows)
+    throw UsageError(fmt::format("N: found '{}', expected a whole number", escape(o.rows)));
+  return run_vocabulary(o, session, [&](const VocabularyState& state) {
+    return plan_resize(state, *rows, o.multiple);
+  });
+}
+
+}  // namespace
+
+void declare_resize(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("resize", "more or fewer rows without token behind the last one");
+  c.example("embed-fix resize bert-base/ 30522 --multiple 64 -o padded/", "30528 rows");
+  declare_vocabulary_options(c, *o, NewRowsOption::kInit);
+  c.argument("N", o->rows, "rows");
+  c.option("--multiple", "M", o->multiple, "rounded up to a multiple of M");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

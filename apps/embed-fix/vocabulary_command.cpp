@@ -1,0 +1,147 @@
+#include "vocabulary_command.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "surgery/row_init.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+constexpr std::uint64_t kMostListBytes = 256 << 20;
+
+/// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
+void add_new_rows(cli::Report& out, const std::vector<NewRow>& rows) {
+  std::vector<std::string> ids;
+  std::vector<std::string> tokens;
+  std::vector<std::string> norms;
+  ids.reserve(rows.size());
+  tokens.reserve(rows.size());
+  norms.reserve(rows.size());
+  for (const NewRow& row : rows) {
+    ids.push_back(cli::Cell(row.id).text());
+    if (!row.token.empty()) tokens.push_back(row.token);
+    norms.push_back(cli::Cell(row.norm).text());
+  }
+  if (rows.empty()) return;
+  out.add("new_ids", cli::Cell::raw(fmt::format("{}", fmt::join(ids, " ")),
+                                    fmt::format("[{}]", fmt::join(ids, ","))));
+  if (!tokens.empty()) out.add("new_tokens", cli::list_cell(tokens));
+  out.add("new_norms", cli::Cell::raw(fmt::format("{}", fmt::join(norms, " ")),
+                                      fmt::format("[{}]", fmt::join(norms, ","))));
+}
+
+cli::Report report_of(const VocabularyReport& r) {
+  cli::Report out;
+  out.add("tensor", r.tensor);
+  out.add("dtype", dtype_name(r.dtype));
+  out.add("width", r.width);
+  out.add("rows_before", r.rows_before);
+  out.add("rows_after", r.rows_after);
+  out.add("tokens_before", r.tokens_before);
+  out.add("tokens_after", r.tokens_after);
+  out.add("rows_gone", r.rows_gone);
+  out.add("rows_new", static_cast<std::uint64_t>(r.new_rows.size()));
+  add_new_rows(out, r.new_rows);
+  out.add("changed_tensors", cli::list_cell(r.changed_tensors));
+  out.add("edited_files", cli::list_cell(r.edited_files));
+  if (r.verified) {
+    out.add("verified_tensors", r.verified->tensors_unchanged);
+    out.add("verified_bytes", r.verified->bytes_unchanged);
+    out.add("verified_files", r.verified->files_unchanged);
+    out.add("xxh3_before", r.verified->digest_before);
+    out.add("xxh3_after", r.verified->digest_after);
+  }
+  return out;
+}
+
+std::string init_help() {
+  std::string text = "new rows: ";
+  for (const RowInit* init : row_inits()) {
+    const bool optional = init->argument.starts_with('[');
+    const std::string argument = init->argument.empty() ? ""
+                                 : optional ? fmt::format("[:{}", init->argument.substr(1))
+                                            : fmt::format(":{}", init->argument);
+    text += fmt::format("{}{}{} ({})", init == row_inits().front() ? "" : "; ", init->name,
+                        argument, init->help);
+  }
+  return text;
+}
+
+}  // namespace
+
+void declare_vocabulary_options(cli::Command& command, VocabularyOptions& options,
+                                NewRowsOption rows) {
+  VocabularyRequest& r = options.request;
+  command.argument("CHECKPOINT", options.in, "a file, a folder or an index");
+  command.option("-o,--output", "OUTPUT", options.out,
+                 "file (of a file) or new folder (of a folder)");
+  if (rows == NewRowsOption::kInit) {
+    command.option("--init", "HOW", r.init, init_help());
+    add_seed(command, options.common);
+  }
+  command.option("--tensor", "NAME", r.tensor, "the input table [found by the family's names]");
+  command.flag("-n,--dry-run", r.dry_run, "reports what would change, writes nothing");
+  command.flag("--verify", r.verify,
+               "reads the output back and proves that all else is bit-identical");
+  command.flag("--force", options.force,
+               "replaces an output folder, if no file but weights would be lost");
+  add_threads(command, options.common);
+  add_json(command, options.common);
+  add_quiet(command, options.common);
+  add_verbose(command, options.common);
+}
+
+cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
+                             const VocabularyPlan& plan) {
+  session.configure(options.common);
+  VocabularyRequest& request = options.request;
+  if (!options.out && !request.dry_run)
+    throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
+  request.seed = options.common.seed;
+  request.write.threads = options.common.threads;
+  request.write.existing = options.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.progress = session.progress("writing");
+  const VocabularyReport report =
+      change_vocabulary(options.in, options.out.value_or(""), plan, request);
+  for (const std::string& note : report.notes) session.note(note);
+  session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
+  session.detail_time();
+  report_of(report).print(session, options.common.json);
+  return cli::ExitCode::kDone;
+}
+
+void declare_list(cli::Command& command, TokenList& list, const std::string& help) {
+  command.arguments("LIST", list.entries, help + "; @FILE: the lines of a file (@-: of stdin)");
+  command.choice("--as", list.as,
+                 {{"auto", TokenList::As::kAuto},
+                  {"ids", TokenList::As::kIds},
+                  {"tokens", TokenList::As::kTokens}},
+                 "what the list holds; auto: ids if all of it are whole numbers");
+}
+
+std::vector<std::string> read_list(const std::vector<std::string>& arguments) {
+  std::vector<std::string> entries;
+  for (const std::string& argument : arguments) {
+    if (argument.size() < 2 || argument.front() != '@') {
+      entries.push_back(argument);
+      continue;
+    }
+    const std::string text = read_text(argument.substr(1), kMostListBytes);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      std::string line = text.substr(at, end - at);
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.empty()) entries.push_back(std::move(line));
+      at = end + 1;
+    }
+  }
+  return entries;
+}
+
+}  // namespace masque::embed_fix

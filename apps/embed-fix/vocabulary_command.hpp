@@ -1,0 +1,40 @@
+// What the commands that change the vocabulary share: options, the run, the report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_tool.hpp"
+#include "surgery/change_vocabulary.hpp"
+
+namespace masque::embed_fix {
+
+/// Options of every such command.
+struct VocabularyOptions {
+  std::string in;
+  std::optional<std::string> out;
+  VocabularyRequest request;
+  bool force = false;
+  cli::CommonOptions common;
+};
+
+/// Whether a command makes new rows, and so has --init and --seed.
+enum class NewRowsOption { kNone, kInit };
+
+/// CHECKPOINT, -o, --init, --seed, --tensor, -n, --verify, --force, -j, --json, -q, -v. To be
+/// called before further arguments are declared.
+void declare_vocabulary_options(cli::Command& command, VocabularyOptions& options,
+                                NewRowsOption rows);
+
+/// Carries a plan out and prints its report.
+cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
+                             const VocabularyPlan& plan);
+
+/// --as and the list of a command that names rows.
+void declare_list(cli::Command& command, TokenList& list, const std::string& help);
+
+/// A list from the command line: "@FILE" stands for the lines of a file ("@-": of standard input),
+/// without empty ones; a lone "@" for itself. Throws InputError.
+std::vector<std::string> read_list(const std::vector<std::string>& arguments);
+
+}  // namespace masque::embed_fix

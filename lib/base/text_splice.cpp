@@ -1,0 +1,40 @@
+#include "base/text_splice.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace masque {
+
+void TextSplice::replace(std::size_t begin, std::size_t end, std::string with) {
+  MASQUE_CHECK(begin <= end);
+  edits_.push_back({begin, end, std::move(with)});
+}
+
+std::string TextSplice::apply(const std::string& text) const { return apply(text, 0, text.size()); }
+
+std::string TextSplice::apply(const std::string& text, std::size_t begin, std::size_t end) const {
+  std::vector<const Edit*> order;
+  order.reserve(edits_.size());
+  std::size_t size = end - begin;
+  for (const Edit& edit : edits_) {
+    order.push_back(&edit);
+    size += edit.with.size();
+  }
+  std::ranges::stable_sort(order, [](const Edit* a, const Edit* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+  });
+  std::string out;
+  out.reserve(size);
+  std::size_t done = begin;
+  for (const Edit* edit : order) {
+    MASQUE_CHECK(edit->begin >= done && edit->end <= end);
+    out.append(text, done, edit->begin - done);
+    out += edit->with;
+    done = edit->end;
+  }
+  out.append(text, done, end - done);
+  return out;
+}
+
+}  // namespace masque

@@ -1,0 +1,32 @@
+// Replacements in a text, collected and then made at once: every other byte stays.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace masque {
+
+/// Edits of one text. Cost of apply(): O(text + edits · log edits).
+class TextSplice {
+ public:
+  /// Bytes [begin, end) become `with`. Ranges must not overlap; an empty one inserts, before an
+  /// edit that begins at the same place.
+  void replace(std::size_t begin, std::size_t end, std::string with);
+
+  bool empty() const { return edits_.empty(); }
+  /// The text with all edits made.
+  std::string apply(const std::string& text) const;
+  /// Bytes [begin, end) of the text with the edits made, which must all lie in there.
+  std::string apply(const std::string& text, std::size_t begin, std::size_t end) const;
+
+ private:
+  struct Edit {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::string with;
+  };
+  std::vector<Edit> edits_;
+};
+
+}  // namespace masque

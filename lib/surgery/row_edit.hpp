@@ -1,0 +1,31 @@
+// A table with other rows: old ones in another order, new ones computed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "store/checkpoint.hpp"
+#include "store/transfer.hpp"
+
+namespace masque {
+
+/// out ← the row of the new id `id`, one number a column. Thread-safe.
+using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
+
+/// The bytes of a tensor with other rows. A vector is a table of rows of one element.
+///
+/// from    new row → old row, of which the bytes are copied, or VocabularyChange::kNew: computed
+/// values  of the rows that are new; rounded once. Not called if there are none
+///
+/// The rows are read and computed as they are asked for, about 1 MiB at a time; they do not depend
+/// on the number of threads. The checkpoint and the tensor must outlive the source, which throws
+/// InputError for a row that the tensor's type cannot hold.
+Source edited_rows(const Checkpoint& checkpoint, const TensorInfo& tensor,
+                   std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values);
+
+/// A tensor seen as a table: a vector gets a second dimension of 1.
+TensorInfo as_table(const TensorInfo& tensor);
+
+}  // namespace masque

@@ -1,0 +1,104 @@
+// The files of a tokenizer, one function and one source file each, for change_vocabulary_files().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/text_splice.hpp"
+#include "surgery/vocabulary/token_moves.hpp"
+
+namespace masque {
+
+/// What cuts words into tokens; it decides how a new token can be reached.
+enum class ModelKind { kWordPiece, kWordLevel, kBpe, kUnigram, kUnknown };
+
+/// One change on its way through the files. For one thread.
+struct VocabularyJob {
+  CheckpointEdit& edit;
+  TokenMoves& moves;
+  ModelKind kind = ModelKind::kUnknown;
+  /// Tokens that are found in the text before it is cut into words, by id: they go to the lists of
+  /// added tokens.
+  std::vector<TokenMoves::Token> listed = {};
+  std::vector<std::string> notes = {};
+
+  /// Whether new tokens are entries of the model's vocabulary.
+  bool new_in_model() const {
+    return kind == ModelKind::kWordPiece || kind == ModelKind::kWordLevel;
+  }
+  std::string path(const std::string& name) const;
+};
+
+/// A file of JSON, read.
+struct JsonText {
+  std::string name;
+  std::string path;
+  std::string text;
+  JsonValue root;
+};
+/// Nothing if there is no such file. Throws InputError if it is no JSON.
+std::optional<JsonText> read_json_text(const VocabularyJob& job, const std::string& name);
+/// Sets the file if something changes.
+void write_splice(VocabularyJob& job, const JsonText& file, const TextSplice& splice);
+/// An id. Throws InputError naming the file and the byte.
+std::uint64_t json_id(const JsonValue& value, const std::string& path);
+
+/// The kind of a folder's model; `json` is its tokenizer.json.
+ModelKind model_kind(const VocabularyJob& job, const std::optional<JsonText>& json);
+/// Fills job.listed; notes tokens that no text can reach.
+void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json);
+
+void change_vocab_txt(VocabularyJob& job);
+void change_tokenizer_json(VocabularyJob& job, const JsonText& file);
+void change_vocab_json(VocabularyJob& job);
+void check_merges_txt(const VocabularyJob& job);
+void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json);
+void change_tokenizer_config(VocabularyJob& job);
+void change_special_tokens_map(VocabularyJob& job);
+void check_sentencepiece(const VocabularyJob& job);
+
+/// Ids that a model's vocabulary has after the change.
+class ModelIds {
+ public:
+  explicit ModelIds(const TokenMoves& moves) : has_(moves.change().tokens.size()) {}
+  void add(std::uint64_t id);
+  std::uint64_t count() const { return count_; }
+  /// Tokens that the vocabulary has to take up besides. transformers gives added tokens that it
+  /// lacks the next free ids behind it, whatever a file says: where that is not what they must
+  /// have, all of them become entries, which changes nothing else about them.
+  std::vector<TokenMoves::Token> missing(const TokenMoves& moves) const;
+
+ private:
+  std::vector<bool> has_;
+  std::uint64_t count_ = 0;
+};
+
+/// {"token": id, …}: a vocabulary after the change, with its new entries.
+void change_vocabulary_object(VocabularyJob& job, const std::string& path, const std::string& text,
+                              const JsonValue& vocab, TextSplice& splice);
+/// Unigram: [["piece", score], …].
+void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vocab,
+                   TextSplice& splice);
+/// Throws InputError if a merge makes or uses a token that is gone or called otherwise.
+/// `continuing` is the prefix that a right part loses.
+void check_merge(const VocabularyJob& job, const std::string& path, std::string_view left,
+                 std::string_view right, std::string_view continuing);
+/// "added_tokens" of tokenizer.json.
+void change_added_tokens(VocabularyJob& job, const JsonText& file, TextSplice& splice);
+/// "post_processor".
+void change_post_processor(VocabularyJob& job, const JsonText& file, const JsonValue& processor,
+                           TextSplice& splice);
+/// A string that names a token follows it.
+void change_name(const VocabularyJob& job, const JsonValue& value, TextSplice& splice);
+/// An id follows its token, which must stay.
+void change_id(const VocabularyJob& job, const JsonValue& value, const std::string& path,
+               TextSplice& splice);
+bool is_true(const JsonValue* value);
+[[noreturn]] void refuse_special(const std::string& path, std::string_view token);
+/// An added token like the object `like` (of which the text is `text`), or in the usual form.
+std::string added_token_text(const std::string& text, const JsonValue* like,
+                             const TokenMoves::Token& token, bool with_id);
+
+}  // namespace masque

@@ -1,0 +1,41 @@
+// SentencePiece's own files are not edited: their tokens must stay where they are.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "surgery/vocabulary/files.hpp"
+#include "text/spiece_model.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1 << 30;
+constexpr std::array<const char*, 4> kNames{"spiece.model", "sentencepiece.bpe.model",
+                                            "tokenizer.model", "spm.model"};
+constexpr const char* kHint =
+    "is not edited: save the tokenizer as tokenizer.json (transformers' save_pretrained does) and "
+    "move this file away";
+
+}  // namespace
+
+void check_sentencepiece(const VocabularyJob& job) {
+  const TokenNames& before = job.moves.before();
+  for (const char* name : kNames) {
+    const std::string path = job.path(name);
+    if (!exists(path)) continue;
+    if (before.empty()) throw InputError(path, fmt::format("a SentencePiece model {}", kHint));
+    const std::string bytes = InputFile::open(path).read_all(kMostBytes);
+    for (const text::ScoredPiece& piece : text::read_spiece_model(bytes, path).pieces) {
+      const auto old = before.id(piece.text);
+      if (!old || (job.moves.id_after(*old) == old && !job.moves.leaves(piece.text))) continue;
+      throw InputError(path, fmt::format("token {} '{}' would change, and a SentencePiece model {}",
+                                         *old, escape(piece.text), kHint));
+    }
+  }
+}
+
+}  // namespace masque

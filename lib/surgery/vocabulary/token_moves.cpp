@@ -1,0 +1,107 @@
+#include "surgery/vocabulary/token_moves.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kGone = VocabularyChange::kNew;
+constexpr std::array<std::string_view, 7> kRoles{
+    "mask_token", "cls_token", "sep_token", "pad_token", "unk_token", "bos_token", "eos_token"};
+
+}  // namespace
+
+TokenMoves::TokenMoves(const TokenNames& before, const VocabularyChange& change,
+                       const std::string& path)
+    : before_(&before), change_(&change) {
+  MASQUE_CHECK(change.from.size() == change.tokens.size());
+  to_.assign(before.size(), kGone);
+  for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+    const std::uint64_t old = change.from[id];
+    const std::string& text = change.tokens[id];
+    bool copied = false;
+    if (old != VocabularyChange::kNew) {
+      if (old >= to_.size()) to_.resize(old + 1, kGone);
+      copied = to_[old] != kGone;
+      if (!copied) to_[old] = id;
+    }
+    if (text.empty()) continue;
+    if (old == VocabularyChange::kNew || copied || !before.assigned(old)) {
+      added_.push_back({id, text});
+    } else if (before.token(old) != text) {
+      renamed_.push_back({id, text});
+    }
+  }
+  check_tokens(path);
+  for (std::uint64_t old = 0; old < before.size(); ++old) {
+    const std::string& token = before.token(old);
+    if (token.empty() || before.id(token) != old) continue;
+    const std::string_view now = to_[old] == kGone ? std::string_view() : change.tokens[to_[old]];
+    if (now != token) leaving_.emplace(token, now);
+  }
+  for (const std::string_view role : kRoles) {
+    const auto id = before.role(role);
+    if (!id || !text_after(before.token(*id)).empty()) continue;
+    throw InputError(path, fmt::format("token '{}' would be gone, but it is the {}: it must stay",
+                                       escape(before.token(*id)), role));
+  }
+}
+
+void TokenMoves::check_tokens(const std::string& path) const {
+  // Equal lines of a vocab.txt may stay as they are: the last one counts, before and after.
+  std::unordered_map<std::string_view, std::uint64_t> ids;
+  ids.reserve(change_->tokens.size());
+  for (std::uint64_t id = 0; id < change_->tokens.size(); ++id) {
+    const std::string& token = change_->tokens[id];
+    if (token.empty()) continue;
+    const auto [place, is_new] = ids.emplace(token, id);
+    if (is_new) continue;
+    const auto was_there = [&](std::uint64_t other) {
+      const std::uint64_t old = change_->from[other];
+      return old != VocabularyChange::kNew && before_->token(old) == token;
+    };
+    if (!was_there(id) || !was_there(place->second) ||
+        change_->from[id] < change_->from[place->second]) {
+      throw InputError(path, fmt::format("token '{}' would have the ids {} and {}", escape(token),
+                                         place->second, id));
+    }
+    place->second = id;
+  }
+}
+
+std::optional<TokenMoves::Token> TokenMoves::follow(std::uint64_t old, std::string_view own,
+                                                    const std::string& file) {
+  const auto to = id_after(old);
+  if (!before_->assigned(old)) return to ? std::optional(Token{*to, own}) : std::nullopt;
+  const std::string& known = before_->token(old);
+  const std::string_view now = to ? std::string_view(change_->tokens[*to]) : std::string_view();
+  if (own == known) {
+    if (!to || (now.empty() && !known.empty())) return std::nullopt;
+    return Token{*to, now};
+  }
+  const std::string differ = fmt::format("id {} is '{}', but {} says '{}'", old, escape(own),
+                                         before_->source(), escape(known));
+  if (to != old || now != known)
+    throw InputError(file, differ + ": expected files that agree about what changes");
+  if (told_.insert(file).second) notes_.push_back(fmt::format("{}: {}", file, differ));
+  return Token{*to, own};
+}
+
+std::optional<std::uint64_t> TokenMoves::id_after(std::uint64_t old) const {
+  if (old >= to_.size() || to_[old] == kGone) return std::nullopt;
+  return to_[old];
+}
+
+std::string_view TokenMoves::text_after(std::string_view token) const {
+  const auto found = leaving_.find(token);
+  return found == leaving_.end() ? token : found->second;
+}
+
+}  // namespace masque

@@ -1,0 +1,61 @@
+// A change of a vocabulary, seen from the ids and tokens before it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "surgery/vocabulary_change.hpp"
+
+namespace masque {
+
+/// Where every token goes. The names and the change must outlive it.
+class TokenMoves {
+ public:
+  struct Token {
+    std::uint64_t id = 0;
+    std::string_view text;
+  };
+
+  /// Throws InputError with `path` (the folder) if the change gives a token twice, or has none for
+  /// a token with a role.
+  TokenMoves(const TokenNames& before, const VocabularyChange& change, const std::string& path);
+
+  /// What becomes of the token `own` to which a file gives the id `old`; nothing if it is gone.
+  /// Views are into the change or `own`. Throws InputError with `file` if that id changes and the
+  /// files do not agree about its token; if nothing changes, a note tells it once a file.
+  std::optional<Token> follow(std::uint64_t old, std::string_view own, const std::string& file);
+
+  /// The id after; nothing if its row is gone.
+  std::optional<std::uint64_t> id_after(std::uint64_t old) const;
+  /// The token as it is called now: for places that name tokens without ids.
+  std::string_view text_after(std::string_view token) const;
+  /// Whether a token of before is called otherwise now, or is gone.
+  bool leaves(std::string_view token) const { return leaving_.contains(token); }
+  /// Tokens that no row had before, by id.
+  const std::vector<Token>& added() const { return added_; }
+  /// Tokens whose row had another one, by id.
+  const std::vector<Token>& renamed() const { return renamed_; }
+
+  const TokenNames& before() const { return *before_; }
+  const VocabularyChange& change() const { return *change_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  void check_tokens(const std::string& path) const;
+
+  const TokenNames* before_;
+  const VocabularyChange* change_;
+  std::vector<std::uint64_t> to_;  ///< id before → id, or kNew: gone
+  /// Tokens that are gone (empty) or renamed, with what they are called now.
+  std::unordered_map<std::string_view, std::string_view> leaving_;
+  std::vector<Token> added_;
+  std::vector<Token> renamed_;
+  std::set<std::string> told_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace masque

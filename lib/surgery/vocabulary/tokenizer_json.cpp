@@ -1,0 +1,96 @@
+// tokenizer.json: the model's part and what hangs on ids elsewhere.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "surgery/vocabulary/files.hpp"
+
+namespace masque {
+
+namespace {
+
+std::string string_member(const JsonValue& object, std::string_view name) {
+  const JsonValue* value = object.find(name);
+  return value != nullptr && value->is(JsonKind::kString) ? value->text : std::string();
+}
+
+void check_merges(const VocabularyJob& job, const JsonText& file, const JsonValue& model) {
+  const JsonValue* merges = model.find("merges");
+  if (merges == nullptr) return;
+  const std::string continuing = string_member(model, "continuing_subword_prefix");
+  for (const JsonValue& merge : merges->items) {
+    if (merge.is(JsonKind::kString)) {
+      const std::string_view text = merge.text;
+      const std::size_t space = text.find(' ');
+      if (text.starts_with("#version") || space == std::string_view::npos) continue;
+      check_merge(job, file.path, text.substr(0, space), text.substr(space + 1), continuing);
+    } else if (merge.items.size() == 2) {
+      check_merge(job, file.path, merge.items[0].text, merge.items[1].text, continuing);
+    }
+  }
+}
+
+void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& model,
+                  TextSplice& splice) {
+  const JsonValue* vocab = model.find("vocab");
+  if (vocab == nullptr) return;
+  if (vocab->is(JsonKind::kArray)) {
+    change_pieces(job, file, *vocab, splice);
+  } else {
+    change_vocabulary_object(job, file.path, file.text, *vocab, splice);
+  }
+  check_merges(job, file, model);
+  const JsonValue* unknown = model.find("unk_token");
+  if (unknown != nullptr) {
+    if (unknown->is(JsonKind::kString) && job.moves.text_after(unknown->text).empty()) {
+      throw InputError(file.path, fmt::format("token '{}' would be gone, but it stands for what "
+                                              "is unknown: it must stay",
+                                              escape(unknown->text)));
+    }
+    change_name(job, *unknown, splice);
+  }
+  const JsonValue* unknown_id = model.find("unk_id");
+  if (unknown_id != nullptr && !unknown_id->is(JsonKind::kNull))
+    change_id(job, *unknown_id, file.path, splice);
+}
+
+}  // namespace
+
+void change_post_processor(VocabularyJob& job, const JsonText& file, const JsonValue& processor,
+                           TextSplice& splice) {
+  if (const JsonValue* parts = processor.find("processors")) {
+    for (const JsonValue& part : parts->items) change_post_processor(job, file, part, splice);
+  }
+  for (const char* name : {"sep", "cls"}) {  // BertProcessing, RobertaProcessing
+    const JsonValue* pair = processor.find(name);
+    if (pair == nullptr || pair->items.size() != 2) continue;
+    change_name(job, pair->items[0], splice);
+    change_id(job, pair->items[1], file.path, splice);
+  }
+  const JsonValue* special = processor.find("special_tokens");  // TemplateProcessing
+  if (special == nullptr) return;
+  for (const JsonMember& member : special->members) {
+    // The key and "id" are the names that the template itself uses.
+    if (const JsonValue* ids = member.value.find("ids")) {
+      for (const JsonValue& id : ids->items) change_id(job, id, file.path, splice);
+    }
+    if (const JsonValue* tokens = member.value.find("tokens")) {
+      for (const JsonValue& token : tokens->items) change_name(job, token, splice);
+    }
+  }
+}
+
+void change_tokenizer_json(VocabularyJob& job, const JsonText& file) {
+  TextSplice splice;
+  if (const JsonValue* model = file.root.find("model")) change_model(job, file, *model, splice);
+  change_added_tokens(job, file, splice);
+  if (const JsonValue* processor = file.root.find("post_processor"))
+    change_post_processor(job, file, *processor, splice);
+  if (const JsonValue* padding = file.root.find("padding")) {
+    if (const JsonValue* id = padding->find("pad_id")) change_id(job, *id, file.path, splice);
+    if (const JsonValue* token = padding->find("pad_token")) change_name(job, *token, splice);
+  }
+  write_splice(job, file, splice);
+}
+
+}  // namespace masque

@@ -1,0 +1,50 @@
+// vocab.json and merges.txt.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "surgery/vocabulary/files.hpp"
+
+namespace masque {
+
+void change_vocab_json(VocabularyJob& job) {
+  const auto file = read_json_text(job, "vocab.json");
+  if (!file) return;
+  TextSplice splice;
+  change_vocabulary_object(job, file->path, file->text, file->root, splice);
+  write_splice(job, *file, splice);
+}
+
+void check_merge(const VocabularyJob& job, const std::string& path, std::string_view left,
+                 std::string_view right, std::string_view continuing) {
+  std::string made(left);
+  made += right.starts_with(continuing) ? right.substr(continuing.size()) : right;
+  for (const std::string_view token : {left, right, std::string_view(made)}) {
+    if (!job.moves.leaves(token)) continue;
+    const std::string_view now = job.moves.text_after(token);
+    throw InputError(path,
+                     fmt::format("the merge '{} {}' {} token '{}', which would be {}: it must stay",
+                                 escape(left), escape(right), token == made ? "makes" : "uses",
+                                 escape(token), now.empty() ? "gone" : "called otherwise"));
+  }
+}
+
+void check_merges_txt(const VocabularyJob& job) {
+  const auto text = job.edit.file_text("merges.txt");
+  if (!text) return;
+  const std::string path = job.path("merges.txt");
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t space = line.find(' ');
+    if (line.starts_with("#version") || space == std::string_view::npos) continue;
+    check_merge(job, path, line.substr(0, space), line.substr(space + 1), "");
+  }
+}
+
+}  // namespace masque

@@ -1,0 +1,58 @@
+// New vocabularies from what a user asks for: which tokens come, go and move.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "surgery/vocabulary_change.hpp"
+
+namespace masque {
+
+/// What a plan starts from.
+struct VocabularyState {
+  const Checkpoint& checkpoint;
+  const TokenNames& names;          ///< may be empty()
+  std::uint64_t rows = 0;           ///< of the tables
+  std::vector<std::string>& notes;  ///< for people; plans add to them
+};
+
+/// Tokens or ids as a user lists them.
+struct TokenList {
+  enum class As {
+    kAuto,    ///< ids if every entry is a whole number, else tokens
+    kIds,     ///< ids
+    kTokens,  ///< tokens
+  };
+  std::vector<std::string> entries;
+  As as = As::kAuto;
+};
+
+/// The rows of a list. Throws InputError for an unknown token, an id beyond the table, and what is
+/// listed twice.
+std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list);
+
+/// New tokens, in order: in the rows behind the last token that the table has already, then in new
+/// ones; then rows without token up to a multiple of `multiple`. Throws InputError without a
+/// tokenizer, for a token twice, and for one that is there (unless `skip_existing`).
+VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
+                          bool skip_existing, std::uint64_t multiple);
+
+/// `count` new rows behind the last one, for a checkpoint without tokenizer.
+VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
+                             std::uint64_t multiple);
+
+/// Without these rows; later ids move down. Throws InputError for a token with a role ([PAD] …).
+VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list);
+
+/// These rows alone, in the order of their ids, and those of tokens with a role.
+VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
+
+/// The rows in the order of the list, which names every row with a token (every row, without a
+/// tokenizer); rows without token that it does not name follow.
+VocabularyChange plan_permute(const VocabularyState& state, const TokenList& list);
+
+/// `rows` rows, rounded up to a multiple. Throws InputError if rows with a token would go.
+VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
+                             std::uint64_t multiple);
+
+}  // namespace masque

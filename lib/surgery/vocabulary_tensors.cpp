@@ -1,0 +1,168 @@
+#include "surgery/vocabulary_tensors.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/tensor_stats.hpp"
+#include "surgery/id_map.hpp"
+#include "surgery/mlm_correction.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque {
+
+namespace {
+
+bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
+}
+
+bool has_dimension_of_vocabulary(const TensorPattern& pattern) {
+  return pattern.shape == "V" || pattern.shape.starts_with("V,");
+}
+
+/// Adds a tensor if it is stored and not there yet.
+class Collector {
+ public:
+  Collector(const Checkpoint& checkpoint, const EmbeddingTable& table)
+      : checkpoint_(checkpoint), table_(table) {}
+
+  void add(const std::string& name, const TensorInfo* twin = nullptr) {
+    const TensorInfo* tensor = checkpoint_.find(name);
+    if (tensor == nullptr) return;
+    const auto known = [&](const VocabularyTensor& other) { return other.tensor == tensor; };
+    if (std::ranges::any_of(out_, known)) return;
+    if (tensor->shape.empty() || tensor->shape[0] != table_.rows()) {
+      throw InputError(
+          checkpoint_.path(),
+          fmt::format("tensor '{}' has shape {}, expected {} rows as '{}'", escape(name),
+                      shape_text(tensor->shape), table_.rows(), escape(table_.input->name)));
+    }
+    if (!can_encode(tensor->dtype) || tensor->shape.size() > 2 || tensor->elements() == 0) {
+      throw InputError(
+          checkpoint_.path(),
+          fmt::format("tensor '{}' is {} {}, expected rows of F16, BF16, F32 or F64", escape(name),
+                      dtype_name(tensor->dtype), shape_text(tensor->shape)));
+    }
+    const bool follows = twin != nullptr && same_values(checkpoint_, *tensor, *twin);
+    out_.push_back({tensor, follows ? twin : tensor});
+  }
+
+  std::vector<VocabularyTensor> take() { return std::move(out_); }
+
+ private:
+  const Checkpoint& checkpoint_;
+  const EmbeddingTable& table_;
+  std::vector<VocabularyTensor> out_;
+};
+
+}  // namespace
+
+std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
+                                                 const EmbeddingTable& table) {
+  Collector collector(checkpoint, table);
+  collector.add(table.input->name);
+  if (table.family == nullptr) return collector.take();
+  const Family& family = *table.family;
+  const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
+  const std::string_view prefix = prefixed ? family.prefix : "";
+  collector.add(std::string(family.decoder_weight),
+                table.head == HeadState::kCopy ? table.input : nullptr);
+  for (const TensorPattern& pattern : family.tensors) {
+    if (has_dimension_of_vocabulary(pattern)) collector.add(with_prefix(pattern.name, prefix));
+  }
+  for (const HeadCopy& copy : family.head_copies) {
+    collector.add(std::string(copy.name), checkpoint.find(std::string(copy.source)));
+  }
+  return collector.take();
+}
+
+std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const EmbeddingTable& table,
+                                          const std::vector<VocabularyTensor>& tensors) {
+  std::vector<std::string> notes;
+  if (table.family == nullptr) {
+    notes.push_back(
+        fmt::format("'{}' belongs to no known family: only it changes", escape(table.input->name)));
+  }
+  if (table.head == HeadState::kTied)
+    notes.emplace_back("the output head is tied to the input table: it has the same rows");
+  if (table.head == HeadState::kCopy) {
+    notes.push_back(fmt::format("the output head '{}' is tied and stays equal to the input table",
+                                table.decoder_weight));
+  }
+  if (table.head == HeadState::kOwn) {
+    notes.push_back(fmt::format("the output head has its own '{}': new rows are made from its own",
+                                table.decoder_weight));
+  }
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    const auto same = [&](const VocabularyTensor& other) { return other.tensor == &tensor; };
+    if (tensor.shape.empty() || tensor.shape[0] != table.rows() || table.rows() < 1000) continue;
+    if (std::ranges::any_of(tensors, same)) continue;
+    notes.push_back(fmt::format("'{}' has {} rows, too, and stays as it is", escape(tensor.name),
+                                table.rows()));
+  }
+  return notes;
+}
+
+bool keeps_rows(const VocabularyChange& change, std::uint64_t rows) {
+  if (change.from.size() != rows) return false;
+  for (std::uint64_t id = 0; id < rows; ++id) {
+    if (change.from[id] != id) return false;
+  }
+  return true;
+}
+
+void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<VocabularyTensor>& tensors,
+                               const RowInitContext& context, const NewRows& rows) {
+  if (keeps_rows(context.change, context.rows)) return;
+  const auto from = std::make_shared<const std::vector<std::uint64_t>>(context.change.from);
+  for (const auto& [tensor, source] : tensors) {
+    Shape shape = tensor->shape;
+    shape[0] = from->size();
+    edit.replace(tensor->name, std::move(shape),
+                 edited_rows(edit.checkpoint(), *tensor, from, rows.of(*source)));
+  }
+}
+
+std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const TensorInfo& table,
+                                                  const VocabularyChange& change) {
+  const auto text = find_marker(edit.checkpoint(), table.name, kMlmMarkerKey);
+  if (!text || keeps_rows(change, table.shape[0])) return {};
+  const IdMap ids(change, table.shape[0]);
+  std::vector<std::string> marks;
+  for (std::size_t at = 0; at <= text->size();) {
+    const std::size_t end = std::min(text->find("; ", at), text->size());
+    auto mark = MlmCorrection::parse(text->substr(at, end - at));
+    at = end + 2;
+    if (!mark) {
+      throw InputError(edit.checkpoint().path(),
+                       fmt::format("metadata '{}' holds '{}', which no version wrote",
+                                   kMlmMarkerKey, escape(*text)));
+    }
+    const auto mask = ids.after(mark->mask_row);
+    if (!mask) {
+      throw InputError(edit.checkpoint().path(),
+                       fmt::format("row {} goes, which the mark of a correction names as the mask",
+                                   mark->mask_row));
+    }
+    mark->mask_row = *mask;
+    std::vector<std::uint64_t> kept;
+    for (const std::uint64_t row : mark->kept_rows) {
+      if (const auto id = ids.after(row)) kept.push_back(*id);
+    }
+    std::ranges::sort(kept);
+    mark->kept_rows = std::move(kept);
+    marks.push_back(mark->marker());
+  }
+  edit.set_marker(table.name, kMlmMarkerKey, fmt::format("{}", fmt::join(marks, "; ")));
+  if (ids.is_permutation()) return {};
+  return {
+      "the table is corrected: mlm-correct --inverse would take the rows of now for those of "
+      "then, and not give them back"};
+}
+
+}  // namespace masque

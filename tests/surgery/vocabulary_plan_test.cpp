@@ -1,0 +1,150 @@
+#include "surgery/vocabulary_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/message.hpp"
+#include "surgery/example.hpp"
+
+namespace masque::test {
+namespace {
+
+constexpr std::uint64_t kNew = VocabularyChange::kNew;
+using Ids = std::vector<std::uint64_t>;
+using Tokens = std::vector<std::string>;
+
+/// The vocabulary of the example: nine tokens, eleven rows.
+struct PlanExample {
+  explicit PlanExample(bool with_names = true) {
+    ExampleBert bert;
+    if (!with_names) bert.vocabulary.clear();
+    bert.write(folder);
+    checkpoint.emplace(open_checkpoint(folder / "in"));
+    names = TokenNames::load(folder / "in");
+  }
+  VocabularyState state() { return {*checkpoint, names, 11, notes}; }
+
+  /// What a plan says no to.
+  template <class Plan>
+  std::string refusal(Plan&& plan) {
+    return message_of<Error>([&] { plan(state()); });
+  }
+
+  TempFolder folder;
+  std::optional<Checkpoint> checkpoint;
+  TokenNames names;
+  std::vector<std::string> notes;
+};
+
+TEST_CASE("add fills rows without token, then goes on behind the last") {
+  PlanExample example;
+  const auto one = plan_add(example.state(), {"king"}, false, 1);
+  CHECK(one.from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, kNew, 10});
+  CHECK(one.tokens[9] == "king");
+  CHECK(one.tokens[10].empty());
+  const auto four = plan_add(example.state(), {"a", "b", "c", "d"}, false, 8);
+  CHECK(four.from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, kNew, kNew, kNew, kNew, kNew, kNew, kNew});
+  CHECK(four.tokens == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "the",
+                              "of", "and", "a", "b", "c", "d", "", "", ""});
+}
+
+TEST_CASE("add: tokens that are there, twice or empty") {
+  PlanExample example;
+  CHECK(contains(example.refusal([](auto s) {
+    plan_add(s, {"king", "the"}, false, 1);
+  }),
+                 "'the' is a token already, with id 6"));
+  CHECK(contains(example.refusal([](auto s) {
+    plan_add(s, {"king", "king"}, true, 1);
+  }),
+                 "'king' is listed twice"));
+  CHECK(contains(example.refusal([](auto s) { plan_add(s, {""}, false, 1); }), "an empty token"));
+  const auto change = plan_add(example.state(), {"the", "king", "of"}, true, 1);
+  CHECK(change.from.size() == 11);
+  CHECK(change.tokens[9] == "king");
+  CHECK(example.notes == Tokens{"are there already: the of"});
+  PlanExample bare(false);
+  CHECK(contains(bare.refusal([](auto s) { plan_add(s, {"king"}, false, 1); }), "--count N"));
+  CHECK(plan_append(bare.state(), 3, 8).from.size() == 16);
+  CHECK(plan_append(bare.state(), 2, 1).from.size() == 13);
+  CHECK(
+      contains(example.refusal([](auto s) { plan_append(s, 1, 1); }), "vocab.txt names the rows"));
+  CHECK(contains(bare.refusal([](auto s) { plan_append(s, ~std::uint64_t{0}, 1); }), "at most"));
+  CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "--multiple: found 0"));
+}
+
+TEST_CASE("remove moves later rows down, and leaves special tokens alone") {
+  PlanExample example;
+  const auto change = plan_remove(example.state(), {{"of", "[unused0]"}});
+  CHECK(change.from == Ids{0, 1, 2, 3, 4, 6, 8, 9, 10});
+  CHECK(change.tokens ==
+        Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "and", "", ""});
+  CHECK(plan_remove(example.state(), {{"10", "5"}}).from == Ids{0, 1, 2, 3, 4, 6, 7, 8, 9});
+  CHECK(contains(example.refusal([](auto s) { plan_remove(s, {{"[MASK]"}}); }),
+                 "4 [MASK] is a special token"));
+  PlanExample bare(false);
+  Tokens all;
+  for (int i = 0; i < 11; ++i) all.push_back(std::to_string(i));
+  CHECK(contains(bare.refusal([&](auto s) { plan_remove(s, {all}); }), "no row would be left"));
+}
+
+TEST_CASE("keep takes the listed rows by id, and special tokens") {
+  PlanExample example;
+  const auto change = plan_keep(example.state(), {{"and", "[PAD]", "the"}});
+  CHECK(change.from == Ids{0, 1, 2, 3, 4, 6, 8});
+  CHECK(change.tokens.back() == "and");
+  CHECK(example.notes ==
+        Tokens{"special tokens are kept, too: 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK]"});
+  PlanExample bare(false);
+  CHECK(plan_keep(bare.state(), {{"7", "1"}}).from == Ids{1, 7});
+}
+
+TEST_CASE("permute wants every row with a token") {
+  PlanExample example;
+  const auto change = plan_permute(example.state(), {{"and", "of", "the", "[unused0]", "[MASK]",
+                                                      "[SEP]", "[CLS]", "[UNK]", "[PAD]"}});
+  CHECK(change.from == Ids{8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 10});
+  CHECK(change.tokens[0] == "and");
+  CHECK(contains(example.refusal([](auto s) {
+    plan_permute(s, {{"and", "of"}});
+  }),
+                 "row 0 [PAD] is not in the order, which has 2 of 11"));
+  PlanExample bare(false);
+  CHECK(contains(bare.refusal([](auto s) { plan_permute(s, {{"1", "0"}}); }), "row 2 is not"));
+}
+
+TEST_CASE("resize pads, rounds up, and cuts off no token") {
+  PlanExample example;
+  CHECK(plan_resize(example.state(), 9, 1).from.size() == 9);
+  CHECK(plan_resize(example.state(), 9, 8).from.size() == 16);
+  CHECK(plan_resize(example.state(), 16, 8).from.size() == 16);
+  CHECK(plan_resize(example.state(), 12, 1).from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, kNew});
+  CHECK(contains(example.refusal([](auto s) { plan_resize(s, 8, 1); }),
+                 "8 rows would cut off 8 and"));
+  CHECK(contains(example.refusal([](auto s) { plan_resize(s, 0, 1); }), "0 rows"));
+}
+
+TEST_CASE("a list is of ids if all of it are numbers, unless told") {
+  PlanExample example;
+  write_file(example.folder / "in/vocab.txt", "[PAD]\n7\n2\nthe\n");
+  example.names = TokenNames::load(example.folder / "in");
+  CHECK(rows_of(example.state(), {{"7", "2"}}) == Ids{7, 2});
+  CHECK(contains(example.notes.at(0), "taken as ids"));
+  CHECK(rows_of(example.state(), {{"7", "2"}, TokenList::As::kTokens}) == Ids{1, 2});
+  CHECK(rows_of(example.state(), {{"7", "the"}}) == Ids{1, 3});
+  CHECK(rows_of(example.state(), {{"7"}, TokenList::As::kIds}) == Ids{7});
+  CHECK(example.notes.size() == 1);
+  CHECK(contains(example.refusal([](auto s) { rows_of(s, {{"7", "7"}}); }), "listed twice"));
+  CHECK(
+      contains(example.refusal([](auto s) { rows_of(s, {{"11"}}); }), "row 11, the table has 11"));
+  CHECK(contains(example.refusal([](auto s) {
+    rows_of(s, {{"8", "nobody"}});
+  }),
+                 "'8': no such token in vocab.txt"));
+  CHECK(contains(example.refusal([](auto s) {
+    rows_of(s, {{"the"}, TokenList::As::kIds});
+  }),
+                 "expected an id"));
+}
+
+}  // namespace
+}  // namespace masque::test
