@@ -49,10 +49,18 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
                           std::shared_ptr<const std::vector<std::uint64_t>> ids,
                           std::shared_ptr<const RowMeans> means) {
   const Checkpoint& checkpoint = context.checkpoint;
-  return [&checkpoint, table = as_table(tensor), ids = std::move(ids), means = std::move(means)](
+  TensorInfo table = as_table(tensor);
+  std::vector<double> mean;
+  if (std::ranges::any_of(*means, [](const auto& rows) { return rows.empty(); }))
+    mean = mean_row_of(context, table, assigned_weights(context));
+  return [&checkpoint, table = std::move(table), mean = std::move(mean), ids = std::move(ids), means = std::move(means)](
              std::uint64_t id, std::span<double> out) {
     const auto at = std::ranges::lower_bound(*ids, id) - ids->begin();
     const std::vector<std::uint64_t>& rows = (*means)[static_cast<std::size_t>(at)];
+    if (rows.empty()) {
+      std::ranges::copy(mean, out.begin());
+      return;
+    }
     std::ranges::fill(out, 0.0);
     for (const std::uint64_t row : rows) {
       const std::vector<double> old = read_row(checkpoint, table, row);
@@ -73,15 +81,25 @@ RowInitRegistration::RowInitRegistration(const RowInit& init) {
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
     : context_(&context), init_(&find_init(spec, argument_)) {
+  find_new_ids();
+  if (init_->means == nullptr) return;
+  means_ = std::make_shared<const RowMeans>(init_->means(context, argument_));
+  MASQUE_CHECK(means_->size() == new_ids_->size());
+}
+
+NewRows::NewRows(const RowInitContext& context, RowMeans means) : context_(&context) {
+  find_new_ids();
+  MASQUE_CHECK(means.size() == new_ids_->size());
+  means_ = std::make_shared<const RowMeans>(std::move(means));
+}
+
+void NewRows::find_new_ids() {
   std::vector<std::uint64_t> ids;
-  const std::vector<std::uint64_t>& from = context.change.from;
+  const std::vector<std::uint64_t>& from = context_->change.from;
   for (std::uint64_t id = 0; id < from.size(); ++id) {
     if (from[id] == VocabularyChange::kNew) ids.push_back(id);
   }
   new_ids_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(ids));
-  if (init_->means == nullptr) return;
-  means_ = std::make_shared<const RowMeans>(init_->means(context, argument_));
-  MASQUE_CHECK(means_->size() == new_ids_->size());
 }
 
 RowValues NewRows::of(const TensorInfo& tensor) const {

@@ -25,7 +25,8 @@ struct RowInitContext {
   std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
 };
 
-/// For every new id, in ascending order, the old rows of which its row is the mean: at least one.
+/// For every new id, in ascending order, the old rows of which its row is the mean. An initializer
+/// names at least one; elsewhere none stands for all that have a token.
 using RowMeans = std::vector<std::vector<std::uint64_t>>;
 
 /// One kind of new rows. Exactly one of `means` and `values` is there. The functions throw
@@ -56,6 +57,8 @@ class NewRows {
  public:
   /// `spec` is "mean", "copy:T", … Throws UsageError for one that is none, InputError as above.
   NewRows(const RowInitContext& context, const std::string& spec);
+  /// Means of old rows.
+  NewRows(const RowInitContext& context, RowMeans means);
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
   /// name and the id.
@@ -63,10 +66,12 @@ class NewRows {
 
  private:
   const RowInitContext* context_;
-  const RowInit* init_;
+  const RowInit* init_ = nullptr;  ///< nullptr: means only
   std::string argument_;
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
+
+  void find_new_ids();
 };
 
 /// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a

@@ -57,6 +57,22 @@ TokenNames TokenNames::load(const std::string& folder) {
   return names;
 }
 
+TokenNames TokenNames::read(const std::string& path) {
+  TokenNames names;
+  names.source_ = base_name(path);
+  if (names.source_ == "vocab.json") {
+    names.read_vocab_json(path);
+  } else if (names.source_.ends_with(".json")) {
+    names.read_tokenizer_json(path);
+  } else if (names.source_.ends_with(".txt")) {
+    names.read_vocab_txt(path);
+  } else {
+    throw InputError(path, "unknown kind of vocabulary, expected .json or .txt");
+  }
+  names.guess_roles();
+  return names;
+}
+
 void TokenNames::set(const std::string& token, std::uint64_t id, const std::string& path) {
   if (id >= kMaxId) throw InputError(path, fmt::format("id {}, expected below {}", id, kMaxId));
   if (id >= tokens_.size()) {

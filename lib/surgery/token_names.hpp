@@ -20,6 +20,10 @@ class TokenNames {
   /// is empty(). Throws InputError if a file is malformed.
   static TokenNames load(const std::string& folder);
 
+  /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
+  /// usual names. Throws InputError if it is none.
+  static TokenNames read(const std::string& path);
+
   bool empty() const { return tokens_.empty(); }
   /// One past the largest id.
   std::uint64_t size() const { return tokens_.size(); }
