@@ -19,9 +19,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   o.request.means = [&](const RowInitContext& context) { return tokenizer.pieces(context); };
   o.request.change_files = [&](CheckpointEdit& edit, const TokenNames& names,
                                const VocabularyChange&) { return tokenizer.write(edit, names); };
-  return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    return tokenizer.plan(state, o.multiple);
-  });
+  return run_vocabulary(
+      o, session, [&](const VocabularyState& state) { return tokenizer.plan(state, o.multiple); });
 }
 
 }  // namespace

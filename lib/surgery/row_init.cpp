@@ -53,8 +53,8 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
   std::vector<double> mean;
   if (std::ranges::any_of(*means, [](const auto& rows) { return rows.empty(); }))
     mean = mean_row_of(context, table, assigned_weights(context));
-  return [&checkpoint, table = std::move(table), mean = std::move(mean), ids = std::move(ids), means = std::move(means)](
-             std::uint64_t id, std::span<double> out) {
+  return [&checkpoint, table = std::move(table), mean = std::move(mean), ids = std::move(ids),
+          means = std::move(means)](std::uint64_t id, std::span<double> out) {
     const auto at = std::ranges::lower_bound(*ids, id) - ids->begin();
     const std::vector<std::uint64_t>& rows = (*means)[static_cast<std::size_t>(at)];
     if (rows.empty()) {

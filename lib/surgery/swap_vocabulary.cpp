@@ -20,15 +20,17 @@ constexpr std::array<std::string_view, 7> kRoles{
     "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
 /// Files that hold ids: none of the old tokenizer may stay.
 constexpr std::array<const char*, 9> kVocabularies{
-    "tokenizer.json", "vocab.txt",    "vocab.json",               "merges.txt",     "added_tokens.json",
-    "spiece.model",   "spm.model",    "sentencepiece.bpe.model", "tokenizer.model"};
+    "tokenizer.json",    "vocab.txt",    "vocab.json", "merges.txt",
+    "added_tokens.json", "spiece.model", "spm.model",  "sentencepiece.bpe.model",
+    "tokenizer.model"};
 constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kMap = "special_tokens_map.json";
 
 std::string read(const std::string& path) { return InputFile::open(path).read_all(kMostBytes); }
 
 bool same_kind(const text::Tokenizer& a, const text::Tokenizer& b) {
-  return a.parts().word_mark == b.parts().word_mark && a.parts().word_prefix == b.parts().word_prefix;
+  return a.parts().word_mark == b.parts().word_mark &&
+         a.parts().word_prefix == b.parts().word_prefix;
 }
 
 }  // namespace
@@ -72,7 +74,8 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
   }
   state.notes.push_back(fmt::format("{} of {} tokens are spelled as before", alike, names_.size()));
   const std::uint64_t rest = change.from.size() % multiple;
-  change.from.resize(change.from.size() + (rest == 0 ? 0 : multiple - rest), VocabularyChange::kNew);
+  change.from.resize(change.from.size() + (rest == 0 ? 0 : multiple - rest),
+                     VocabularyChange::kNew);
   change.tokens.resize(change.from.size());
   return change;
 }
@@ -157,8 +160,9 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
   for (const std::string_view role : kRoles) {
     const auto old = before.role(role);
     if (!old || names_.id(before.token(*old))) continue;
-    throw InputError(path_, fmt::format("no token '{}', the {} of '{}': expected a folder with its {}",
-                                        escape(before.token(*old)), role, escape(folder), kConfig));
+    throw InputError(path_,
+                     fmt::format("no token '{}', the {} of '{}': expected a folder with its {}",
+                                 escape(before.token(*old)), role, escape(folder), kConfig));
   }
   if (const auto config = edit.file_text(kConfig))
     edit.set_file(kConfig, erase_json_member(*config, {"added_tokens_decoder"}));

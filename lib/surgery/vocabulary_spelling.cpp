@@ -120,7 +120,8 @@ VocabularyChange plan_rename(const VocabularyState& state,
 
 VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options) {
   if (options.multiple == 0 || options.multiple > kMostMultiple)
-    refuse(state, fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
+    refuse(state,
+           fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> special;
   for (const std::string_view role : kRoles)
@@ -148,7 +149,8 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
   const std::uint64_t more = rest == 0 ? 0 : options.multiple - rest;
   change.from.resize(change.from.size() + more, VocabularyChange::kNew);
   change.tokens.resize(change.from.size());
-  state.notes.push_back(fmt::format("{} cased forms, copies of their lower-case rows", made.size()));
+  state.notes.push_back(
+      fmt::format("{} cased forms, copies of their lower-case rows", made.size()));
   return change;
 }
 

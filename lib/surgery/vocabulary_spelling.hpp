@@ -35,9 +35,9 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
 
 /// Makes a WordPiece tokenizer that lower-cases keep the case: `lowercase` of tokenizer.json's
 /// normalizer, `do_lower_case` of tokenizer_config.json (made if it is missing) and of
-/// sentence_bert_config.json. Accents go on being removed if they were: `strip_accents`, which would
-/// follow the lower-casing, becomes true. Only for folders. Returns notes. Throws InputError for
-/// another tokenizer, or one that keeps the case already.
+/// sentence_bert_config.json. Accents go on being removed if they were: `strip_accents`, which
+/// would follow the lower-casing, becomes true. Only for folders. Returns notes. Throws InputError
+/// for another tokenizer, or one that keeps the case already.
 std::vector<std::string> keep_case(CheckpointEdit& edit);
 
 }  // namespace masque
