@@ -1,6 +1,7 @@
 // A folder with a small model and tokenizer files, and changes of its vocabulary.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,10 +30,14 @@ struct ChangedFiles {
 /// The files of a tokenizer.
 class TokenizerFolder {
  public:
-  explicit TokenizerFolder(const std::map<std::string, std::string>& files) {
+  struct File {
+    std::string name;
+    std::string text;
+  };
+  explicit TokenizerFolder(std::initializer_list<File> files) {
     write_file(folder_ / "model.safetensors",
                example_file({{kTable, DType::kF32, {2, 2}, numbers(1, 4)}}));
-    for (const auto& [name, text] : files) write_file(folder_ / name, text);
+    for (const File& file : files) write_file(folder_ / file.name, file.text);
   }
 
   ChangedFiles change(std::vector<std::uint64_t> from, std::vector<std::string> tokens) const {
