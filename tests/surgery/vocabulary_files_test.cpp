@@ -128,6 +128,7 @@ TEST_CASE("tokenizer.json: a rename reaches every place that spells the token") 
   const JsonValue root = parse_json_file(files["tokenizer.json"], "tokenizer.json");
   CHECK(root.find("padding")->find("pad_token")->text == "<pad>");
   CHECK(root.find("added_tokens")->items[0].find("content")->text == "<pad>");
+  CHECK(root.find("added_tokens")->items.size() == 2);  // roles are found anyway
   CHECK(root.find("added_tokens")->items[1].find("content")->text == "<y>");
   CHECK(root.find("added_tokens")->items[1].find("single_word")->text == "true");
   const JsonValue& special = *root.find("post_processor")->find("special_tokens");
@@ -137,6 +138,13 @@ TEST_CASE("tokenizer.json: a rename reaches every place that spells the token") 
   CHECK(contains(files["tokenizer.json"],
                  R"("vocab": {"<pad>": 0, "<unk>": 1, "the": 2, "été": 3}})"));
   CHECK(files["special_tokens_map.json"] == R"({"pad_token": "<pad>", "x": 1})");
+}
+
+TEST_CASE("a token with a role by its usual name is named by a file when it is renamed") {
+  const TokenizerFolder folder({{"vocab.txt", kLines}});
+  const ChangedFiles files = folder.change(all_of(kTokens), with(kTokens, 4, "<mask>"));
+  CHECK(files["tokenizer_config.json"] == "{\"mask_token\": \"<mask>\"}\n");
+  CHECK(files["added_tokens.json"] == "(as it was)");
 }
 
 TEST_CASE("tokenizer.json: added tokens that the model lacks move behind it or into it") {

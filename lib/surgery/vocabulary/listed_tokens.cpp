@@ -68,7 +68,13 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
     job.listed = std::move(fresh);  // a renamed piece keeps its score: the model makes it
     return;
   }
-  fresh.insert(fresh.end(), job.moves.renamed().begin(), job.moves.renamed().end());
+  const auto has_role = [&](const TokenMoves::Token& token) {  // found in the text as it is
+    return std::ranges::any_of(job.moves.roles(), [&](const TokenMoves::Role& role) {
+      return job.moves.id_after(role.id) == token.id;
+    });
+  };
+  for (const TokenMoves::Token& token : job.moves.renamed())
+    if (!has_role(token)) fresh.push_back(token);
   std::ranges::sort(fresh, {}, &TokenMoves::Token::id);
   if (fresh.empty()) return;
   if (job.kind == ModelKind::kBpe) {
