@@ -112,12 +112,20 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
   constexpr const char* kName = "added_tokens.json";
   const auto file = read_json_text(job, kName);
   if (!file) {
-    // Where nothing else lists added tokens, this is the file that does.
+    // Whoever reads vocab.txt or vocab.json finds added tokens in tokenizer_config.json or here.
     const auto config = read_json_text(job, kConfig);
     const bool listed = config && config->root.find("added_tokens_decoder") != nullptr;
-    if (has_tokenizer_json || listed || job.listed.empty()) return;
+    const bool needed =
+        !has_tokenizer_json || job.edit.file_text("vocab.txt") || job.edit.file_text("vocab.json");
+    if (listed || !needed || job.listed.empty()) return;
+    // Readers number what is listed: nothing may be left out.
+    std::vector<TokenMoves::Token> all = job.listed;
+    all.insert(all.end(), job.beyond.begin(), job.beyond.end());
+    std::ranges::sort(all, {}, &TokenMoves::Token::id);
+    const auto twice = std::ranges::unique(all, {}, &TokenMoves::Token::id);
+    all.erase(twice.begin(), twice.end());
     std::string text = "{";
-    for (const TokenMoves::Token& token : job.listed) {
+    for (const TokenMoves::Token& token : all) {
       text += fmt::format("{}\n  {}: {}", text.size() == 1 ? "" : ",", quote_json(token.text),
                           token.id);
     }
