@@ -15,22 +15,23 @@ namespace {
 
 constexpr std::uint64_t kMostListBytes = 256 << 20;
 
-/// Ids, tokens and norms of the new rows, each as one list.
+/// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
 void add_new_rows(cli::Report& out, const std::vector<NewRow>& rows) {
   std::vector<std::string> ids;
   std::vector<std::string> tokens;
   std::vector<std::string> norms;
+  ids.reserve(rows.size());
+  tokens.reserve(rows.size());
+  norms.reserve(rows.size());
   for (const NewRow& row : rows) {
     ids.push_back(cli::Cell(row.id).text());
-    tokens.push_back(row.token);
+    if (!row.token.empty()) tokens.push_back(row.token);
     norms.push_back(cli::Cell(row.norm).text());
   }
   if (rows.empty()) return;
-  const bool named =
-      std::ranges::any_of(rows, [](const NewRow& row) { return !row.token.empty(); });
   out.add("new_ids", cli::Cell::raw(fmt::format("{}", fmt::join(ids, " ")),
                                     fmt::format("[{}]", fmt::join(ids, ","))));
-  if (named) out.add("new_tokens", cli::list_cell(tokens));
+  if (!tokens.empty()) out.add("new_tokens", cli::list_cell(tokens));
   out.add("new_norms", cli::Cell::raw(fmt::format("{}", fmt::join(norms, " ")),
                                       fmt::format("[{}]", fmt::join(norms, ","))));
 }

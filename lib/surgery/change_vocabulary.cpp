@@ -101,6 +101,12 @@ class Change {
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));
   }
 
+  /// Whether a row without token is made anew where it was.
+  bool is_filled(std::uint64_t row) const {
+    return !names_.assigned(row) && row < change_.from.size() &&
+           change_.from[row] == VocabularyChange::kNew;
+  }
+
   void describe(const NewRows& rows) {
     report_.rows_after = change_.from.size();
     for (std::uint64_t row = 0; row < table_.rows(); ++row)
@@ -108,7 +114,7 @@ class Change {
     report_.tokens_after = count_tokens(change_);
     const IdMap ids(change_, table_.rows());
     for (std::uint64_t row = 0; row < table_.rows(); ++row)
-      if (!ids.after(row)) ++report_.rows_gone;
+      if (!ids.after(row) && !is_filled(row)) ++report_.rows_gone;
     report_.changed_tensors = edit_.replaced();
     report_.edited_files = edit_.edited_files();
     for (std::uint64_t id = 0; id < change_.from.size(); ++id) {

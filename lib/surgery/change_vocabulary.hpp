@@ -46,7 +46,8 @@ struct VocabularyReport {
   std::uint64_t rows_after = 0;
   std::uint64_t tokens_before = 0;  ///< rows with a token
   std::uint64_t tokens_after = 0;
-  std::uint64_t rows_gone = 0;  ///< rows of before that are nowhere now
+  /// Rows of before that are nowhere now, without those that had no token and were made anew.
+  std::uint64_t rows_gone = 0;
   std::vector<NewRow> new_rows;
   std::vector<std::string> changed_tensors;
   std::vector<std::string> edited_files;

@@ -26,16 +26,21 @@ std::string spelling(const RowInit& init) {
   return fmt::format("{}:{}", init.name, init.argument);
 }
 
-const RowInit& find_init(const std::string& spec, std::string& argument) {
+/// What stands behind the colon; empty if there is none.
+std::string argument_of(const std::string& spec) {
   const std::size_t colon = spec.find(':');
-  const std::string name = spec.substr(0, colon);
-  const auto found = std::ranges::find(registry(), name, &RowInit::name);
+  return colon == std::string::npos ? "" : spec.substr(colon + 1);
+}
+
+const RowInit& find_init(const std::string& spec, const std::string& argument) {
+  const std::size_t colon = spec.find(':');
+  const auto found = std::ranges::find(registry(), spec.substr(0, colon), &RowInit::name);
   if (found != registry().end()) {
     const RowInit& init = **found;
-    const bool given = colon != std::string::npos && colon + 1 < spec.size();
     const bool wanted = !init.argument.empty() && !init.argument.starts_with('[');
-    if (given) argument = spec.substr(colon + 1);
-    if (given ? !init.argument.empty() : !wanted && colon == std::string::npos) return init;
+    const bool good =
+        argument.empty() ? !wanted && colon == std::string::npos : !init.argument.empty();
+    if (good) return init;
     throw UsageError(fmt::format("--init: found '{}', expected {}", escape(spec), spelling(init)));
   }
   std::string all;
@@ -49,12 +54,13 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
                           std::shared_ptr<const std::vector<std::uint64_t>> ids,
                           std::shared_ptr<const RowMeans> means) {
   const Checkpoint& checkpoint = context.checkpoint;
-  TensorInfo table = as_table(tensor);
+  const TensorInfo table = as_table(tensor);
+  const auto is_empty = [](const std::vector<std::uint64_t>& rows) { return rows.empty(); };
   std::vector<double> mean;
-  if (std::ranges::any_of(*means, [](const auto& rows) { return rows.empty(); }))
+  if (std::ranges::any_of(*means, is_empty))
     mean = mean_row_of(context, table, assigned_weights(context));
-  return [&checkpoint, table = std::move(table), mean = std::move(mean), ids = std::move(ids),
-          means = std::move(means)](std::uint64_t id, std::span<double> out) {
+  return [&checkpoint, table, ids = std::move(ids), means = std::move(means),
+          mean = std::move(mean)](std::uint64_t id, std::span<double> out) {
     const auto at = std::ranges::lower_bound(*ids, id) - ids->begin();
     const std::vector<std::uint64_t>& rows = (*means)[static_cast<std::size_t>(at)];
     if (rows.empty()) {
@@ -70,6 +76,14 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
   };
 }
 
+std::shared_ptr<const std::vector<std::uint64_t>> new_ids(const VocabularyChange& change) {
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+    if (change.from[id] == VocabularyChange::kNew) ids.push_back(id);
+  }
+  return std::make_shared<const std::vector<std::uint64_t>>(std::move(ids));
+}
+
 }  // namespace
 
 std::span<const RowInit* const> row_inits() { return registry(); }
@@ -80,29 +94,29 @@ RowInitRegistration::RowInitRegistration(const RowInit& init) {
 }
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
-    : context_(&context), init_(&find_init(spec, argument_)) {
-  find_new_ids();
+    : context_(&context),
+      argument_(argument_of(spec)),
+      init_(&find_init(spec, argument_)),
+      new_ids_(new_ids(context.change)) {
   if (init_->means == nullptr) return;
   means_ = std::make_shared<const RowMeans>(init_->means(context, argument_));
   MASQUE_CHECK(means_->size() == new_ids_->size());
 }
 
-NewRows::NewRows(const RowInitContext& context, RowMeans means) : context_(&context) {
-  find_new_ids();
-  MASQUE_CHECK(means.size() == new_ids_->size());
-  means_ = std::make_shared<const RowMeans>(std::move(means));
-}
-
-void NewRows::find_new_ids() {
-  std::vector<std::uint64_t> ids;
-  const std::vector<std::uint64_t>& from = context_->change.from;
-  for (std::uint64_t id = 0; id < from.size(); ++id) {
-    if (from[id] == VocabularyChange::kNew) ids.push_back(id);
-  }
-  new_ids_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(ids));
+NewRows::NewRows(const RowInitContext& context, RowMeans means)
+    : context_(&context),
+      new_ids_(new_ids(context.change)),
+      means_(std::make_shared<const RowMeans>(std::move(means))) {
+  MASQUE_CHECK(means_->size() == new_ids_->size());
 }
 
 RowValues NewRows::of(const TensorInfo& tensor) const {
+  const auto [place, is_new] = made_.try_emplace(&tensor);
+  if (is_new) place->second = make(tensor);
+  return place->second;
+}
+
+RowValues NewRows::make(const TensorInfo& tensor) const {
   if (means_) return values_of_means(*context_, tensor, new_ids_, means_);
   if (new_ids_->empty()) return [](std::uint64_t, std::span<double>) {};
   const auto table = std::make_shared<const TensorInfo>(as_table(tensor));

@@ -2,6 +2,7 @@
 // surgery/row_init/ registers itself.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,8 +26,8 @@ struct RowInitContext {
   std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
 };
 
-/// For every new id, in ascending order, the old rows of which its row is the mean. An initializer
-/// names at least one; elsewhere none stands for all that have a token.
+/// For every new id, in ascending order, the old rows of which its row is the mean; none: all that
+/// have a token.
 using RowMeans = std::vector<std::vector<std::uint64_t>>;
 
 /// One kind of new rows. Exactly one of `means` and `values` is there. The functions throw
@@ -61,17 +62,18 @@ class NewRows {
   NewRows(const RowInitContext& context, RowMeans means);
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
-  /// name and the id.
+  /// name and the id. What reads the table does so once, whoever asks again.
   RowValues of(const TensorInfo& tensor) const;
 
  private:
+  RowValues make(const TensorInfo& tensor) const;
+
   const RowInitContext* context_;
-  const RowInit* init_ = nullptr;  ///< nullptr: means only
   std::string argument_;
+  const RowInit* init_ = nullptr;  ///< nullptr: means only
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
-
-  void find_new_ids();
+  mutable std::map<const TensorInfo*, RowValues> made_;  ///< some read the whole table
 };
 
 /// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a

@@ -47,7 +47,8 @@ VocabularyChange all_rows(const VocabularyState& state) {
 /// Grows to `rows`, rounded up.
 void pad(VocabularyChange& change, const VocabularyState& state, std::uint64_t rows,
          std::uint64_t multiple) {
-  if (multiple == 0 || rows > kMostRows || multiple > kMostRows) {
+  if (multiple == 0) throw UsageError("--multiple: found 0, expected a number from 1");
+  if (rows > kMostRows || multiple > kMostRows) {
     refuse(state, fmt::format("{} rows in multiples of {}, expected at most {}", rows, multiple,
                               kMostRows));
   }

@@ -211,7 +211,7 @@ def check_others(run, before, work, name):
     special = set(tokenizer.all_special_tokens)
     used = {t for text in TEXTS[:2] for t in tokenizer.tokenize(text)}
     in_merges = name in ("roberta", "gpt2")
-    spare = sorted(t for t in vocabulary if t not in used | special and len(t) > 2)
+    spare = sorted(t for t in vocabulary if t not in used | special and len(t) > 1)
     size = len(tokenizer)
     rows = old.config.vocab_size
     # Merges of a byte-pair model need their tokens: an added one can go.

@@ -69,7 +69,7 @@ TEST_CASE("add: tokens that are there, twice or empty") {
   CHECK(
       contains(example.refusal([](auto s) { plan_append(s, 1, 1); }), "vocab.txt names the rows"));
   CHECK(contains(bare.refusal([](auto s) { plan_append(s, ~std::uint64_t{0}, 1); }), "at most"));
-  CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "in multiples of 0"));
+  CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "--multiple: found 0"));
 }
 
 TEST_CASE("remove moves later rows down, and leaves special tokens alone") {

@@ -1,4 +1,4 @@
-// The mean of the rows that have a token: the new logit is then no larger than the others.
+// The mean of the rows that have a token: the logit of a new token is then the mean of the others'.
 // Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models".
 #include <algorithm>
 

@@ -1,4 +1,5 @@
-// The mean of the pieces that the tokenizer made of the token before it had it.
+// The mean of the pieces that the tokenizer made of the token before it had it. Rows without a
+// token get the mean of all that have one.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -58,11 +59,8 @@ RowMeans means(const RowInitContext& context, const std::string& /*argument*/) {
   for (std::size_t id = 0; id < context.change.from.size(); ++id) {
     if (context.change.from[id] != VocabularyChange::kNew) continue;
     const std::string& token = context.change.tokens[id];
-    if (token.empty()) {
-      throw InputError(context.checkpoint.path(),
-                       fmt::format("--init subword: the new row {} has no token to split", id));
-    }
-    out.push_back(pieces_of(context, tokenizer, token));
+    out.push_back(token.empty() ? std::vector<std::uint64_t>()
+                                : pieces_of(context, tokenizer, token));
   }
   return out;
 }

@@ -1,0 +1,77 @@
+#include "surgery/edit_proof.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "support/message.hpp"
+#include "surgery/example.hpp"
+
+namespace masque::test {
+namespace {
+
+/// An edit of the example: one tensor longer, one file changed, one less.
+struct ProofExample {
+  ProofExample() {
+    ExampleBert().write(folder);
+    write_file(folder / "in/notes.txt", "hello");
+    write_file(folder / "in/gone.txt", "bye");
+    checkpoint.emplace(open_checkpoint(folder / "in"));
+    edit.emplace(*checkpoint);
+    std::string text(48, '\0');
+    for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i);
+    edit->replace("cls.predictions.bias", {12}, Literal{text});
+    edit->set_file("vocab.txt", "a\nb\n");
+    edit->drop_file("gone.txt");
+    proof.emplace(*edit);
+    write_edit(*edit, folder / "out", {});
+  }
+
+  std::string failure() const {
+    return message_of([&] { proof->check(folder / "out", 2); });
+  }
+
+  TempFolder folder;
+  std::optional<Checkpoint> checkpoint;
+  std::optional<CheckpointEdit> edit;
+  std::optional<EditProof> proof;
+};
+
+TEST_CASE("an output that is what was planned passes, with what stayed counted") {
+  const ProofExample example;
+  const VerifyResult result = example.proof->check(example.folder / "out", 2);
+  CHECK(result.tensors_unchanged == 2);
+  CHECK(result.bytes_unchanged == 11 * 5 * 4 + 12);
+  CHECK(result.files_unchanged == 2);  // config.json and notes.txt
+  CHECK(result.digest_before == result.digest_after);
+}
+
+TEST_CASE("every tensor and file that is not as planned is found") {
+  const ProofExample example;
+  const std::string weights = example.folder / "out/model.safetensors";
+  const std::string good = read_file(weights);
+  const Checkpoint out = open_checkpoint(weights);
+  for (const TensorInfo& tensor : out.tensors()) {
+    std::string bad = good;
+    bad[tensor.end - 1] = static_cast<char>(bad[tensor.end - 1] ^ 1);
+    write_file(weights, bad);
+    CHECK(contains(example.failure(), "tensor '" + tensor.name + "'"));
+  }
+  write_file(weights, good);
+  for (const char* name : {"config.json", "notes.txt", "vocab.txt"}) {
+    const std::string path = example.folder / ("out/" + std::string(name));
+    const std::string text = read_file(path);
+    write_file(path, text + "x");
+    CHECK(contains(example.failure(), "file '" + std::string(name) + "' differs"));
+    std::filesystem::remove(path);
+    CHECK(contains(example.failure(), "the files of the folder differ"));
+    write_file(path, text);
+  }
+  write_file(example.folder / "out/gone.txt", "bye");
+  CHECK(contains(example.failure(), "the files of the folder differ"));
+  std::filesystem::remove(example.folder / "out/gone.txt");
+  CHECK(example.failure() == "(nothing thrown)");
+}
+
+}  // namespace
+}  // namespace masque::test
