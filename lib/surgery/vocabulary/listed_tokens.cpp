@@ -79,11 +79,13 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
   std::ranges::sort(fresh, {}, &TokenMoves::Token::id);
   if (fresh.empty()) return;
   const bool words = job.new_in_model();
-  const bool pieces = job.kind == ModelKind::kUnigram && json;
+  const auto is_new = [&](const TokenMoves::Token& token) { return job.moves.is_new(token.id); };
+  const bool pieces =
+      job.kind == ModelKind::kUnigram && json && !std::ranges::all_of(fresh, is_new);
   const text::Steps steps = words || pieces ? steps_of(job, json) : text::Steps{};
   std::vector<std::string_view> unreachable;
   for (const TokenMoves::Token& token : fresh) {
-    const bool in_model = words || (pieces && !job.moves.is_new(token.id));
+    const bool in_model = words || (pieces && !is_new(token));
     const Reach reach = in_model ? reach_of(steps, token.text) : Reach::kSplit;
     if (reach == Reach::kSplit || (reach == Reach::kRewritten && pieces))
       job.listed.push_back(token);
