@@ -16,5 +16,8 @@ void declare_remove(cli::Command& tool);
 void declare_keep(cli::Command& tool);
 void declare_permute(cli::Command& tool);
 void declare_resize(cli::Command& tool);
+void declare_rename(cli::Command& tool);
+void declare_swap_vocab(cli::Command& tool);
+void declare_case(cli::Command& tool);
 
 }  // namespace masque::embed_fix

@@ -20,5 +20,8 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_keep(tool);
         masque::embed_fix::declare_permute(tool);
         masque::embed_fix::declare_resize(tool);
+        masque::embed_fix::declare_rename(tool);
+        masque::embed_fix::declare_swap_vocab(tool);
+        masque::embed_fix::declare_case(tool);
       });
 }

@@ -54,7 +54,8 @@ class Change {
                                  request_.write.threads,
                                  &report_.notes};
     const auto tensors = vocabulary_tensors(checkpoint_, table_);
-    const NewRows rows(context, request_.init);
+    const NewRows rows = request_.means ? NewRows(context, request_.means(context))
+                                        : NewRows(context, request_.init);
     change_vocabulary_tensors(edit_, tensors, context, rows);
     change_files();
     if (!edit_.replaced().empty())
@@ -92,7 +93,9 @@ class Change {
     if (!checkpoint_.is_folder() && (!names_.empty() || config_))
       report_.notes.emplace_back("a file alone: config and tokenizer beside it stay as they are");
     append(report_.notes, renumber_correction_mark(edit_, *table_.input, change_));
-    append(report_.notes, change_vocabulary_files(edit_, names_, change_));
+    const auto change_files =
+        request_.change_files ? request_.change_files : change_vocabulary_files;
+    if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));

@@ -9,12 +9,20 @@
 
 #include "store/checkpoint_writer.hpp"
 #include "surgery/correct_checkpoint.hpp"
+#include "surgery/row_init.hpp"
 #include "surgery/vocabulary_plan.hpp"
 
 namespace masque {
 
 struct VocabularyRequest {
-  std::string init = "mean";          ///< of new rows, see surgery/row_init.hpp
+  std::string init = "mean";  ///< of new rows, see surgery/row_init.hpp
+  /// If it is there, instead of `init`: of which old rows each new one is the mean; of none: of all
+  /// that have a token.
+  std::function<RowMeans(const RowInitContext& context)> means;
+  /// If it is there, instead of change_vocabulary_files().
+  std::function<std::vector<std::string>(CheckpointEdit& edit, const TokenNames& before,
+                                         const VocabularyChange& change)>
+      change_files;
   std::optional<std::string> tensor;  ///< the input table; absent: by the family's names
   std::uint64_t seed = 0;
   bool dry_run = false;

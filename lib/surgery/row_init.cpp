@@ -76,6 +76,14 @@ RowValues values_of_means(const RowInitContext& context, const TensorInfo& tenso
   };
 }
 
+std::shared_ptr<const std::vector<std::uint64_t>> new_ids(const VocabularyChange& change) {
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+    if (change.from[id] == VocabularyChange::kNew) ids.push_back(id);
+  }
+  return std::make_shared<const std::vector<std::uint64_t>>(std::move(ids));
+}
+
 }  // namespace
 
 std::span<const RowInit* const> row_inits() { return registry(); }
@@ -86,15 +94,19 @@ RowInitRegistration::RowInitRegistration(const RowInit& init) {
 }
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
-    : context_(&context), argument_(argument_of(spec)), init_(&find_init(spec, argument_)) {
-  std::vector<std::uint64_t> ids;
-  const std::vector<std::uint64_t>& from = context.change.from;
-  for (std::uint64_t id = 0; id < from.size(); ++id) {
-    if (from[id] == VocabularyChange::kNew) ids.push_back(id);
-  }
-  new_ids_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(ids));
+    : context_(&context),
+      argument_(argument_of(spec)),
+      init_(&find_init(spec, argument_)),
+      new_ids_(new_ids(context.change)) {
   if (init_->means == nullptr) return;
   means_ = std::make_shared<const RowMeans>(init_->means(context, argument_));
+  MASQUE_CHECK(means_->size() == new_ids_->size());
+}
+
+NewRows::NewRows(const RowInitContext& context, RowMeans means)
+    : context_(&context),
+      new_ids_(new_ids(context.change)),
+      means_(std::make_shared<const RowMeans>(std::move(means))) {
   MASQUE_CHECK(means_->size() == new_ids_->size());
 }
 

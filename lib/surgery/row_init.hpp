@@ -58,6 +58,8 @@ class NewRows {
  public:
   /// `spec` is "mean", "copy:T", … Throws UsageError for one that is none, InputError as above.
   NewRows(const RowInitContext& context, const std::string& spec);
+  /// Means of old rows.
+  NewRows(const RowInitContext& context, RowMeans means);
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
   /// name and the id. What reads the table does so once, whoever asks again.
@@ -68,7 +70,7 @@ class NewRows {
 
   const RowInitContext* context_;
   std::string argument_;
-  const RowInit* init_;
+  const RowInit* init_ = nullptr;  ///< nullptr: means only
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
   mutable std::map<const TensorInfo*, RowValues> made_;  ///< some read the whole table

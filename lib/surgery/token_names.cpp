@@ -47,11 +47,25 @@ TokenNames TokenNames::load(const std::string& folder) {
   try_file("vocab.txt", &TokenNames::read_vocab_txt);
   try_file("vocab.json", &TokenNames::read_vocab_json);
   if (names.empty()) return names;
-  if (names.source_ == "vocab.json" && exists(join(folder, "added_tokens.json"))) {
-    names.read_vocab_json(join(folder, "added_tokens.json"));
-  }
+  if (names.source_ != "tokenizer.json") names.read_added(folder);
   for (const std::string_view name : kSpecialTokenFiles) {
     if (exists(join(folder, name))) names.read_roles(join(folder, name));
+  }
+  names.guess_roles();
+  return names;
+}
+
+TokenNames TokenNames::read(const std::string& path) {
+  TokenNames names;
+  names.source_ = base_name(path);
+  if (names.source_ == "vocab.json") {
+    names.read_vocab_json(path);
+  } else if (names.source_.ends_with(".json")) {
+    names.read_tokenizer_json(path);
+  } else if (names.source_.ends_with(".txt")) {
+    names.read_vocab_txt(path);
+  } else {
+    throw InputError(path, "unknown kind of vocabulary, expected .json or .txt");
   }
   names.guess_roles();
   return names;
@@ -140,6 +154,23 @@ void TokenNames::read_vocab_json(const std::string& path) {
     set(at[0].key, id_of(path, text, begin), path);
     return true;
   });
+}
+
+void TokenNames::read_added(const std::string& folder) {
+  const std::string config = join(folder, "tokenizer_config.json");
+  bool listed = false;
+  if (exists(config)) {
+    scan_file(config, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
+                          std::size_t begin) {
+      if (at.empty() || at[0].key != "added_tokens_decoder") return true;
+      listed = true;
+      if (at.size() == 3 && at[2].key == "content" && kind == JsonKind::kString)
+        set(text, id_of(config, at[1].key, begin), config);
+      return true;
+    });
+  }
+  const std::string added = join(folder, "added_tokens.json");
+  if (!listed && exists(added)) read_vocab_json(added);
 }
 
 void TokenNames::read_roles(const std::string& path) {

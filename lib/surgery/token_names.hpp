@@ -15,10 +15,15 @@ namespace masque {
 /// The vocabulary of a checkpoint's folder. Immutable once loaded.
 class TokenNames {
  public:
-  /// Reads tokenizer.json, or vocab.txt, or vocab.json (with added_tokens.json), and the special
-  /// tokens from tokenizer_config.json and special_tokens_map.json. Without any of them the result
-  /// is empty(). Throws InputError if a file is malformed.
+  /// Reads tokenizer.json, or vocab.txt, or vocab.json (these two with the added tokens of
+  /// tokenizer_config.json, else of added_tokens.json), and the special tokens from
+  /// tokenizer_config.json and special_tokens_map.json. Without any of them the result is empty().
+  /// Throws InputError if a file is malformed.
   static TokenNames load(const std::string& folder);
+
+  /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
+  /// usual names. Throws InputError if it is none.
+  static TokenNames read(const std::string& path);
 
   bool empty() const { return tokens_.empty(); }
   /// One past the largest id.
@@ -41,6 +46,7 @@ class TokenNames {
   void read_tokenizer_json(const std::string& path);
   void read_vocab_txt(const std::string& path);
   void read_vocab_json(const std::string& path);
+  void read_added(const std::string& folder);
   void read_roles(const std::string& path);
   void guess_roles();
 

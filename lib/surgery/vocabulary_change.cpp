@@ -65,22 +65,26 @@ void ModelIds::add(std::uint64_t id) {
   has_[id] = true;
 }
 
-std::vector<TokenMoves::Token> ModelIds::missing(const TokenMoves& moves) const {
+std::vector<TokenMoves::Token> ModelIds::others(const TokenMoves& moves) const {
   std::vector<TokenMoves::Token> out;
   const auto& tokens = moves.change().tokens;
-  std::uint64_t next = count_;
-  bool as_numbered = true;
   for (std::uint64_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].empty() || has_[id]) continue;
-    as_numbered = as_numbered && id == next++;
-    out.push_back({id, tokens[id]});
+    if (!tokens[id].empty() && !has_[id]) out.push_back({id, tokens[id]});
   }
-  if (as_numbered) out.clear();
   return out;
 }
 
-void change_vocabulary_object(VocabularyJob& job, const std::string& path, const std::string& text,
-                              const JsonValue& vocab, TextSplice& splice) {
+std::vector<TokenMoves::Token> ModelIds::missing(const TokenMoves& moves) const {
+  std::vector<TokenMoves::Token> out = others(moves);
+  std::uint64_t next = count_;
+  for (const TokenMoves::Token& token : out)
+    if (token.id != next++) return out;
+  return {};
+}
+
+ModelIds change_vocabulary_object(VocabularyJob& job, const std::string& path,
+                                  const std::string& text, const JsonValue& vocab,
+                                  TextSplice& splice) {
   ModelIds ids(job.moves);
   std::vector<std::string> wanted;
   wanted.reserve(vocab.members.size());
@@ -102,6 +106,7 @@ void change_vocabulary_object(VocabularyJob& job, const std::string& path, const
   }
   for (const TokenMoves::Token& token : ids.missing(job.moves)) append(token);
   set_elements(text, vocab, wanted, splice);
+  return ids;
 }
 
 std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const TokenNames& before,

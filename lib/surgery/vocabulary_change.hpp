@@ -31,7 +31,9 @@ struct VocabularyChange {
 ///                         of transformers' add_tokens (normalized, not special); that holds for
 ///                         new names of old tokens, too.
 ///   BPE, Unigram          to the added tokens only: no merge makes them, and a piece would need a
-///                         score that nobody learned. A renamed token of BPE is listed besides.
+///                         score that nobody learned. A renamed token of BPE is listed besides; a
+///                         renamed piece keeps its score, and is listed if text would not come to
+///                         the model as it is spelled.
 /// transformers numbers added tokens that a vocabulary lacks itself, one behind the other. Where
 /// that is not what they must have, they become entries of the vocabulary (score 0 in Unigram).
 ///

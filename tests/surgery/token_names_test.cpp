@@ -53,6 +53,21 @@ TEST_CASE("vocab.json with added_tokens.json") {
   CHECK(names.role("mask_token") == 2);
 }
 
+TEST_CASE("vocab.txt with added tokens: of tokenizer_config.json, else of added_tokens.json") {
+  const TempFolder folder;
+  write_file(folder / "vocab.txt", "a\nb\n");
+  write_file(folder / "added_tokens.json", R"({"<old>":2})");
+  CHECK(TokenNames::load(folder.path()).id("<old>") == 2);
+  write_file(folder / "tokenizer_config.json",
+             R"({"added_tokens_decoder":{"1":{"content":"b"},"3":{"content":"<new>"}}})");
+  const TokenNames names = TokenNames::load(folder.path());
+  CHECK(names.id("<new>") == 3);
+  CHECK_FALSE(names.id("<old>"));
+  CHECK(names.source() == "vocab.txt");
+  write_file(folder / "tokenizer_config.json", R"({"added_tokens_decoder":{"x":{"content":"b"}}})");
+  CHECK(contains(message_of([&] { TokenNames::load(folder.path()); }), "expected an id"));
+}
+
 TEST_CASE("roles: from the files, as text or object, else by the usual names") {
   const TempFolder folder;
   write_file(folder / "vocab.txt", "[PAD]\n[CLS]\n[MASK]\nM\nS\n");

@@ -135,7 +135,8 @@ void change_added_tokens(VocabularyJob& job, const JsonText& file, TextSplice& s
   const JsonValue* like = list->items.empty() ? nullptr : &list->items.back();
   for (const TokenMoves::Token& token : job.listed) {
     if (contents.contains(token.text)) continue;
-    add({token.id, added_token_text(file.text, like, token, true)}, token, true);
+    const bool numbered = !job.new_in_model() && job.moves.is_new(token.id);
+    add({token.id, added_token_text(file.text, like, token, true)}, token, numbered);
   }
   if (!in_order) std::ranges::stable_sort(entries, {}, &Entry::id);
   std::vector<std::string> wanted;

@@ -22,6 +22,8 @@ struct VocabularyJob {
   /// Tokens that are found in the text before it is cut into words, by id: they go to the lists of
   /// added tokens.
   std::vector<TokenMoves::Token> listed = {};
+  /// Tokens that vocab.txt or vocab.json lack, by id.
+  std::vector<TokenMoves::Token> beyond = {};
   std::vector<std::string> notes = {};
 
   /// Whether new tokens are entries of the model's vocabulary.
@@ -69,6 +71,8 @@ class ModelIds {
   /// lacks the next free ids behind it, whatever a file says: where that is not what they must
   /// have, all of them become entries, which changes nothing else about them.
   std::vector<TokenMoves::Token> missing(const TokenMoves& moves) const;
+  /// All tokens that it does not have.
+  std::vector<TokenMoves::Token> others(const TokenMoves& moves) const;
 
  private:
   std::vector<bool> has_;
@@ -76,8 +80,9 @@ class ModelIds {
 };
 
 /// {"token": id, …}: a vocabulary after the change, with its new entries.
-void change_vocabulary_object(VocabularyJob& job, const std::string& path, const std::string& text,
-                              const JsonValue& vocab, TextSplice& splice);
+ModelIds change_vocabulary_object(VocabularyJob& job, const std::string& path,
+                                  const std::string& text, const JsonValue& vocab,
+                                  TextSplice& splice);
 /// Unigram: [["piece", score], …].
 void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vocab,
                    TextSplice& splice);

@@ -12,17 +12,22 @@ namespace masque {
 
 namespace {
 
+constexpr std::string_view kSpace = "\xE2\x96\x81";  // ▁
+
 enum class Reach { kYes, kSplit, kRewritten };
 
 /// Whether a word of this spelling comes to the model as it stands.
 Reach reach_of(const text::Steps& steps, std::string_view token) {
   // What continues a word comes without its prefix.
-  if (token.starts_with("##") && token.size() > 2) token.remove_prefix(2);
+  for (const std::string_view mark : {std::string_view("##"), kSpace})
+    if (token.starts_with(mark) && token.size() > mark.size()) token.remove_prefix(mark.size());
   std::vector<text::AlignedText> words{text::AlignedText::from(token)};
   if (steps.normalizer != nullptr) steps.normalizer->apply(words[0]);
   if (steps.pre_tokenizer != nullptr) steps.pre_tokenizer->split(words, true);
   if (words.size() != 1) return Reach::kSplit;
-  return words[0].text == token ? Reach::kYes : Reach::kRewritten;
+  std::string_view word = words[0].text;
+  if (word.starts_with(kSpace) && word.size() > kSpace.size()) word.remove_prefix(kSpace.size());
+  return word == token ? Reach::kYes : Reach::kRewritten;
 }
 
 /// The steps before a model that takes whole words.
@@ -63,24 +68,28 @@ ModelKind model_kind(const VocabularyJob& job, const std::optional<JsonText>& js
 }
 
 void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) {
+  const auto has_role = [&](const TokenMoves::Token& token) {  // found in the text as it is
+    return std::ranges::any_of(job.moves.roles(), [&](const TokenMoves::Role& role) {
+      return job.moves.id_after(role.id) == token.id;
+    });
+  };
   std::vector<TokenMoves::Token> fresh = job.moves.added();
-  if (!job.new_in_model() && job.kind != ModelKind::kBpe) {
-    job.listed = std::move(fresh);  // a renamed piece keeps its score: the model makes it
-    return;
-  }
-  fresh.insert(fresh.end(), job.moves.renamed().begin(), job.moves.renamed().end());
+  for (const TokenMoves::Token& token : job.moves.renamed())
+    if (!has_role(token)) fresh.push_back(token);
   std::ranges::sort(fresh, {}, &TokenMoves::Token::id);
   if (fresh.empty()) return;
-  if (job.kind == ModelKind::kBpe) {
-    job.listed = std::move(fresh);
-    return;
-  }
-  const text::Steps steps = steps_of(job, json);
+  const bool words = job.new_in_model();
+  const auto is_new = [&](const TokenMoves::Token& token) { return job.moves.is_new(token.id); };
+  const bool pieces =
+      job.kind == ModelKind::kUnigram && json && !std::ranges::all_of(fresh, is_new);
+  const text::Steps steps = words || pieces ? steps_of(job, json) : text::Steps{};
   std::vector<std::string_view> unreachable;
   for (const TokenMoves::Token& token : fresh) {
-    const Reach reach = reach_of(steps, token.text);
-    if (reach == Reach::kSplit) job.listed.push_back(token);
-    if (reach == Reach::kRewritten) unreachable.push_back(token.text);
+    const bool in_model = words || (pieces && !is_new(token));
+    const Reach reach = in_model ? reach_of(steps, token.text) : Reach::kSplit;
+    if (reach == Reach::kSplit || (reach == Reach::kRewritten && pieces))
+      job.listed.push_back(token);
+    if (reach == Reach::kRewritten && !pieces) unreachable.push_back(token.text);
   }
   if (unreachable.empty()) return;
   job.notes.push_back(fmt::format(

@@ -27,9 +27,14 @@ void check_sentencepiece(const VocabularyJob& job) {
   for (const char* name : kNames) {
     const std::string path = job.path(name);
     if (!exists(path)) continue;
-    if (before.empty()) throw InputError(path, fmt::format("a SentencePiece model {}", kHint));
     const std::string bytes = InputFile::open(path).read_all(kMostBytes);
-    for (const text::ScoredPiece& piece : text::read_spiece_model(bytes, path).pieces) {
+    const auto pieces = text::read_spiece_model(bytes, path).pieces;
+    for (std::uint64_t id = 0; before.empty() && id < pieces.size(); ++id) {
+      if (job.moves.id_after(id) == id) continue;
+      throw InputError(
+          path, fmt::format("row {} would go or move, and a SentencePiece model {}", id, kHint));
+    }
+    for (const text::ScoredPiece& piece : pieces) {
       const auto old = before.id(piece.text);
       if (!old || (job.moves.id_after(*old) == old && !job.moves.leaves(piece.text))) continue;
       throw InputError(path, fmt::format("token {} '{}' would change, and a SentencePiece model {}",

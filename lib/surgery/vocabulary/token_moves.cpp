@@ -48,6 +48,7 @@ TokenMoves::TokenMoves(const TokenNames& before, const VocabularyChange& change,
   }
   for (const std::string_view role : kRoles) {
     const auto id = before.role(role);
+    if (id) roles_.push_back({role, *id});
     if (!id || !text_after(before.token(*id)).empty()) continue;
     throw InputError(path, fmt::format("token '{}' would be gone, but it is the {}: it must stay",
                                        escape(before.token(*id)), role));
@@ -97,6 +98,10 @@ std::optional<TokenMoves::Token> TokenMoves::follow(std::uint64_t old, std::stri
 std::optional<std::uint64_t> TokenMoves::id_after(std::uint64_t old) const {
   if (old >= to_.size() || to_[old] == kGone) return std::nullopt;
   return to_[old];
+}
+
+bool TokenMoves::is_new(std::uint64_t id) const {
+  return std::ranges::binary_search(added_, id, {}, &Token::id);
 }
 
 std::string_view TokenMoves::text_after(std::string_view token) const {

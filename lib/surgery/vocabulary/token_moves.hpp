@@ -40,6 +40,14 @@ class TokenMoves {
   /// Tokens whose row had another one, by id.
   const std::vector<Token>& renamed() const { return renamed_; }
 
+  bool is_new(std::uint64_t id) const;
+  struct Role {
+    std::string_view name;  ///< "mask_token"
+    std::uint64_t id = 0;   ///< before
+  };
+  /// The roles that there are.
+  const std::vector<Role>& roles() const { return roles_; }
+
   const TokenNames& before() const { return *before_; }
   const VocabularyChange& change() const { return *change_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -53,6 +61,7 @@ class TokenMoves {
   /// Tokens that are gone (empty) or renamed, with what they are called now.
   std::unordered_map<std::string_view, std::string_view> leaving_;
   std::vector<Token> added_;
+  std::vector<Role> roles_;
   std::vector<Token> renamed_;
   std::set<std::string> told_;
   std::vector<std::string> notes_;

@@ -13,6 +13,8 @@ namespace masque {
 
 namespace {
 
+constexpr const char* kConfig = "tokenizer_config.json";
+
 /// "mask_token": "…" or {"content": "…"}, lists of them, and objects of further roles.
 void change_role_names(const VocabularyJob& job, const JsonText& file, TextSplice& splice) {
   const auto change = [&](const JsonValue& value) {
@@ -69,17 +71,33 @@ void change_decoder(VocabularyJob& job, const JsonText& file, const JsonValue& d
   set_elements(file.text, decoder, wanted, splice);
 }
 
+/// A token that had its role by its usual name and is called otherwise now gets the role here.
+void name_roles(VocabularyJob& job, const std::optional<JsonText>& config) {
+  const auto map = read_json_text(job, "special_tokens_map.json");
+  for (const TokenMoves::Role& role : job.moves.roles()) {
+    const std::string& old = job.moves.before().token(role.id);
+    const std::string_view now = job.moves.text_after(old);
+    const bool named = (config && config->root.find(role.name) != nullptr) ||
+                       (map && map->root.find(role.name) != nullptr);
+    if (now == old || named) continue;
+    const std::string text = job.edit.file_text(kConfig).value_or("{}\n");
+    job.edit.set_file(kConfig, set_json_member(text, {std::string(role.name)}, quote_json(now)));
+  }
+}
+
 }  // namespace
 
 void change_tokenizer_config(VocabularyJob& job) {
-  const auto file = read_json_text(job, "tokenizer_config.json");
-  if (!file) return;
-  TextSplice splice;
-  change_role_names(job, *file, splice);
-  const JsonValue* decoder = file->root.find("added_tokens_decoder");
-  if (decoder != nullptr && decoder->is(JsonKind::kObject))
-    change_decoder(job, *file, *decoder, splice);
-  write_splice(job, *file, splice);
+  const auto file = read_json_text(job, kConfig);
+  if (file) {
+    TextSplice splice;
+    change_role_names(job, *file, splice);
+    const JsonValue* decoder = file->root.find("added_tokens_decoder");
+    if (decoder != nullptr && decoder->is(JsonKind::kObject))
+      change_decoder(job, *file, *decoder, splice);
+    write_splice(job, *file, splice);
+  }
+  name_roles(job, file);
 }
 
 void change_special_tokens_map(VocabularyJob& job) {
@@ -94,12 +112,20 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
   constexpr const char* kName = "added_tokens.json";
   const auto file = read_json_text(job, kName);
   if (!file) {
-    // Where nothing else lists added tokens, this is the file that does.
-    const auto config = read_json_text(job, "tokenizer_config.json");
+    // Whoever reads vocab.txt or vocab.json finds added tokens in tokenizer_config.json or here.
+    const auto config = read_json_text(job, kConfig);
     const bool listed = config && config->root.find("added_tokens_decoder") != nullptr;
-    if (has_tokenizer_json || listed || job.listed.empty()) return;
+    const bool needed =
+        !has_tokenizer_json || job.edit.file_text("vocab.txt") || job.edit.file_text("vocab.json");
+    if (listed || !needed || job.listed.empty()) return;
+    // Readers number what is listed: nothing may be left out.
+    std::vector<TokenMoves::Token> all = job.listed;
+    all.insert(all.end(), job.beyond.begin(), job.beyond.end());
+    std::ranges::sort(all, {}, &TokenMoves::Token::id);
+    const auto twice = std::ranges::unique(all, {}, &TokenMoves::Token::id);
+    all.erase(twice.begin(), twice.end());
     std::string text = "{";
-    for (const TokenMoves::Token& token : job.listed) {
+    for (const TokenMoves::Token& token : all) {
       text += fmt::format("{}\n  {}: {}", text.size() == 1 ? "" : ",", quote_json(token.text),
                           token.id);
     }

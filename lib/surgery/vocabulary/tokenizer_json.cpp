@@ -50,8 +50,14 @@ void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& mod
     change_name(job, *unknown, splice);
   }
   const JsonValue* unknown_id = model.find("unk_id");
-  if (unknown_id != nullptr && !unknown_id->is(JsonKind::kNull))
-    change_id(job, *unknown_id, file.path, splice);
+  if (unknown_id == nullptr || unknown_id->is(JsonKind::kNull)) return;
+  // The classes of transformers know the number and do not look here.
+  const std::uint64_t id = json_id(*unknown_id, file.path);
+  if (job.moves.id_after(id) == id && !job.moves.change().tokens[id].empty()) return;
+  throw InputError(file.path,
+                   fmt::format("row {} is that of the unknown piece, of which transformers knows "
+                               "the number: it must keep its id",
+                               id));
 }
 
 }  // namespace

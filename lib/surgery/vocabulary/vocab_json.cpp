@@ -13,7 +13,8 @@ void change_vocab_json(VocabularyJob& job) {
   const auto file = read_json_text(job, "vocab.json");
   if (!file) return;
   TextSplice splice;
-  change_vocabulary_object(job, file->path, file->text, file->root, splice);
+  const ModelIds ids = change_vocabulary_object(job, file->path, file->text, file->root, splice);
+  job.beyond = ids.others(job.moves);
   write_splice(job, *file, splice);
 }
 

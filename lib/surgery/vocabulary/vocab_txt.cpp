@@ -42,6 +42,7 @@ std::vector<std::string_view> wanted_lines(VocabularyJob& job, const std::string
     for (const TokenMoves::Token& token : job.moves.added()) set(token);
   }
   for (const TokenMoves::Token& token : ids.missing(job.moves)) set(token);
+  job.beyond = ids.others(job.moves);
   return wanted;
 }
 

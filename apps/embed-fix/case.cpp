@@ -1,0 +1,42 @@
+// embed-fix case: the cased forms of a vocabulary of lower-case tokens.
+#include <memory>
+
+#include "commands.hpp"
+#include "surgery/vocabulary_spelling.hpp"
+#include "vocabulary_command.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : VocabularyOptions {
+  CaseOptions forms;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  o.request.change_files = [](CheckpointEdit& edit, const TokenNames& names,
+                              const VocabularyChange& change) {
+    std::vector<std::string> notes = keep_case(edit);
+    for (std::string& note : change_vocabulary_files(edit, names, change))
+      notes.push_back(std::move(note));
+    return notes;
+  };
+  return run_vocabulary(o, session,
+                        [&](const VocabularyState& state) { return plan_case(state, o.forms); });
+}
+
+}  // namespace
+
+void declare_case(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "case", "adds the cased forms of an uncased WordPiece vocabulary, as copies of its rows");
+  c.example("embed-fix case bert-base-uncased/ -o bert-cased/",
+            "Paris begins as paris; from then on training may tell them apart");
+  declare_vocabulary_options(c, *o, NewRowsOption::kNone);
+  c.flag("--upper", o->forms.upper, "forms all in capitals, too");
+  c.option("--multiple", "M", o->forms.multiple, "further rows, up to a multiple of M");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

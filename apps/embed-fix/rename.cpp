@@ -1,0 +1,39 @@
+// embed-fix rename: other names for tokens; the rows stay.
+#include <memory>
+
+#include "commands.hpp"
+#include "surgery/vocabulary_spelling.hpp"
+#include "vocabulary_command.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : VocabularyOptions {
+  std::vector<std::string> names;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  const std::vector<std::string> entries = read_list(o.names);
+  return run_vocabulary(o, session, [&](const VocabularyState& state) {
+    std::vector<std::pair<std::string, std::string>> names;
+    names.reserve(entries.size());
+    for (const std::string& entry : entries) names.push_back(parse_renaming(state, entry));
+    return plan_rename(state, names);
+  });
+}
+
+}  // namespace
+
+void declare_rename(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("rename", "other names for tokens in all tokenizer files");
+  c.example("embed-fix rename bert-base/ '[unused5]=covid' -o renamed/",
+            "a row that was free gets a word; its numbers stay");
+  c.example("embed-fix rename bert-base/ @names.txt -o renamed/", "one OLD=NEW a line");
+  declare_vocabulary_options(c, *o, NewRowsOption::kNone);
+  c.arguments("OLD=NEW", o->names, "a token and its new name; @FILE: the lines of a file");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,40 @@
+// embed-fix swap-vocab: another tokenizer, and rows that fit it.
+#include <memory>
+
+#include "commands.hpp"
+#include "surgery/swap_vocabulary.hpp"
+#include "vocabulary_command.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : VocabularyOptions {
+  std::string vocabulary;
+  std::uint64_t multiple = 1;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  const NewTokenizer tokenizer(o.vocabulary);
+  o.request.means = [&](const RowInitContext& context) { return tokenizer.pieces(context); };
+  o.request.change_files = [&](CheckpointEdit& edit, const TokenNames& names,
+                               const VocabularyChange&) { return tokenizer.write(edit, names); };
+  return run_vocabulary(
+      o, session, [&](const VocabularyState& state) { return tokenizer.plan(state, o.multiple); });
+}
+
+}  // namespace
+
+void declare_swap_vocab(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "swap-vocab", "another tokenizer: rows of equal tokens stay, others are means of old pieces");
+  c.example("embed-fix swap-vocab bert-base/ wobert/vocab.txt -o bert-words/",
+            "a vocabulary of words for a model of characters");
+  declare_vocabulary_options(c, *o, NewRowsOption::kNone);
+  c.argument("NEW", o->vocabulary, "a folder with a tokenizer, a vocab.txt or a tokenizer.json");
+  c.option("--multiple", "M", o->multiple, "further rows, up to a multiple of M");
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,97 @@
+// Changes of vocabularies with merges, and in the files beside them.
+#include <doctest/doctest.h>
+
+#include "base/file.hpp"
+#include "surgery/tokenizer_folder.hpp"
+
+namespace masque::test {
+namespace {
+
+const std::string kVocab = R"({"<s>": 0, "a": 1, "b": 2, "ab": 3, "\u0120": 4, "rare": 5})";
+const std::string kMerges = "#version: 0.2\na b\n";
+const std::vector<std::string> kTokens{"<s>", "a", "b", "ab", "Ġ", "rare"};
+
+TEST_CASE("vocab.json: ids move, escapes stay, what merges make or use is protected") {
+  const TokenizerFolder folder({{"vocab.json", kVocab}, {"merges.txt", kMerges}});
+  CHECK(folder.change({0, 4, 2, 3, 1}, {"<s>", "Ġ", "b", "ab", "a"})["vocab.json"] ==
+        R"({"<s>": 0, "a": 4, "b": 2, "ab": 3, "\u0120": 1})");
+  CHECK(contains(folder.error({0, 1, 3, 4, 5}, {"<s>", "a", "ab", "Ġ", "rare"}),
+                 "merges.txt: the merge 'a b' uses token 'b', which would be gone"));
+  CHECK(contains(folder.error({0, 1, 2, 4, 5}, {"<s>", "a", "b", "Ġ", "rare"}),
+                 "the merge 'a b' makes token 'ab', which would be gone"));
+  CHECK(contains(folder.error({0, 1, 2, 3, 4, 5}, {"<s>", "x", "b", "ab", "Ġ", "rare"}),
+                 "the merge 'a b' uses token 'a', which would be called otherwise"));
+}
+
+TEST_CASE("vocab.json: new and renamed tokens are listed, in the file that lists them already") {
+  auto tokens = kTokens;
+  tokens[5] = "word";
+  tokens.emplace_back("<new>");
+  const std::vector<std::uint64_t> from{0, 1, 2, 3, 4, 5, kNew};
+  const TokenizerFolder plain({{"vocab.json", kVocab}, {"merges.txt", kMerges}});
+  ChangedFiles files = plain.change(from, tokens);
+  CHECK(files["added_tokens.json"] == "{\n  \"word\": 5,\n  \"<new>\": 6\n}\n");
+  CHECK(files["vocab.json"] == R"({"<s>": 0, "a": 1, "b": 2, "ab": 3, "\u0120": 4, "word": 5})");
+  const TokenizerFolder listed({{"vocab.json", kVocab},
+                                {"merges.txt", kMerges},
+                                {"added_tokens.json", "{\"<m>\": 6}"},
+                                {"tokenizer_config.json",
+                                 R"({"added_tokens_decoder": {
+  "6": {"content": "<m>", "lstrip": true, "normalized": false, "rstrip": false, "single_word": false, "special": true}
+}, "mask_token": "<m>"})"}});
+  tokens = {"<s>", "a", "b", "ab", "Ġ", "rare", "<mask>", "<new>"};
+  files = listed.change({0, 1, 2, 3, 4, 5, 6, kNew}, tokens);
+  CHECK(files["added_tokens.json"] == R"({"<mask>": 6,"<new>": 7})");
+  CHECK(contains(files["tokenizer_config.json"],
+                 "\"special\": true},\n  \"7\": {\"content\": \"<new>\", \"lstrip\": false, "
+                 "\"normalized\": true, \"rstrip\": false, \"single_word\": false, \"special\": "
+                 "false}\n}, \"mask_token\": \"<mask>\"}"));
+  CHECK(files["vocab.json"] == "(as it was)");
+}
+
+TEST_CASE("vocab.json: an added token that leaves its place becomes an entry") {
+  const TokenizerFolder folder({{"vocab.json", R"({"a":0,"b":1})"},
+                                {"merges.txt", "#version: 0.2\n"},
+                                {"added_tokens.json", R"({"<m>":2})"}});
+  const ChangedFiles files = folder.change({2, 0, 1}, {"<m>", "a", "b"});
+  CHECK(files["vocab.json"] == R"({"a":1,"b":2,"<m>":0})");
+  CHECK(files["added_tokens.json"] == R"({"<m>":0})");
+}
+
+TEST_CASE("tokenizer.json: merges as pairs and as text, with a continuing prefix") {
+  const auto error = [](const std::string& merges, const std::string& prefix) {
+    const TokenizerFolder folder(
+        {{"tokenizer.json",
+          R"({"added_tokens":[],"model":{"type":"BPE","continuing_subword_prefix":)" + prefix +
+              R"(,"vocab":{"a":0,"##b":1,"ab":2,"a##b":3},"merges":[)" + merges + "]}}"}});
+    return folder.error({0, 1, 3}, {"a", "##b", "a##b"});
+  };
+  CHECK(contains(error(R"(["a","##b"])", R"("##")"), "merge 'a ##b' makes token 'ab'"));
+  CHECK(contains(error(R"("a ##b")", R"("##")"), "merge 'a ##b' makes token 'ab'"));
+  CHECK(error(R"(["a","##b"])", "null") == "(nothing thrown)");
+}
+
+TEST_CASE("special tokens stay") {
+  const TokenizerFolder folder(
+      {{"vocab.json", kVocab},
+       {"merges.txt", kMerges},
+       {"special_tokens_map.json", R"({"additional_special_tokens":["rare"]})"}});
+  CHECK(contains(folder.error({0, 1, 2, 3, 4}, {"<s>", "a", "b", "ab", "Ġ"}),
+                 "special_tokens_map.json: token 'rare' would be gone, but it is special"));
+}
+
+TEST_CASE("a SentencePiece model is left alone or refused") {
+  const std::string model =
+      InputFile::open(std::string(MASQUE_TEST_DATA) + "/text/conversions/albert/spiece.model")
+          .read_all(1 << 20);
+  const TokenizerFolder alone({{"spiece.model", model}});
+  std::vector<std::uint64_t> from;
+  for (std::uint64_t id = 0; id < 300; ++id) from.push_back(id);
+  CHECK(alone.change(from, std::vector<std::string>(300)).texts.empty());
+  std::swap(from[2], from[3]);
+  CHECK(contains(alone.error(from, std::vector<std::string>(300)),
+                 "spiece.model: row 2 would go or move"));
+}
+
+}  // namespace
+}  // namespace masque::test
