@@ -83,7 +83,8 @@ void LockedFiles::remove_leftover(const std::string& name) const {
   const std::string temporary = staging_name(name);
   if (!exists(join(path_, temporary))) return;
   const Descriptor fd = open_staging(folder_.get(), temporary, false, join(path_, name));
-  os::unlink_at(folder_.get(), temporary.c_str());
+  if (os::unlink_at(folder_.get(), temporary.c_str()) != 0 && errno != ENOENT)
+    throw system_error(join(path_, temporary), "removing", errno);
 }
 
 void LockedFiles::recover() {
@@ -108,7 +109,6 @@ void LockedFiles::recover() {
     for (const UndoFile& file : journal.plan.files) {
       const bool patched = file.kind == UndoKind::kPatched;
       descriptors.push_back(patched ? files_[find(file.name)].fd.get() : -1);
-      if (!patched) os::unlink_at(folder_.get(), staging_name(file.name).c_str());
     }
     check_identity(folder_.get(), path_, journal, descriptors);
     if (const int error = roll_back(folder_.get(), journal, descriptors))

@@ -159,7 +159,10 @@ int roll_back(int folder, const UndoJournal& journal, std::span<const int> descr
   for (std::size_t i = 0; i < journal.plan.files.size(); ++i) {
     const UndoFile& file = journal.plan.files[i];
     if (file.kind == UndoKind::kPatched && os::sync(descriptors[i]) != 0) return errno;
-    names_change = names_change || file.kind != UndoKind::kPatched;
+    if (file.kind == UndoKind::kPatched) continue;
+    names_change = true;
+    const std::string temporary = staging_name(file.name);  // if its replacement was cut short
+    if (os::unlink_at(folder, temporary.c_str()) != 0 && errno != ENOENT) return errno;
     if (file.kind == UndoKind::kCreated && os::unlink_at(folder, file.name.c_str()) != 0 &&
         errno != ENOENT)
       return errno;

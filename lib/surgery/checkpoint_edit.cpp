@@ -219,7 +219,8 @@ CheckpointEdit::Output CheckpointEdit::output() {
     replaced.push_back(name);
     if (!text) continue;
     const std::uint64_t size = text->size();
-    out.extras.push_back({name, Literal{std::move(*text)}, size, mode_of(folder, name)});
+    // A copy: edited_files() and file_text() still look at it, to verify what was written.
+    out.extras.push_back({name, Literal{*text}, size, mode_of(folder, name)});
   }
   std::vector<std::string> left_out;
   for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
