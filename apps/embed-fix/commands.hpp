@@ -10,5 +10,11 @@ void declare_tables(cli::Command& tool);
 void declare_stats(cli::Command& tool);
 void declare_neighbours(cli::Command& tool);
 void declare_diff(cli::Command& tool);
+void declare_positions(cli::Command& tool);
+void declare_types(cli::Command& tool);
+void declare_expr(cli::Command& tool);
+void declare_norm(cli::Command& tool);
+void declare_tie(cli::Command& tool);
+void declare_untie(cli::Command& tool);
 
 }  // namespace masque::embed_fix
