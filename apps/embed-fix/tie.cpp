@@ -44,7 +44,7 @@ void declare_tie(cli::Command& tool) {
   cli::Command& c = tool.subcommand("tie", "the output head uses the input table from now on");
   c.example("embed-fix tie bert-untied/ -o bert/", "drops the head's matrix, which must be equal");
   add_checkpoint(c, *o);
-  c.flag("--drop", o->request.force, "drops a head that differs from the table, too");
+  c.flag("--drop", o->request.drop, "drops a head that differs from the table, too");
   add_edit_options(c, *o, o->request);
   c.action([o](cli::Session& session) { return run_tie(*o, session); });
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/tensor_stats.hpp"
 #include "surgery/row_map.hpp"
 #include "tensor/convert.hpp"
 
@@ -72,22 +73,26 @@ void compare_rows(const Checkpoint& checkpoint, const TensorInfo& a, const Tenso
   }
 }
 
-/// Copies of the bias that only an untied head has: they must say what the bias says.
-void remove_copies(EditedCheckpoint& edited, const Family& family, const TieRequest& request,
-                   TieReport& report) {
+/// Second names of a bias, which only an untied head reads: what they say becomes the bias.
+void remove_copies(EditedCheckpoint& edited, const Family& family, TieReport& report) {
+  const Checkpoint& checkpoint = edited.checkpoint;
   for (const HeadCopy& copy : family.head_copies) {
-    const TensorInfo* stored = edited.checkpoint.find(std::string(copy.name));
-    const TensorInfo* source = edited.checkpoint.find(std::string(copy.source));
+    const TensorInfo* stored = checkpoint.find(std::string(copy.name));
+    const TensorInfo* source = checkpoint.find(std::string(copy.source));
     if (stored == nullptr || source == nullptr) continue;
-    const bool same_type = stored->dtype == source->dtype && stored->shape == source->shape;
-    std::vector<std::byte> a(stored->bytes());
-    std::vector<std::byte> b(source->bytes());
-    edited.checkpoint.read(*stored, 0, a);
-    edited.checkpoint.read(*source, 0, b);
-    if (!same_type || a != b) {
-      const std::string what = fmt::format("'{}' differs from '{}'", copy.name, copy.source);
-      if (!request.force) throw InputError(edited.checkpoint.path(), what + ": --force drops it");
-      report.notes.push_back(what + ": dropped");
+    if (stored->dtype != source->dtype || stored->shape != source->shape) {
+      throw InputError(
+          checkpoint.path(),
+          fmt::format("'{}' is {} {}, '{}' is {} {}: expected the same", copy.name,
+                      dtype_name(stored->dtype), shape_text(stored->shape), copy.source,
+                      dtype_name(source->dtype), shape_text(source->shape)));
+    }
+    if (tensor_hash(checkpoint, *stored, HashKind::kXxh3) !=
+        tensor_hash(checkpoint, *source, HashKind::kXxh3)) {
+      edited.edit.replace(source->name, source->shape,
+                          source_of(checkpoint.files()[stored->file].file, *stored));
+      report.notes.push_back(fmt::format("'{}' gets the values of '{}', which the untied head read",
+                                         copy.source, copy.name));
     }
     edited.edit.remove(stored->name);
     report.removed.push_back(stored->name);
@@ -143,15 +148,15 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
     }
     compare_rows(edited.checkpoint, *table.input, *decoder, request.write.threads, report);
     if (report.rows_different > 0) {
-      const std::string what =
-          fmt::format("'{}' differs from the input table in {} rows, by {:.6g} at most",
-                      decoder->name, report.rows_different, report.largest_difference);
-      if (!request.force) throw InputError(in, what + ": --force drops it");
+      const std::string what = fmt::format(
+          "'{}' differs from the input table in {} of {} rows, by {:.6g} at most", decoder->name,
+          report.rows_different, table.rows(), report.largest_difference);
+      if (!request.drop) throw InputError(in, what + ": --drop drops it");
       report.notes.push_back(what + ": dropped");
     }
     edited.edit.remove(decoder->name);
     report.removed.push_back(decoder->name);
-    remove_copies(edited, *table.family, request, report);
+    remove_copies(edited, *table.family, report);
     set_tie(edited.edit, true, report.notes);
   }
   finish_edit(edited.edit, out, request, report);

@@ -17,7 +17,7 @@ std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const Embed
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table, std::vector<std::string>& notes);
 
 struct TieRequest : EditRequest {
-  bool force = false;  ///< also a head that differs
+  bool drop = false;  ///< also a head that differs
 };
 
 struct TieReport : EditReport {
@@ -26,8 +26,9 @@ struct TieReport : EditReport {
   double largest_difference = 0;
 };
 
-/// Writes `in` without the matrix of its head, which is the input table from then on. Throws
-/// InputError if it differs from the table (without `force`), or if there is no head.
+/// Writes `in` without the matrix of its head, which is the input table from then on. A bias that
+/// only an untied head reads becomes the head's. Throws InputError if the matrix differs from the
+/// table (without `drop`), or if there is no head.
 TieReport tie_checkpoint(const std::string& in, const std::string& out, const TieRequest& request);
 
 struct UntieReport : EditReport {

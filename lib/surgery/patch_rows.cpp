@@ -172,7 +172,7 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
     if (listed[row] && norms[row] > 0) (*factors)[row] = report.norm / norms[row];
   }
   if (report.zero_rows > 0)
-    report.notes.push_back(fmt::format("{} rows of norm 0 stay", report.zero_rows));
+    report.notes.push_back(fmt::format("rows of norm 0 stay: {}", report.zero_rows));
   const Checkpoint& checkpoint = patched.checkpoint;
   patch(
       patched,

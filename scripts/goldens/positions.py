@@ -91,7 +91,7 @@ def save(name, model_class, config, buffers, folder):
 
 def load(model_class, folder):
     model, info = model_class.from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
-    unexpected = [k for k in info["unexpected_keys"] if not k.endswith(("position_ids", "token_type_ids", "attn.bias"))]
+    unexpected = [k for k in info["unexpected_keys"] if not k.endswith(("position_ids", "token_type_ids", ".attn.bias"))]
     assert not info["missing_keys"] and not unexpected and not info["mismatched_keys"], info
     return model.eval()
 
@@ -128,7 +128,7 @@ def check_way(model_class, folder, out, way, offset, fix):
     for name, tensor in table_of(out)[1].items():
         if name.endswith("position_ids"):
             buffers &= tensor.tolist() == [list(range(len(new)))]
-        if name.endswith("attn.bias"):
+        if name.endswith(".attn.bias"):
             buffers &= torch.equal(tensor, torch.ones(length, length).tril()[None, None].to(torch.uint8))
     with open(os.path.join(out, "tokenizer_config.json"), encoding="utf-8") as file:
         limit = json.load(file)["model_max_length"] == length

@@ -56,10 +56,10 @@ TEST_CASE("a head that differs is dropped only on demand") {
   bert.write(folder);
   const std::string refusal =
       message_of([&] { tie_checkpoint(folder / "in", folder / "out", tie_request()); });
-  CHECK(contains(refusal, "differs from the input table in 11 rows, by "));
+  CHECK(contains(refusal, "differs from the input table in 11 of 11 rows, by "));
   CHECK(folder.names() == std::vector<std::string>{"in"});
   TieRequest request = tie_request();
-  request.force = true;
+  request.drop = true;
   const auto report = tie_checkpoint(folder / "in", folder / "out", request);
   CHECK(report.rows_different == 11);
   const auto a = numbers(1, 55);
@@ -71,6 +71,22 @@ TEST_CASE("a head that differs is dropped only on demand") {
   }
   CHECK(report.largest_difference == largest);
   CHECK(open_checkpoint(folder / "out").find(kHead) == nullptr);
+}
+
+TEST_CASE("the bias that the untied head read is the one that stays") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.decoder = true;
+  auto tensors = bert.tensors();
+  tensors.push_back({kHeadBias, DType::kF32, {11}, numbers(9, 11)});
+  bert.write(folder);
+  write_file(folder / "in/model.safetensors", example_file(tensors));
+  const auto report = tie_checkpoint(folder / "in", folder / "out", tie_request());
+  CHECK(report.changed == std::vector<std::string>{"cls.predictions.bias"});
+  const Checkpoint out = open_checkpoint(folder / "out");
+  CHECK(out.find(kHeadBias) == nullptr);
+  CHECK(values_of(out, "cls.predictions.bias") ==
+        values_of(open_checkpoint(folder / "in"), kHeadBias));
 }
 
 TEST_CASE("what is so already stays so, a stored copy goes or stays") {
