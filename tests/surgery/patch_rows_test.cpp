@@ -203,7 +203,7 @@ NormReport scaled(const TempFolder& folder, const std::string& out, std::optiona
   return scale_to_norm(folder / "in", folder / out, request);
 }
 
-TEST_CASE("norms: to a number, to the mean, of some rows; rows of zeros stay") {
+TEST_CASE("norms: to a number, to the mean, of some rows, rows of zeros stay") {
   const TempFolder folder;
   ExampleBert bert;
   bert.dtype = DType::kF64;

@@ -95,7 +95,7 @@ TEST_CASE("every way makes the rows of its formula") {
   }
 }
 
-TEST_CASE("all but interpolate leave the first rows as they are; interpolate leaves the ends") {
+TEST_CASE("all but interpolate leave the first rows as they are, interpolate leaves the ends") {
   const Table table = example_table(4);
   for (const PositionExtensionInfo& info : position_extensions()) {
     CAPTURE(info.name);

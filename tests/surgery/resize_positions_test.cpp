@@ -209,7 +209,7 @@ TEST_CASE("a row that would overflow its type is refused, in a dry run too") {
   CHECK(folder.names() == std::vector<std::string>{"in.safetensors"});
 }
 
-TEST_CASE("a table of no family: named, with rows in front; a dry run writes nothing") {
+TEST_CASE("a table of no family: named, with rows in front, a dry run writes nothing") {
   const TempFolder folder;
   write_file(folder / "in.safetensors",
              file_of({raw("t", DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6})}));
