@@ -16,5 +16,6 @@ void declare_expr(cli::Command& tool);
 void declare_norm(cli::Command& tool);
 void declare_tie(cli::Command& tool);
 void declare_untie(cli::Command& tool);
+void declare_recover(cli::Command& tool);
 
 }  // namespace masque::embed_fix

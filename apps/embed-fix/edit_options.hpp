@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
+#include "in_place_choice.hpp"
 #include "surgery/correct_checkpoint.hpp"
 #include "surgery/edit_report.hpp"
 
@@ -19,6 +20,8 @@ struct EditOptions {
   std::string in;
   std::optional<std::string> out;
   bool force = false;
+  InPlaceChoice in_place;
+  bool may_be_in_place = false;  ///< the command has --in-place
   cli::CommonOptions common;
 };
 
@@ -67,10 +70,20 @@ inline void add_edit_options(cli::Command& c, EditOptions& o, EditRequest& reque
   add_verbose(c, o.common);
 }
 
+/// Declares --in-place and --wait, for commands that keep the size of every tensor.
+inline void add_in_place(cli::Command& c, EditOptions& o) {
+  o.may_be_in_place = true;
+  add_in_place(c, o.in_place);
+}
+
 /// Settles the request; returns the output's path. Throws UsageError if there is none.
 inline std::string settle(const EditOptions& o, EditRequest& request, cli::Session& session) {
   session.configure(o.common);
-  if (!o.out && !request.dry_run) throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
+  if (!o.may_be_in_place && !o.out && !request.dry_run)
+    throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
+  check_output(o.out, o.force, o.in_place, request.dry_run);
+  request.in_place = o.in_place.in_place;
+  request.wait_seconds = o.in_place.wait_seconds.value_or(0);
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");

@@ -20,5 +20,6 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_norm(tool);
         masque::embed_fix::declare_tie(tool);
         masque::embed_fix::declare_untie(tool);
+        masque::embed_fix::declare_recover(tool);
       });
 }

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "in_place_choice.hpp"
 #include "surgery/correct_checkpoint.hpp"
 
 namespace masque::embed_fix {
@@ -20,6 +20,7 @@ struct Options {
   CorrectionRequest request;
   Tied tied = Tied::kAuto;
   bool force = false;
+  InPlaceChoice in_place;
   cli::CommonOptions common;
 };
 
@@ -63,9 +64,9 @@ cli::Report report_of(const CorrectionReport& r) {
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
   CorrectionRequest& request = o.request;
-  if (!o.out && !request.dry_run) {
-    throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
-  }
+  check_output(o.out, o.force, o.in_place, request.dry_run);
+  request.in_place = o.in_place.in_place;
+  request.wait_seconds = o.in_place.wait_seconds.value_or(0);
   if (o.tied != Tied::kAuto) {
     request.tied = o.tied == Tied::kUntie  ? TiedPolicy::kUntie
                    : o.tied == Tied::kKeep ? TiedPolicy::kKeep
@@ -94,6 +95,8 @@ void declare_mlm_correct(cli::Command& tool) {
             "a folder into a new folder, with a proof that nothing else changed");
   c.example("embed-fix mlm-correct model.safetensors -o out.safetensors --mask-token 103",
             "a file without tokenizer beside it");
+  c.example("embed-fix mlm-correct bert-base/ --in-place --tied keep",
+            "the checkpoint itself, table and head together");
   c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse", "and back");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.option("-o,--output", "OUTPUT", o->out, "file (of a file) or new folder (of a folder)");
@@ -121,6 +124,7 @@ void declare_mlm_correct(cli::Command& tool) {
   c.flag("--again", r.again, "goes on in spite of the mark of a correction, or of its absence");
   c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
   c.flag("--verify", r.verify, "reads the output back and proves that all else is bit-identical");
+  add_in_place(c, o->in_place);
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_json(c, o->common);

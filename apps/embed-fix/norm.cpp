@@ -49,6 +49,7 @@ void declare_norm(cli::Command& tool) {
   add_tied(c, o->request.tied);
   add_tensor(c, o->request, "the table");
   add_edit_options(c, *o, o->request);
+  add_in_place(c, *o);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -29,12 +29,26 @@ bool fails(Call call, const char* path, std::size_t* size = nullptr) {
   return true;
 }
 
+/// Tells a test's model of the disk. Keeps errno.
+template <class T>
+T told(T result, Event event) {
+  FaultInjector* injector = g_injector.load(std::memory_order_relaxed);
+  if (injector == nullptr || result < 0) return result;
+  const int error = errno;
+  if (event.call == Call::kPwrite) event.data = event.data.first(static_cast<std::size_t>(result));
+  injector->after(event);
+  errno = error;
+  return result;
+}
+
 }  // namespace
 
 FaultInjector* set_fault_injector(FaultInjector* injector) { return g_injector.exchange(injector); }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
-  return fails(Call::kOpen, path) ? -1 : ::openat(folder, path, flags, mode);
+  if (fails(Call::kOpen, path)) return -1;
+  return told(::openat(folder, path, flags, mode),
+              {.call = Call::kOpen, .fd = folder, .path = path});
 }
 
 int stat_fd(int fd, struct stat& result) {
@@ -58,7 +72,12 @@ ssize_t write(int fd, const void* data, std::size_t size) {
 }
 
 ssize_t pwrite(int fd, const void* data, std::size_t size, off_t offset) {
-  return fails(Call::kPwrite, nullptr, &size) ? -1 : ::pwrite(fd, data, size, offset);
+  if (fails(Call::kPwrite, nullptr, &size)) return -1;
+  return told(::pwrite(fd, data, size, offset),
+              {.call = Call::kPwrite,
+               .fd = fd,
+               .offset = offset,
+               .data = {static_cast<const std::byte*>(data), size}});
 }
 
 ssize_t copy_range(int from, off_t from_offset, int to, off_t to_offset, std::size_t size) {
@@ -71,17 +90,23 @@ int allocate(int fd, off_t size) {
 }
 
 int truncate(int fd, off_t size) {
-  return fails(Call::kTruncate, nullptr) ? -1 : ::ftruncate(fd, size);
+  if (fails(Call::kTruncate, nullptr)) return -1;
+  return told(::ftruncate(fd, size), {.call = Call::kTruncate, .fd = fd, .offset = size});
 }
 
-int sync(int fd) { return fails(Call::kSync, nullptr) ? -1 : ::fsync(fd); }
+int sync(int fd) {
+  return fails(Call::kSync, nullptr) ? -1 : told(::fsync(fd), {.call = Call::kSync, .fd = fd});
+}
 
 int rename_at(int folder, const char* from, const char* to, unsigned flags) {
-  return fails(Call::kRename, from) ? -1 : ::renameat2(folder, from, folder, to, flags);
+  if (fails(Call::kRename, from)) return -1;
+  return told(::renameat2(folder, from, folder, to, flags),
+              {.call = Call::kRename, .fd = folder, .path = from, .to = to});
 }
 
 int unlink_at(int folder, const char* path) {
-  return fails(Call::kUnlink, path) ? -1 : ::unlinkat(folder, path, 0);
+  if (fails(Call::kUnlink, path)) return -1;
+  return told(::unlinkat(folder, path, 0), {.call = Call::kUnlink, .fd = folder, .path = path});
 }
 
 int rmdir_at(int folder, const char* path) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace masque::os {
@@ -36,12 +37,25 @@ struct Fault {
   std::size_t count = 0;  ///< a short transfer: at most this many bytes move
 };
 
+/// A call that changed something, or made it durable, and succeeded.
+struct Event {
+  Call call = Call::kOpen;
+  int fd = -1;  ///< the file; of calls with a path: its folder
+  std::string_view path = {};
+  std::string_view to = {};              ///< of a rename
+  off_t offset = 0;                      ///< of a pwrite; of a truncation: the new size
+  std::span<const std::byte> data = {};  ///< what was written
+};
+
 /// Decides, before each call, whether it fails. Called from several threads.
 class FaultInjector {
  public:
   virtual ~FaultInjector() = default;
   /// `path` is empty where the call has none; `size` is the bytes asked for, 0 if none.
   virtual std::optional<Fault> before(Call call, std::string_view path, std::size_t size) = 0;
+  /// Told of every open, pwrite, truncation, sync, rename and unlink that succeeded, so that a test
+  /// can follow what a disk has to keep.
+  virtual void after(const Event& /*event*/) {}
 };
 
 /// Installs an injector (nullptr: none) and returns the one before. For tests; not thread-safe.

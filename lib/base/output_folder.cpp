@@ -16,6 +16,7 @@
 #include "base/escape.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "base/undo_journal.hpp"
 
 namespace masque {
 
@@ -71,7 +72,7 @@ void list_into(int folder, const std::string& path, const std::string& prefix, i
                std::vector<std::string>& out, std::vector<std::string>* left_out) {
   if (depth >= kMaxDepth) throw InputError(path, "has folders nested too deeply");
   for (const std::string& name : entries_of(folder, join(path, prefix))) {
-    if (name.ends_with(".masque-tmp")) continue;
+    if (name.ends_with(".masque-tmp") || is_journal_name(name)) continue;
     const std::string relative = prefix.empty() ? name : join(prefix, name);
     struct stat own = {};
     struct stat info = {};

@@ -9,7 +9,9 @@
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/in_place.hpp"
 #include "base/output_folder.hpp"
+#include "base/roll_back.hpp"
 
 namespace masque {
 
@@ -76,7 +78,7 @@ std::optional<Violation> Checkpoint::open_index(const std::string& name) {
   }
   index_ = std::get<ShardIndex>(std::move(parsed));
   index_name_ = name;
-  is_folder_ = true;
+  refuse_unfinished(folder_, index_->shards);
   const Descriptor folder = masque::open_folder(folder_);
   for (const std::string& shard : index_->shards) {
     auto broken = add_file(InputFile::open_in(folder.get(), shard, join(folder_, shard)), shard);
@@ -126,58 +128,93 @@ bool has_extension(const std::string& name, std::span<const std::string_view> ex
          });
 }
 
-}  // namespace
+/// What a path that a user names stands for.
+struct Place {
+  std::string folder;
+  std::string name;  ///< of the weights, or of their index
+  bool is_folder = false;
+  bool is_index = false;
+  std::vector<std::string> notes;
+};
 
-std::optional<Violation> Checkpoint::open_folder_weights() {
-  is_folder_ = true;
+Place find_in_folder(const std::string& folder) {
+  Place place{.folder = folder, .name = {}, .is_folder = true, .is_index = false, .notes = {}};
   for (const std::string_view known : kFolderNames) {
-    const std::string single(known);
+    place.name = known;
     const std::string index = fmt::format("{}{}", known, kIndexSuffix);
-    if (exists(join(folder_, single))) {
-      if (exists(join(folder_, index))) notes_.push_back(fmt::format("'{}' is not used", index));
-      return add_file(InputFile::open(join(folder_, single)), single);
+    if (exists(join(folder, place.name))) {
+      if (exists(join(folder, index)))
+        place.notes.push_back(fmt::format("'{}' is not used", index));
+      return place;
     }
-    if (exists(join(folder_, index))) return open_index(index);
+    if (exists(join(folder, index))) {
+      place.name = index;
+      place.is_index = true;
+      return place;
+    }
   }
-  const std::vector<std::string> names = list_files(folder_);
+  const std::vector<std::string> names = list_files(folder);
   for (const auto& extensions : kExtensions) {
     std::vector<std::string> candidates;
     for (const std::string& name : names) {
       if (has_extension(name, extensions)) candidates.push_back(name);
     }
-    if (candidates.size() == 1)
-      return add_file(InputFile::open(join(folder_, candidates[0])), candidates[0]);
+    if (candidates.size() == 1) {
+      place.name = candidates[0];
+      return place;
+    }
     if (!candidates.empty()) {
-      throw InputError(path_, fmt::format("holds {} *{} files and no index: name one",
-                                          candidates.size(), extensions[0]));
+      throw InputError(folder, fmt::format("holds {} *{} files and no index: name one",
+                                           candidates.size(), extensions[0]));
     }
   }
-  throw InputError(path_, "holds no weights, expected model.safetensors or its index");
+  throw InputError(folder, "holds no weights, expected model.safetensors or its index");
 }
 
+Place find_place(const std::string& path) {
+  if (is_folder(path)) return find_in_folder(path);
+  const InputFile file = InputFile::open(path);
+  std::string start(std::min<std::uint64_t>(file.size(), 8), '\0');
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  // A safetensors file starts with a length below 2^32: its first byte can be '{' by accident,
+  // but then NULs follow, which JSON has not.
+  const bool index = start.find('\0') == std::string::npos &&
+                     start.find_first_of("{ \t\r\n") == 0 && file.size() <= kMaxIndexBytes &&
+                     looks_like_index(file.read_all(kMaxIndexBytes));
+  return {folder_of(path), base_name(path), index, index, {}};
+}
+
+}  // namespace
+
 Checked<Checkpoint> open_checked(const std::string& path) {
+  Place place = find_place(path);
   Checkpoint checkpoint;
   checkpoint.path_ = path;
+  checkpoint.folder_ = place.folder;
+  checkpoint.is_folder_ = place.is_folder;
+  checkpoint.notes_ = std::move(place.notes);
   std::optional<Violation> broken;
-  if (is_folder(path)) {
-    checkpoint.folder_ = path;
-    broken = checkpoint.open_folder_weights();
+  if (place.is_index) {
+    broken = checkpoint.open_index(place.name);
   } else {
-    checkpoint.folder_ = folder_of(path);
-    InputFile file = InputFile::open(path);
-    std::string start(std::min<std::uint64_t>(file.size(), 8), '\0');
-    file.read(0, std::as_writable_bytes(std::span(start)));
-    // A safetensors file starts with a length below 2^32: its first byte can be '{' by accident,
-    // but then NULs follow, which JSON has not.
-    if (start.find('\0') == std::string::npos && start.find_first_of("{ \t\r\n") == 0 &&
-        file.size() <= kMaxIndexBytes && looks_like_index(file.read_all(kMaxIndexBytes))) {
-      broken = checkpoint.open_index(base_name(path));
-    } else {
-      broken = checkpoint.add_file(std::move(file), base_name(path));
-    }
+    refuse_unfinished(place.folder, std::span(&place.name, 1));
+    const std::string file = place.is_folder ? join(place.folder, place.name) : path;
+    broken = checkpoint.add_file(InputFile::open(file), place.name);
   }
   if (broken) return *std::move(broken);
   return checkpoint;
+}
+
+LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
+  const Place place = find_place(path);
+  std::vector<std::string> names{place.name};
+  if (place.is_index) {
+    const std::string file = join(place.folder, place.name);
+    auto index = parse_shard_index(InputFile::open(file).read_all(kMaxIndexBytes));
+    if (auto* violation = std::get_if<Violation>(&index)) violation->file = file;
+    names = value_or_throw(std::move(index)).shards;
+  }
+  return {place.folder, std::move(names), wait_seconds};
 }
 
 Checkpoint open_checkpoint(const std::string& path) { return value_or_throw(open_checked(path)); }

@@ -12,6 +12,8 @@
 
 namespace masque {
 
+class LockedFiles;
+
 /// One file of weights of a checkpoint.
 struct WeightsFile {
   std::string name;  ///< inside the checkpoint's folder
@@ -50,7 +52,6 @@ class Checkpoint {
   std::optional<Violation> add_file(InputFile file, std::string name);
   std::optional<Violation> open_index(const std::string& name);
   std::optional<Violation> match_index();
-  std::optional<Violation> open_folder_weights();
 
   std::string path_;
   std::string folder_;
@@ -66,10 +67,15 @@ class Checkpoint {
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
 /// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
 /// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz.
-/// Throws InputError if something cannot be read; a broken rule is returned.
+/// Throws InputError if something cannot be read, or if a change in place of one of its files is
+/// not finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 
 /// Opens a checkpoint; a broken rule is thrown as InputError too.
 Checkpoint open_checkpoint(const std::string& path);
+
+/// Locks the files of weights that open_checkpoint would open, to change them in place: before they
+/// are opened, so that nobody changes them between reading and writing. See LockedFiles.
+LockedFiles lock_checkpoint(const std::string& path, double wait_seconds);
 
 }  // namespace masque

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
+#include "base/roll_back.hpp"
 #include "store/safetensors.hpp"
 
 namespace masque {
@@ -88,6 +89,8 @@ class Writing {
 
 void write_checkpoint_file(const std::string& path, const OutputWeights& weights,
                            const WriteOptions& options) {
+  const std::string name = base_name(path);
+  refuse_unfinished(folder_of(path), std::span(&name, 1));
   OutputFile output(path);
   Writing writing;
   writing.add(weights, output.descriptor(), path);

@@ -65,7 +65,10 @@ Checked<FileContent> read_weights(const InputFile& file) {
   const auto read_with = [&](const FileFormat& format) {
     auto content = format.read(file);
     if (auto* violation = std::get_if<Violation>(&content)) violation->file = file.path();
-    if (auto* read = std::get_if<FileContent>(&content)) read->writer = format.writer;
+    if (auto* read = std::get_if<FileContent>(&content)) {
+      read->writer = format.writer;
+      read->in_place = format.in_place;
+    }
     return content;
   };
   for (const FileFormat* format : file_formats()) {

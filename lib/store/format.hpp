@@ -1,9 +1,11 @@
 // File formats as a registry: one file per format under store/format/ registers itself.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.hpp"
@@ -12,9 +14,29 @@
 
 namespace masque {
 
+/// A file that is about to be changed in place, as it will be.
+struct PatchedFile {
+  const InputFile* file = nullptr;  ///< as it is
+  /// Bytes of tensors that change: offset and size, ascending, apart.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> changed;
+  /// out ← bytes of the file as they will be.
+  std::function<void(std::uint64_t offset, MutableBytes out)> read;
+};
+
+/// Bytes of a file that follow from others.
+struct Patch {
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+/// What else must change in a file whose tensors get new bytes of the same size: checksums. Throws
+/// InputError if the file cannot be changed in place.
+using InPlaceFunction = std::vector<Patch> (*)(const PatchedFile& file);
+
 /// What a file of weights holds. Tensors are in data order.
 struct FileContent {
-  std::string_view writer = {};  ///< of its format; set by read_weights
+  std::string_view writer = {};        ///< of its format; set by read_weights
+  InPlaceFunction in_place = nullptr;  ///< of its format; set by read_weights
   std::vector<TensorInfo> tensors;
   Metadata metadata;
   std::uint64_t data_begin = 0;
@@ -33,6 +55,8 @@ struct FileFormat {
   /// Reads and validates everything but the tensors' bytes. Throws InputError if the file cannot
   /// be read.
   Checked<FileContent> (*read)(const InputFile& file);
+  /// What follows from tensors that are written over; nullptr: such files are only written anew.
+  InPlaceFunction in_place = nullptr;
 };
 
 /// All registered formats, sorted by name.

@@ -1,24 +1,27 @@
 #include "surgery/checkpoint_edit.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/os.hpp"
 #include "base/output_file.hpp"
 
 namespace masque {
 
 namespace {
 
-constexpr std::uint64_t kMostSideBytes = 1 << 20;
-/// A member of config.json may have no dot-like meaning for transformers: unknown ones are kept.
 constexpr const char* kConfig = "config.json";
 
-std::uint64_t size_of(const OutputTensor& tensor) {
-  return byte_count(tensor.info.dtype, tensor.info.shape).value();
+void remove_file(const std::string& path) {
+  const std::string folder = folder_of(path);
+  const Descriptor fd = open_folder(folder);
+  if (os::unlink_at(fd.get(), base_name(path).c_str()) != 0 || os::sync(fd.get()) != 0)
+    throw system_error(path, "removing", errno);
 }
 
 unsigned mode_of(const std::string& folder, const std::string& name) {
@@ -51,17 +54,7 @@ void CheckpointEdit::remove(const std::string& name) {
 
 void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
                                 std::optional<std::string> value) {
-  const std::size_t file = checkpoint_->get(beside).file;
-  if (weights_writer(checkpoint_->files()[file].content.writer).has_metadata ||
-      !checkpoint_->is_folder()) {
-    markers_.push_back({file, std::string(key), std::move(value)});
-    return;
-  }
-  if (value) {
-    set_config(key, quote_json(*value));
-  } else if (const auto text = file_text(kConfig)) {
-    set_file(kConfig, erase_json_member(*text, {std::string(key)}));
-  }
+  markers_.push_back({checkpoint_->get(beside).file, std::string(key), std::move(value)});
 }
 
 void CheckpointEdit::set_file(const std::string& name, std::string text) {
@@ -87,15 +80,6 @@ std::optional<std::string> CheckpointEdit::file_text(const std::string& name) co
   return InputFile::open(path).read_all(kMaxIndexBytes);
 }
 
-bool CheckpointEdit::keeps_layout() const {
-  const auto same_size = [&](const auto& pair) {
-    return size_of(pair.second) == checkpoint_->get(pair.first).bytes() &&
-           pair.second.info.shape == checkpoint_->get(pair.first).shape;
-  };
-  return added_.empty() && removed_.empty() && markers_.empty() && files_.empty() &&
-         std::ranges::all_of(replaced_, same_size);
-}
-
 std::vector<std::string> CheckpointEdit::replaced() const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : replaced_) names.push_back(name);
@@ -114,6 +98,11 @@ std::vector<std::string> CheckpointEdit::edited_files() const {
   for (const auto& [name, text] : files_) {
     if (text) names.push_back(name);
   }
+  if (checkpoint_->is_folder()) {
+    for (const auto& [name, text] : marker_texts(false)) {
+      if (!files_.contains(name)) names.push_back(name);
+    }
+  }
   if (checkpoint_->index() && edited_index() != checkpoint_->index()->text)
     names.push_back(checkpoint_->index_name());
   std::ranges::sort(names);
@@ -131,7 +120,8 @@ bool CheckpointEdit::changes(const WeightsFile& file) const {
     return replaced_.contains(tensor.name) || removed_.contains(tensor.name);
   };
   return std::ranges::any_of(file.content.tensors, touched) ||
-         std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; }) ||
+         (weights_writer(file.content.writer).has_metadata &&
+          std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; })) ||
          std::ranges::any_of(added_, [&](const Addition& addition) {
            return checkpoint_->get(addition.beside).file == number;
          });
@@ -140,6 +130,7 @@ bool CheckpointEdit::changes(const WeightsFile& file) const {
 OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
   const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
   OutputWeights weights = copy_of(file);
+  if (!changes(file)) weights.metadata = file.content.metadata;
   std::erase_if(weights.tensors,
                 [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
   for (OutputTensor& tensor : weights.tensors) {
@@ -208,6 +199,9 @@ CheckpointEdit::Output CheckpointEdit::output() {
     std::string text = edited_index();
     if (text != checkpoint_->index()->text) set_file(checkpoint_->index_name(), std::move(text));
   }
+  if (checkpoint_->is_folder()) {
+    for (auto& [name, text] : marker_texts(false)) set_file(name, std::move(text));
+  }
   for (const WeightsFile& file : checkpoint_->files()) {
     if (checkpoint_->is_folder() && !changes(file)) continue;
     out.weights.push_back(changed(file));
@@ -228,35 +222,6 @@ CheckpointEdit::Output CheckpointEdit::output() {
     out.notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   return out;
 }
-
-std::optional<std::string> CheckpointEdit::side_text() const {
-  const WeightsFile& file = checkpoint_->files().front();
-  if (checkpoint_->is_folder() || weights_writer(file.content.writer).has_metadata)
-    return std::nullopt;
-  const std::string path = side_path(file.file.path());
-  std::string text = exists(path) ? InputFile::open(path).read_all(kMostSideBytes) : "{}\n";
-  for (const Marker& marker : markers_) {
-    text = marker.value ? set_json_member(text, {marker.key}, quote_json(*marker.value))
-                        : erase_json_member(text, {marker.key});
-  }
-  return exists(path) || !markers_.empty() ? std::optional(text) : std::nullopt;
-}
-
-std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
-                                       std::string_view key) {
-  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
-  if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
-  if (weights_writer(file.content.writer).has_metadata) return std::nullopt;
-  if (checkpoint.is_folder()) {
-    const auto config = ModelConfig::find(checkpoint.folder());
-    return config ? config->string(key) : std::nullopt;
-  }
-  const std::string path = side_path(file.file.path());
-  if (!exists(path)) return std::nullopt;
-  return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path).string(key);
-}
-
-std::string side_path(const std::string& path) { return path + ".masque.json"; }
 
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
                                     WriteOptions options) {
@@ -279,6 +244,8 @@ std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out
     file.commit();
   }
   write_checkpoint_file(out, output.weights.front(), options);
+  // Markers of the file that was there before.
+  if (!side && exists(side_path(out))) remove_file(side_path(out));
   return output.notes;
 }
 

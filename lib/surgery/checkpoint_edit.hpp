@@ -27,8 +27,9 @@ class CheckpointEdit {
   void add(OutputTensor tensor, const std::string& beside);
   /// A stored tensor goes.
   void remove(const std::string& name);
-  /// A marker: in the metadata of the file that holds `beside`; where the format has none, in
-  /// config.json, or for a lone file in FILE.masque.json beside it. Nothing removes it.
+  /// A marker: in the metadata of the file that holds `beside`; where the format has none or the
+  /// file is changed in place, in config.json, or for a lone file or without a config in
+  /// FILE.masque.json beside it. It goes from where it was before. Nothing removes it.
   void set_marker(const std::string& beside, std::string_view key,
                   std::optional<std::string> value);
   /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
@@ -40,8 +41,10 @@ class CheckpointEdit {
   /// The text of a file as it will be: set before, or of the folder; nothing if there is none.
   std::optional<std::string> file_text(const std::string& name) const;
 
-  /// Whether nothing but the bytes of tensors changes.
-  bool keeps_layout() const;
+  /// What stands against making the change in place; nothing if tensors only get other bytes and
+  /// files of the folder other texts.
+  std::optional<std::string> against_in_place() const;
+  bool keeps_layout() const { return !against_in_place(); }
   /// Names of tensors that were replaced, sorted.
   std::vector<std::string> replaced() const;
   /// Names of tensors that were added, in order.
@@ -64,6 +67,16 @@ class CheckpointEdit {
   /// file is needed.
   std::optional<std::string> side_text() const;
 
+  /// A marker that goes from the metadata of a file.
+  struct ErasedMetadata {
+    std::size_t file;  ///< of checkpoint().files()
+    std::string key;
+  };
+  /// For a change in place: texts of files of the folder, markers among them.
+  std::map<std::string, std::string> texts_in_place() const;
+  /// For a change in place: markers that stand in the metadata now.
+  std::vector<ErasedMetadata> erased_metadata() const;
+
  private:
   struct Addition {
     OutputTensor tensor;
@@ -78,6 +91,9 @@ class CheckpointEdit {
   bool changes(const WeightsFile& file) const;
   OutputWeights changed(const WeightsFile& file);
   std::string edited_index() const;
+  /// Texts of config.json and FILE.masque.json with the markers in them, or without those that are
+  /// elsewhere now.
+  std::map<std::string, std::string> marker_texts(bool in_place) const;
 
   const Checkpoint* checkpoint_;
   std::map<std::string, OutputTensor> replaced_;
@@ -87,8 +103,10 @@ class CheckpointEdit {
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
 };
 
-/// The value of a marker, wherever set_marker puts it for this checkpoint; nothing if there is
-/// none. Throws InputError if FILE.masque.json is no JSON object of strings.
+/// The value of a marker, wherever set_marker puts it: in the metadata of the file that holds
+/// `beside`, in FILE.masque.json, or in the config.json of a folder; nothing if there is none. A
+/// lone file that has the name of a folder's weights is looked up in the config.json beside it,
+/// too. Throws InputError if FILE.masque.json is no JSON object.
 std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
                                        std::string_view key);
 

@@ -1,17 +1,16 @@
 #include "surgery/correct_checkpoint.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/output_folder.hpp"
 #include "base/parallel.hpp"
 #include "surgery/correction_settings.hpp"
-#include "surgery/verify_checkpoint.hpp"
+#include "surgery/edit_in_place.hpp"
 
 namespace masque {
 
@@ -80,64 +79,36 @@ std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const Embed
   return out;
 }
 
-/// What the output consists of.
-struct Plan {
-  std::vector<OutputWeights> weights;
-  std::vector<OutputExtra> extras;
-  std::deque<InputFile> opened;
-  std::vector<std::string> edited;  ///< names of extras with new text
-};
-
-void add_edited(Plan& plan, const std::string& name, std::string text, unsigned mode) {
-  plan.edited.push_back(name);
-  const std::uint64_t size = text.size();
-  plan.extras.push_back({name, Literal{std::move(text)}, size, mode});
-}
-
-/// The index with the head's tensors added to the shard of the table.
-std::string edited_index(const Checkpoint& checkpoint, const std::vector<OutputTensor>& added,
-                         const std::string& shard) {
-  std::string text = checkpoint.index()->text;
-  std::uint64_t bytes = 0;
-  std::uint64_t elements = 0;
-  for (const OutputTensor& tensor : added) {
-    text = set_json_member(text, {"weight_map", tensor.info.name}, quote_json(shard));
-    bytes += tensor.info.bytes();
-    elements += tensor.info.elements();
-  }
-  const JsonValue root = parse_json_file(text, checkpoint.index_name());
-  const JsonValue* metadata = root.find("metadata");
-  for (const auto& [name, more] :
-       {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
-    const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
-    const auto before = value == nullptr ? std::nullopt : value->integer();
-    if (before) text = set_json_member(text, {"metadata", name}, fmt::format("{}", *before + more));
-  }
-  return text;
-}
-
 class Correction {
  public:
   Correction(const std::string& in, const std::string& out, const CorrectionRequest& request)
       : request_(request),
         out_(out),
+        locked_(lock_if(in, request)),
         checkpoint_(open_checkpoint(in)),
         config_(ModelConfig::find(checkpoint_.folder())),
         names_(TokenNames::load(checkpoint_.folder())),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
-        settings_(correction_settings(request, checkpoint_, config_, names_, table_)) {}
+        settings_(correction_settings(request, checkpoint_, config_, names_, table_)),
+        edit_(checkpoint_) {}
 
   CorrectionReport run() {
     start_report();
     decide_head();
     const bool nothing = settings_.correction.rates.rate == 0;
-    if (nothing) note("--rate 0 changes nothing: the output is a copy");
+    if (nothing) {
+      note(request_.in_place ? "--rate 0 changes nothing"
+                             : "--rate 0 changes nothing: the output is a copy");
+    }
     const AffineRows map = make_map(nothing);
     job_ = make_job(checkpoint_, *table_.input, map);
-    if (request_.dry_run) {
+    if (!nothing) describe_edit();
+    if (request_.dry_run || (nothing && request_.in_place)) {
       run_without_writing(*job_, request_.write.threads);
+    } else if (request_.in_place) {
+      write_into_input();
     } else {
-      write(nothing);
+      write();
     }
     report_.moves = job_->total();
     if (report_.moves.rows > 0)
@@ -149,8 +120,19 @@ class Correction {
  private:
   void note(std::string text) { report_.notes.push_back(std::move(text)); }
 
+  static std::optional<LockedFiles> lock_if(const std::string& in,
+                                            const CorrectionRequest& request) {
+    if (!request.in_place || request.dry_run) return std::nullopt;
+    return lock_checkpoint(in, request.wait_seconds);
+  }
+
   void start_report() {
     report_.notes = checkpoint_.notes();
+    if (locked_) {
+      for (const std::string& name : locked_->recovered())
+        note(
+            fmt::format("'{}': a change in place that was cut short was taken back", escape(name)));
+    }
     for (const std::string& text : settings_.notes) note(text);
     report_.family = table_.family == nullptr ? "" : std::string(table_.family->name);
     report_.tensor = table_.input->name;
@@ -217,6 +199,12 @@ class Correction {
   }
 
   void untie() {
+    if (request_.in_place) {
+      throw InputError(
+          checkpoint_.path(),
+          "the output head is tied to the input table, and untying adds tensors: "
+          "not in place (--tied keep changes both, -o OUTPUT writes a new checkpoint)");
+    }
     unties_ = true;
     added_ = head_tensors(checkpoint_, table_);
     std::string names;
@@ -237,111 +225,66 @@ class Correction {
     }
   }
 
-  void write(bool nothing) {
-    if (checkpoint_.is_folder() && out_.ends_with(".safetensors")) {
-      throw UsageError(fmt::format("-o {}: a folder is written as a folder, expected no file name",
-                                   escape(out_)));
+  /// What becomes of the checkpoint.
+  void describe_edit() {
+    const std::string& table = table_.input->name;
+    for (const std::string& name : report_.changed_tensors) {
+      // A stored copy of the table is computed on its own: threads do not share the sums of moves.
+      edit_.replace(
+          name, checkpoint_.get(name).shape,
+          source_of(name == table ? job_ : make_job(checkpoint_, *table_.input, job_->map)));
     }
-    Plan plan;
-    if (checkpoint_.is_folder()) {
-      plan_folder(plan, nothing);
-    } else {
-      plan.weights.push_back(changed_file(checkpoint_.files()[0], nothing));
-    }
+    edit_.set_marker(table, kMlmMarkerKey,
+                     settings_.marks.empty() ? std::nullopt : std::optional(settings_.marks));
+    for (OutputTensor& tensor : added_) edit_.add(std::move(tensor), table);
+    if (unties_ && config_) edit_.set_config("tie_word_embeddings", "false");
+  }
+
+  void write() {
+    if (checkpoint_.is_folder()) note_stale_copies();
     WriteOptions options = request_.write;
-    options.input = checkpoint_.path();
     options.verify = [&](const std::string& staged) {
       check_overflow();
-      if (request_.verify) report_.verified = verify(staged, plan);
+      if (request_.verify) report_.verified = verify(staged);
     };
-    if (checkpoint_.is_folder()) {
-      write_checkpoint_folder(out_, plan.weights, plan.extras, options);
-    } else {
-      write_checkpoint_file(out_, plan.weights[0], options);
-    }
+    for (std::string& text : write_edit(edit_, out_, options)) note(std::move(text));
   }
 
-  /// A file that holds the table or its copy, with the new sources in it.
-  OutputWeights changed_file(const WeightsFile& file, bool nothing) {
-    OutputWeights weights = copy_of(file);
-    if (nothing) weights.metadata = file.content.metadata;
-    for (OutputTensor& tensor : weights.tensors) {
-      if (nothing || !is_changed(tensor.info.name)) continue;
-      // A stored copy of the table is computed on its own: threads do not share the sums of moves.
-      const bool table = tensor.info.name == table_.input->name;
-      tensor.source = source_of(table ? job_ : make_job(checkpoint_, *table_.input, job_->map));
-    }
-    const bool holds_table = &file == &checkpoint_.files()[table_.input->file];
-    if (nothing || !holds_table) return weights;
-    if (settings_.marks.empty()) {
-      erase_metadata(weights.metadata, kMlmMarkerKey);
-    } else {
-      set_metadata(weights.metadata, kMlmMarkerKey, settings_.marks);
-    }
-    for (OutputTensor& tensor : added_) {
-      insert_tensor(weights, std::move(tensor), table_.input->name);
-    }
-    return weights;
+  void write_into_input() {
+    if (checkpoint_.is_folder()) note_stale_copies();
+    const InPlaceOptions options{.threads = request_.write.threads,
+                                 .progress = request_.write.progress,
+                                 .computed = [&] { check_overflow(); },
+                                 .verify = request_.verify};
+    report_.verified = write_in_place(edit_, *locked_, options).verified;
   }
 
-  unsigned mode_of(const std::string& name) const {
-    return InputFile::open(join(checkpoint_.folder(), name)).mode() & 0777U;
-  }
-
-  bool is_changed(const std::string& name) const {
-    const auto& changed = report_.changed_tensors;
-    return std::find(changed.begin(), changed.end(), name) != changed.end();
-  }
-
-  void plan_folder(Plan& plan, bool nothing) {
-    std::vector<std::string> replaced;
-    if (!nothing && unties_ && config_) {
-      add_edited(plan, "config.json",
-                 set_json_member(config_->text(), {"tie_word_embeddings"}, "false"),
-                 mode_of("config.json"));
-      replaced.emplace_back("config.json");
-    }
-    const std::string& shard = checkpoint_.files()[table_.input->file].name;
-    if (!nothing && checkpoint_.index() && !added_.empty()) {
-      add_edited(plan, checkpoint_.index_name(), edited_index(checkpoint_, added_, shard),
-                 mode_of(checkpoint_.index_name()));
-      replaced.push_back(checkpoint_.index_name());
-    }
-    for (const WeightsFile& file : checkpoint_.files()) {
-      const bool changes = std::any_of(file.content.tensors.begin(), file.content.tensors.end(),
-                                       [&](const TensorInfo& t) { return is_changed(t.name); });
-      if (nothing || !changes) continue;
-      plan.weights.push_back(changed_file(file, nothing));
-      replaced.push_back(file.name);
-    }
-    std::vector<std::string> left_out;
-    for (OutputExtra& extra : other_files(checkpoint_.folder(), replaced, plan.opened, &left_out)) {
-      if (is_stale_copy(extra.name)) {
-        note(fmt::format("'{}' is copied as it is: not corrected", escape(extra.name)));
+  void note_stale_copies() {
+    for (const std::string& name : list_files(checkpoint_.folder())) {
+      if (is_stale_copy(name)) {
+        note(fmt::format("'{}' is {} as it is: not corrected", escape(name),
+                         request_.in_place ? "left" : "copied"));
       }
-      plan.extras.push_back(std::move(extra));
-    }
-    for (const std::string& name : left_out) {
-      note(fmt::format("'{}' is no file and is not copied", escape(name)));
     }
   }
 
   /// Weights in another format, which the correction does not reach.
   bool is_stale_copy(const std::string& name) const {
-    for (const char* end : {".bin", ".h5", ".onnx", ".msgpack", ".gguf", ".ot", ".ckpt.index"}) {
+    const auto& files = checkpoint_.files();
+    if (std::ranges::find(files, name, &WeightsFile::name) != files.end()) return false;
+    for (const char* end :
+         {".bin", ".h5", ".onnx", ".msgpack", ".gguf", ".ot", ".ckpt.index", ".safetensors"}) {
       if (name.ends_with(end)) return true;
     }
-    return name.ends_with(".safetensors") &&
-           std::none_of(checkpoint_.files().begin(), checkpoint_.files().end(),
-                        [&](const WeightsFile& file) { return file.name == name; });
+    return false;
   }
 
-  VerifyResult verify(const std::string& staged, const Plan& plan) {
+  VerifyResult verify(const std::string& staged) {
     VerifyRequest check;
     check.before = &checkpoint_;
     check.staged = staged;
     check.changed = report_.changed_tensors;
-    check.edited_files = plan.edited;
+    check.edited_files = edit_.edited_files();
     if (table_.head == HeadState::kTied && !report_.added_tensors.empty()) {
       check.copies.emplace_back(table_.decoder_weight, table_.input->name);
     }
@@ -366,11 +309,13 @@ class Correction {
 
   const CorrectionRequest& request_;
   std::string out_;
+  std::optional<LockedFiles> locked_;
   Checkpoint checkpoint_;
   std::optional<ModelConfig> config_;
   TokenNames names_;
   EmbeddingTable table_;
   CorrectionSettings settings_;
+  CheckpointEdit edit_;
   CorrectionReport report_;
   std::shared_ptr<TableJob> job_;
   std::vector<OutputTensor> added_;

@@ -8,6 +8,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "surgery/embedding_table.hpp"
 #include "surgery/mlm_correction.hpp"
+#include "surgery/verify_checkpoint.hpp"
 
 namespace masque {
 
@@ -37,16 +38,9 @@ struct CorrectionRequest {
   bool again = false;
   bool dry_run = false;
   bool verify = false;
+  bool in_place = false;    ///< changes the input itself
+  double wait_seconds = 0;  ///< in place: for other processes that change it
   WriteOptions write;
-};
-
-/// What the proof of --verify found.
-struct VerifyResult {
-  std::uint64_t tensors_unchanged = 0;
-  std::uint64_t bytes_unchanged = 0;
-  std::string digest_before;  ///< XXH3-128 over all unchanged tensors, by name
-  std::string digest_after;
-  std::uint64_t files_unchanged = 0;
 };
 
 /// What was done, or would be with dry_run.
@@ -68,11 +62,13 @@ struct CorrectionReport {
 
 /// Corrects `in` into `out`: a file into a file, a folder (or index) into a folder with every other
 /// file copied. Tables are computed in double and rounded once; every other tensor is copied bit
-/// for bit. Memory: a few MiB a thread, whatever the size of the checkpoint.
+/// for bit. Memory: a few MiB a thread, whatever the size of the checkpoint. In place `out` is not
+/// looked at, and `in` changes as a whole or not at all (see edit_in_place); untying is refused, as
+/// it adds tensors.
 ///
 /// Throws UsageError for contradicting options, InputError for everything that the data says no to
-/// (already corrected, no [MASK], tied and refused, output exists, disk full …); `out` is then as
-/// it was.
+/// (already corrected, no [MASK], tied and refused, output exists, disk full …); `out`, or `in` in
+/// place, is then as it was.
 CorrectionReport correct_checkpoint(const std::string& in, const std::string& out,
                                     const CorrectionRequest& request);
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "surgery/checkpoint_edit.hpp"
 
 namespace masque {
 
@@ -65,9 +66,8 @@ class Settler {
 
   /// The marks of all corrections so far, the last one last.
   void read_marks() {
-    const Metadata& metadata = checkpoint_.files()[table_.input->file].content.metadata;
-    const std::string* text = find_metadata(metadata, kMlmMarkerKey);
-    if (text == nullptr) return;
+    const auto text = find_marker(checkpoint_, table_.input->name, kMlmMarkerKey);
+    if (!text) return;
     for (std::size_t at = 0; at <= text->size();) {
       const std::size_t end = std::min(text->find("; ", at), text->size());
       marks_.push_back(text->substr(at, end - at));

@@ -129,7 +129,7 @@ void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
 }
 
 TieReport tie_checkpoint(const std::string& in, const std::string& out, const TieRequest& request) {
-  EditedCheckpoint edited(in);
+  EditedCheckpoint edited(in, request);
   const EmbeddingTable table =
       find_embedding_table(edited.checkpoint, edited.config, request.tensor);
   check_head(edited.checkpoint, table);
@@ -159,13 +159,13 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
     remove_copies(edited, *table.family, report);
     set_tie(edited.edit, true, report.notes);
   }
-  finish_edit(edited.edit, out, request, report);
+  finish_edit(edited, out, request, report);
   return report;
 }
 
 UntieReport untie_checkpoint(const std::string& in, const std::string& out,
                              const EditRequest& request) {
-  EditedCheckpoint edited(in);
+  EditedCheckpoint edited(in, request);
   EmbeddingTable table = find_embedding_table(edited.checkpoint, edited.config, request.tensor);
   // Asked to untie a head of which there is no trace: the user knows that there is one.
   if (table.head == HeadState::kUnknown && table.family != nullptr) table.head = HeadState::kTied;
@@ -178,7 +178,7 @@ UntieReport untie_checkpoint(const std::string& in, const std::string& out,
   } else {
     untie_head(edited.edit, table, report.notes);
   }
-  finish_edit(edited.edit, out, request, report);
+  finish_edit(edited, out, request, report);
   return report;
 }
 

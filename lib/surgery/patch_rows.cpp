@@ -22,7 +22,7 @@ namespace {
 /// A checkpoint whose input table is about to change.
 struct PatchedCheckpoint : EditedCheckpoint {
   PatchedCheckpoint(const std::string& path, const PatchRequest& request)
-      : EditedCheckpoint(path),
+      : EditedCheckpoint(path, request),
         names(TokenNames::load(checkpoint.folder())),
         table(find_embedding_table(checkpoint, config, request.tensor)) {}
 
@@ -99,7 +99,7 @@ PatchReport apply_expressions(const std::string& in, const std::string& out,
         return kComputedRow;
       },
       request, report);
-  finish_edit(patched.edit, out, request, report);
+  finish_edit(patched, out, request, report);
   return report;
 }
 
@@ -184,7 +184,7 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
         return kComputedRow;
       },
       request, report);
-  finish_edit(patched.edit, out, request, report);
+  finish_edit(patched, out, request, report);
   return report;
 }
 

@@ -113,7 +113,7 @@ void set_sizes(EditedCheckpoint& edited, const Family* family, std::uint64_t bef
 PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request) {
   const std::shared_ptr<const PositionExtension> way = parse_position_extension(request.how);
-  EditedCheckpoint edited(in);
+  EditedCheckpoint edited(in, request);
   const Positions positions = find_positions(edited.checkpoint, edited.config, request.tensor);
   const TensorInfo& table = *positions.table;
   const std::uint64_t rows = table.shape[0];
@@ -155,7 +155,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   }
   set_sizes(edited, positions.family, rows, after, report.notes);
   resize_text_limits(edited.edit, report.positions_before, request.positions, report.notes);
-  finish_edit(edited.edit, out, request, report);
+  finish_edit(edited, out, request, report);
   return report;
 }
 

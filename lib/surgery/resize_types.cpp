@@ -62,7 +62,7 @@ NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
 
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request) {
-  EditedCheckpoint edited(in);
+  EditedCheckpoint edited(in, request);
   TypesReport report;
   const TensorInfo& table = find_types(edited.checkpoint, edited.config, request.tensor, report);
   check_table(edited.checkpoint, table);
@@ -87,7 +87,7 @@ TypesReport resize_types(const std::string& in, const std::string& out,
     report.notes.push_back(
         fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));
   }
-  finish_edit(edited.edit, out, request, report);
+  finish_edit(edited, out, request, report);
   return report;
 }
 

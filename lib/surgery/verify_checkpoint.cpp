@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/hash.hpp"
+#include "base/output_folder.hpp"
 #include "base/parallel.hpp"
 #include "store/tensor_stats.hpp"
 
@@ -55,11 +56,16 @@ std::vector<std::string> weight_names(const Checkpoint& checkpoint) {
 
 std::uint64_t check_files(const VerifyRequest& request) {
   const std::string& before = request.before->folder();
-  if (list_files(before) != list_files(request.staged)) fail("the files of the folder differ");
+  const auto names_of = [&](const std::string& folder) {
+    std::vector<std::string> names = list_files(folder);
+    std::erase_if(names, [&](const auto& name) { return contains(request.edited_files, name); });
+    return names;
+  };
+  if (names_of(before) != names_of(request.staged)) fail("the files of the folder differ");
   const std::vector<std::string> weights = weight_names(*request.before);
   std::uint64_t count = 0;
-  for (const std::string& name : list_files(before)) {
-    if (contains(weights, name) || contains(request.edited_files, name)) continue;
+  for (const std::string& name : names_of(before)) {
+    if (contains(weights, name)) continue;
     const InputFile a = InputFile::open(join(before, name));
     const InputFile b = InputFile::open(join(request.staged, name));
     if (a.size() != b.size() || range_hash(a, 0, a.size(), HashKind::kXxh3) !=

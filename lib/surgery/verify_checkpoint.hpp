@@ -7,9 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "surgery/correct_checkpoint.hpp"
+#include "store/checkpoint.hpp"
 
 namespace masque {
+
+/// What the proof of --verify found.
+struct VerifyResult {
+  std::uint64_t tensors_unchanged = 0;
+  std::uint64_t bytes_unchanged = 0;
+  std::string digest_before;  ///< XXH3-128 over all unchanged tensors, by name
+  std::string digest_after;
+  std::uint64_t files_unchanged = 0;
+};
 
 struct VerifyRequest {
   const Checkpoint* before = nullptr;

@@ -194,6 +194,32 @@ TEST_CASE("a tied head changes with the table, or is untied, or stops it") {
   }
 }
 
+TEST_CASE("in place it is the same bytes, and untying is refused") {
+  for (const bool stored : {false, true}) {
+    const TempFolder folder;
+    ExampleBert bert;
+    bert.decoder = stored;
+    bert.write(folder);
+    PatchRequest request = request_of();
+    apply_expressions(folder / "in", folder / "out", {"the = [of] + [and]"}, request);
+    request.in_place = true;
+    request.tied = TiedPolicy::kUntie;
+    CHECK(message_of([&] {
+            apply_expressions(folder / "in", "", {"the = [of] + [and]"}, request);
+          }) != "(nothing thrown)");
+    request.tied = TiedPolicy::kKeep;
+    request.dry_run = true;
+    const std::string before = read_file(folder / "in/model.safetensors");
+    apply_expressions(folder / "in", "", {"the = [of] + [and]"}, request);
+    CHECK(read_file(folder / "in/model.safetensors") == before);
+    request.dry_run = false;
+    apply_expressions(folder / "in", "", {"the = [of] + [and]"}, request);
+    CHECK(read_file(folder / "in/model.safetensors") ==
+          read_file(folder / "out/model.safetensors"));
+    CHECK(names_in(folder / "in") == names_in(folder / "out"));
+  }
+}
+
 NormReport scaled(const TempFolder& folder, const std::string& out, std::optional<double> to,
                   std::optional<std::string> rows = {}) {
   NormRequest request;

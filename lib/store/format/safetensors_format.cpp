@@ -38,7 +38,10 @@ Checked<FileContent> read(const InputFile& file) {
   return content;
 }
 
-const FileFormat kFormat{"safetensors", "safetensors", recognise, read};
+/// The header says nothing about the tensors' bytes.
+std::vector<Patch> in_place(const PatchedFile& /*file*/) { return {}; }
+
+const FileFormat kFormat{"safetensors", "safetensors", recognise, read, in_place};
 const FormatRegistration kRegistration{kFormat};
 
 }  // namespace

@@ -1,0 +1,78 @@
+// The undo journal of a change in place: what the changed bytes of some files were, in one file
+// beside them. While it lies there complete, the change is not done and can be taken back.
+//
+//   8 bytes  "masqundo"; u32 version, 1; u32 N, the length of the header (numbers little-endian)
+//   N bytes  u32 files, each: u8 kind, u64 inode, u64 size, u32 length of the name, the name,
+//            32 digits (XXH3-128 of the new content; zeros where the kind has none)
+//            u64 ranges, each: u32 file, u64 offset, u64 size
+//   …        the old bytes, range by range
+//   48 bytes u64 length of the whole journal, XXH3-128 of all before it (32 digits), "undo-end"
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+
+namespace masque {
+
+/// How a file takes part in a change.
+enum class UndoKind : std::uint8_t {
+  kPatched,   ///< some of its bytes are written over
+  kReplaced,  ///< it gets a whole new content under its name; its only range is the old one
+  kCreated,   ///< it is new; undone by removing it
+};
+
+struct UndoFile {
+  std::string name;  ///< in the journal's folder
+  UndoKind kind = UndoKind::kPatched;
+  std::uint64_t inode = 0;  ///< kPatched: together with `size`, which file it is
+  std::uint64_t size = 0;   ///< before the change
+  std::string new_digest;   ///< kReplaced, kCreated: XXH3-128 of the new content
+};
+
+/// Bytes of a file that were saved.
+struct UndoRange {
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+/// What a change touches. The first file gives the journal its name.
+struct UndoPlan {
+  std::vector<UndoFile> files;
+  std::vector<UndoRange> ranges;
+};
+
+/// A journal that is complete on disk.
+struct UndoJournal {
+  std::string name;  ///< of the journal in its folder
+  UndoPlan plan;
+  InputFile file;
+  std::uint64_t data_begin = 0;  ///< where the old bytes begin in it
+};
+
+/// ".NAME.undo", or a hash of the name where that is too long.
+std::string journal_name(const std::string& name);
+/// Whether a file of this name may be a journal.
+bool is_journal_name(std::string_view name);
+
+/// out ← the saved bytes of a range from byte `offset` of it. May throw InputError.
+using OldBytes =
+    std::function<void(const UndoRange& range, std::uint64_t offset, MutableBytes out)>;
+
+/// Writes the journal, which must be new, and makes it and its name durable. `folder` is an open
+/// folder, `path` what messages call it. Throws InputError and Interrupted; there is then no
+/// journal, if the system lets it be removed. Memory: 1 MiB.
+UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan plan,
+                               const OldBytes& old);
+
+/// Reads a journal; nothing if there is none of this name or it is not complete, so that the
+/// change had not begun. Reads the whole file once. Throws InputError if it cannot be read or was
+/// written by another version.
+std::optional<UndoJournal> read_undo_journal(int folder, const std::string& path,
+                                             const std::string& name);
+
+}  // namespace masque

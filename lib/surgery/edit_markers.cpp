@@ -1,0 +1,97 @@
+// Where an edit's markers are kept.
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "surgery/checkpoint_edit.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMostSideBytes = 1 << 20;
+/// transformers keeps members of a config that it does not know.
+constexpr const char* kConfig = "config.json";
+
+bool has_metadata(const WeightsFile& file) {
+  return weights_writer(file.content.writer).has_metadata;
+}
+
+bool is_empty_object(const std::string& text) {
+  return parse_json_file(text, "FILE.masque.json").members.empty();
+}
+
+/// Whether a lone file is what its folder is loaded from.
+bool is_folder_weights(const std::string& name) {
+  return name.starts_with("model.") || name.starts_with("model-") ||
+         name.starts_with("pytorch_model.") || name.starts_with("pytorch_model-");
+}
+
+}  // namespace
+
+std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) const {
+  std::map<std::string, std::string> out;
+  for (const Marker& marker : markers_) {
+    const WeightsFile& file = checkpoint_->files()[marker.file];
+    const std::string side = side_path(file.name);
+    const bool config = checkpoint_->is_folder() && file_text(kConfig).has_value();
+    const bool beside = marker.value && (in_place || !has_metadata(file));
+    const std::string place = config ? kConfig : side;
+    for (const std::string& name : {std::string(kConfig), side}) {
+      if (name == kConfig && !config) continue;
+      const auto edited = out.find(name);
+      const auto before = edited != out.end() ? std::optional(edited->second) : file_text(name);
+      const bool here = beside && name == place;
+      if (!before && !here) continue;
+      std::string text = before.value_or("{}\n");
+      text = here ? set_json_member(text, {marker.key}, quote_json(*marker.value))
+                  : erase_json_member(text, {marker.key});
+      if (text != before) out.insert_or_assign(name, std::move(text));
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> CheckpointEdit::side_text() const {
+  if (checkpoint_->is_folder()) return std::nullopt;
+  const std::string name = side_path(checkpoint_->files().front().name);
+  const auto texts = marker_texts(false);
+  const auto edited = texts.find(name);
+  auto text = edited != texts.end() ? std::optional(edited->second) : file_text(name);
+  if (text && is_empty_object(*text)) text.reset();
+  return text;
+}
+
+std::map<std::string, std::string> CheckpointEdit::texts_in_place() const {
+  std::map<std::string, std::string> out = marker_texts(true);
+  for (const auto& [name, text] : files_) {
+    if (text) out.emplace(name, *text);
+  }
+  return out;
+}
+
+std::vector<CheckpointEdit::ErasedMetadata> CheckpointEdit::erased_metadata() const {
+  std::vector<ErasedMetadata> out;
+  for (const Marker& marker : markers_) {
+    const Metadata& metadata = checkpoint_->files()[marker.file].content.metadata;
+    if (find_metadata(metadata, marker.key) != nullptr) out.push_back({marker.file, marker.key});
+  }
+  return out;
+}
+
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+                                       std::string_view key) {
+  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
+  if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
+  const std::string side = side_path(join(checkpoint.folder(), file.name));
+  if (exists(side)) {
+    const auto text = InputFile::open(side).read_all(kMostSideBytes);
+    if (auto found = ModelConfig::parse(text, side).string(key)) return found;
+  }
+  if (!checkpoint.is_folder() && !is_folder_weights(file.name)) return std::nullopt;
+  const auto config = ModelConfig::find(checkpoint.folder());
+  return config ? config->string(key) : std::nullopt;
+}
+
+std::string side_path(const std::string& path) { return path + ".masque.json"; }
+
+}  // namespace masque

@@ -1,0 +1,243 @@
+#include "surgery/edit_in_place.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "store/compare_checkpoints.hpp"
+#include "support/faults.hpp"
+#include "support/message.hpp"
+#include "support/near.hpp"
+#include "surgery/correct_checkpoint.hpp"
+#include "surgery/example.hpp"
+
+namespace masque::test {
+namespace {
+
+CorrectionRequest request_of(bool in_place = true) {
+  CorrectionRequest request;
+  request.in_place = in_place;
+  request.tied = TiedPolicy::kKeep;
+  request.verify = true;
+  request.write.threads = 2;
+  return request;
+}
+
+ino_t inode_of(const std::string& path) {
+  struct stat info = {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  return info.st_ino;
+}
+
+bool same_tensors(const std::string& a, const std::string& b) {
+  return compare_checkpoints(open_checkpoint(a), open_checkpoint(b), {}).empty();
+}
+
+std::optional<std::string> marker_of(const std::string& path) {
+  return find_marker(open_checkpoint(path), kTable, kMlmMarkerKey);
+}
+
+TEST_CASE("in place gives what an output would be, in the same file") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  correct_checkpoint(folder / "in", folder / "out", request_of(false));
+  const std::string weights = folder / "in/model.safetensors";
+  const ino_t inode = inode_of(weights);
+  const std::string header = read_file(weights).substr(0, 100);
+  const auto report = correct_checkpoint(folder / "in", "", request_of());
+  CHECK(same_tensors(folder / "in", folder / "out"));
+  CHECK(inode_of(weights) == inode);
+  CHECK(read_file(weights).substr(0, 100) == header);
+  REQUIRE(report.verified);
+  CHECK(report.verified->tensors_unchanged == 2);
+  CHECK(report.verified->digest_before == report.verified->digest_after);
+  CHECK(names_in(folder / "in") ==
+        std::vector<std::string>{"config.json", "model.safetensors", "vocab.txt"});
+  // The mark is in config.json, so that it is found by the folder and by the file in it.
+  CHECK(marker_of(folder / "in") == marker_of(folder / "out"));
+  CHECK(contains(read_file(folder / "in/config.json"), "\"masque.mlm_correct\": \"rate=0.15 "));
+  for (const char* again : {"in", "in/model.safetensors"}) {
+    CHECK(contains(message_of([&] { correct_checkpoint(folder / again, "", request_of()); }),
+                   "is corrected already"));
+  }
+}
+
+TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.dtype = DType::kF64;
+  bert.write(folder);
+  std::filesystem::rename(folder / "in/model.safetensors", folder / "x.safetensors");
+  const auto before = values_of(open_checkpoint(folder / "x.safetensors"), kTable);
+  CorrectionRequest request = request_of();
+  request.mask_token = "4";
+  correct_checkpoint(folder / "x.safetensors", "", request);
+  CHECK(folder.names() ==
+        std::vector<std::string>{"in", "x.safetensors", "x.safetensors.masque.json"});
+  CHECK(marker_of(folder / "x.safetensors"));
+  CHECK(contains(message_of([&] { correct_checkpoint(folder / "x.safetensors", "", request); }),
+                 "is corrected already"));
+  CorrectionRequest inverse = request_of();
+  inverse.inverse = true;
+  correct_checkpoint(folder / "x.safetensors", "", inverse);
+  CHECK_FALSE(marker_of(folder / "x.safetensors"));
+  CHECK(far_off(values_of(open_checkpoint(folder / "x.safetensors"), kTable), before, 1e-15,
+                1e-14) == "");
+}
+
+TEST_CASE("a mark moves: from the header beside the file, and from there into an output's header") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  correct_checkpoint(folder / "in", folder / "out", request_of(false));
+  const std::string weights = folder / "out/model.safetensors";
+  REQUIRE(contains(read_file(weights), "masque.mlm_correct"));
+  const std::size_t size = read_file(weights).size();
+  CorrectionRequest again = request_of();
+  again.again = true;
+  correct_checkpoint(folder / "out", "", again);
+  CHECK(read_file(weights).size() == size);
+  CHECK_FALSE(contains(read_file(weights), "masque.mlm_correct"));
+  const auto both = marker_of(folder / "out");
+  REQUIRE(both);
+  CHECK(contains(*both, "; rate="));
+  again.in_place = false;
+  again.inverse = true;
+  correct_checkpoint(folder / "out", folder / "once", again);
+  CHECK(marker_of(folder / "once") == both->substr(0, both->find(';')));
+  CHECK(contains(read_file(folder / "once/model.safetensors"), "masque.mlm_correct"));
+  CHECK_FALSE(contains(read_file(folder / "once/config.json"), "masque"));
+}
+
+TEST_CASE("a tied head is not untied in place, and what was refused changes nothing") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  const std::string before = read_file(folder / "in/model.safetensors");
+  CorrectionRequest request = request_of();
+  for (const auto policy : {std::optional<TiedPolicy>(), std::optional(TiedPolicy::kUntie)}) {
+    request.tied = policy;
+    CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }),
+                   "--tied keep"));
+  }
+  CHECK(read_file(folder / "in/model.safetensors") == before);
+  CHECK(names_in(folder / "in").size() == 3);
+}
+
+TEST_CASE("a checkpoint without a head needs no --tied") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.head = false;
+  bert.config = R"({"model_type": "bert", "architectures": ["BertModel"]})";
+  bert.write(folder);
+  CorrectionRequest request = request_of();
+  request.tied.reset();
+  CHECK_NOTHROW(correct_checkpoint(folder / "in", "", request));
+  CHECK(marker_of(folder / "in"));
+}
+
+TEST_CASE("of shards only the one with the table changes") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.write(folder, "one");
+  const auto tensors = bert.tensors();
+  write_file(folder / "two/model-00001-of-00002.safetensors",
+             example_file({tensors[1], tensors[2]}));
+  write_file(folder / "two/model-00002-of-00002.safetensors", example_file({tensors[0]}));
+  write_file(folder / "two/vocab.txt", bert.vocabulary);
+  const std::string first = "model-00001-of-00002.safetensors";
+  const std::string index = R"({"weight_map": {"cls.predictions.bias": ")" + first +
+                            R"(", "other": ")" + first + R"(", ")" + kTable +
+                            R"(": "model-00002-of-00002.safetensors"}})";
+  write_file(folder / "two/model.safetensors.index.json", index);
+  const std::string before = read_file(folder / ("two/" + first));
+  correct_checkpoint(folder / "one", "", request_of());
+  correct_checkpoint(folder / "two", "", request_of());
+  CHECK(same_tensors(folder / "one", folder / "two"));
+  CHECK(read_file(folder / ("two/" + first)) == before);
+  // Without a config.json the mark is beside the shard.
+  CHECK(std::filesystem::exists(folder / "two/model-00002-of-00002.safetensors.masque.json"));
+  CHECK(marker_of(folder / "two") == marker_of(folder / "one"));
+  // As an output the mark is in the header again, and gone from beside it.
+  CorrectionRequest inverse = request_of(false);
+  inverse.inverse = true;
+  correct_checkpoint(folder / "two", folder / "back", inverse);
+  CHECK_FALSE(marker_of(folder / "back"));
+}
+
+TEST_CASE("an overflow, a full disk, rate 0: the file is as it was") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.dtype = DType::kF16;
+  auto tensors = bert.tensors();
+  tensors[0].values[30] = 60000;
+  write_file(folder / "in/model.safetensors", example_file(tensors));
+  write_file(folder / "in/vocab.txt", bert.vocabulary);
+  const std::string before = read_file(folder / "in/model.safetensors");
+  CorrectionRequest request = request_of();
+  request.inverse = true;
+  request.again = true;
+  request.rate = 0.5;
+  CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }),
+                 "row 6 would overflow F16"));
+  request.inverse = false;
+  {
+    const Faults faults([](os::Call call, std::string_view path, std::size_t) {
+      return call == os::Call::kOpen && path.ends_with(".undo")
+                 ? std::optional(os::Fault{.error = ENOSPC})
+                 : std::nullopt;
+    });
+    CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }),
+                   "No space left on device"));
+  }
+  request.rate = 0;
+  CHECK_NOTHROW(correct_checkpoint(folder / "in", "", request));
+  CHECK(read_file(folder / "in/model.safetensors") == before);
+  CHECK(names_in(folder / "in") == std::vector<std::string>{"model.safetensors", "vocab.txt"});
+}
+
+TEST_CASE("an edit says what stands against making it in place") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  const Checkpoint checkpoint = open_checkpoint(folder / "in");
+  const auto edited = [&](auto change) {
+    CheckpointEdit edit(checkpoint);
+    change(edit);
+    CHECK(edit.keeps_layout() == !edit.against_in_place());
+    return edit.against_in_place().value_or("");
+  };
+  const Source bytes = Literal{std::string(12, 'x')};
+  CHECK(edited([&](auto& edit) { edit.replace("other", {3}, bytes); }) == "");
+  CHECK(edited([&](auto& edit) { edit.set_config("vocab_size", "3"); }) == "");
+  CHECK(edited([&](auto& edit) {
+          edit.replace("other", {1, 3}, bytes);
+        }) == "tensor 'other' changes its size");
+  CHECK(edited([&](auto& edit) { edit.remove("other"); }) == "tensor 'other' goes");
+  CHECK(edited([&](auto& edit) { edit.drop_file("vocab.txt"); }) == "'vocab.txt' goes");
+  CHECK(edited([&](auto& edit) {
+          edit.add({{.name = "new", .dtype = DType::kU8, .shape = {12}}, bytes}, "other");
+        }) == "tensor 'new' is new");
+}
+
+TEST_CASE("sources may read what is written over: all is computed from the old bytes") {
+  const TempFolder folder;
+  write_file(folder / "f.safetensors", example_file({{"a", DType::kF32, {3}, {1, 2, 3}},
+                                                     {"b", DType::kF32, {3}, {4, 5, 6}}}));
+  const LockedFiles locked = lock_checkpoint(folder / "f.safetensors", 0);
+  const Checkpoint checkpoint = open_checkpoint(folder / "f.safetensors");
+  CheckpointEdit edit(checkpoint);
+  const auto other = [&](const std::string& name) {
+    return source_of(checkpoint.files()[0].file, checkpoint.get(name));
+  };
+  edit.replace("a", {3}, other("b"));
+  edit.replace("b", {3}, other("a"));
+  const InPlaceResult result = write_in_place(edit, locked, {});
+  CHECK(result.bytes == 24);
+  const Checkpoint after = open_checkpoint(folder / "f.safetensors");
+  CHECK(values_of(after, "a") == std::vector<double>{4, 5, 6});
+  CHECK(values_of(after, "b") == std::vector<double>{1, 2, 3});
+}
+
+}  // namespace
+}  // namespace masque::test
