@@ -43,7 +43,7 @@ TEST_CASE("untie gives the head its tensors, tie takes them away again") {
   const auto tied = tie_checkpoint(folder / "two", folder / "one", tie_request());
   CHECK(tied.removed == std::vector<std::string>{kHead, kHeadBias});
   CHECK(tied.rows_different == 0);
-  CHECK(read_file(folder / "one/model.safetensors") == read_file(folder / "in/model.safetensors"));
+  CHECK(changes(folder / "in", folder / "one").empty());
   CHECK(read_file(folder / "one/config.json") == bert.config);
 }
 
