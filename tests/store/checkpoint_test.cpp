@@ -175,15 +175,19 @@ TEST_CASE("the weights of a folder are looked for in the documented order") {
 }
 
 TEST_CASE("formats are registered once each and do not claim what is not theirs") {
+  const TempFolder folder;
   const auto formats = file_formats();
   REQUIRE_FALSE(formats.empty());
   for (std::size_t i = 0; i < formats.size(); ++i) {
     CAPTURE(formats[i]->name);
     CHECK_FALSE(formats[i]->name.empty());
     if (i > 0) CHECK(formats[i - 1]->name < formats[i]->name);
-    CHECK_FALSE(formats[i]->recognise({}, 0));
-    CHECK_FALSE(formats[i]->recognise(as_bytes("{\"weight_map\":{}}"), 17));
-    CHECK_FALSE(formats[i]->recognise(as_bytes("an ordinary text of some length"), 31));
+    for (const std::string text :
+         {"", "{\"weight_map\":{}}", "an ordinary text of some length", "PK\x03\x04 and no more"}) {
+      write_file(folder / "file", text);
+      const InputFile file = InputFile::open(folder / "file");
+      CHECK_FALSE(formats[i]->recognise(file, as_bytes(text)));
+    }
   }
 }
 
