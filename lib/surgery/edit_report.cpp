@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "surgery/edit_in_place.hpp"
 #include "surgery/new_rows.hpp"
+#include "surgery/stale_copies.hpp"
 
 namespace masque {
 
@@ -34,6 +35,10 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   report.files = edit.edited_files();
   const auto& seen = edited.checkpoint.notes();
   report.notes.insert(report.notes.begin(), seen.begin(), seen.end());
+  for (const std::string& name : stale_copies(edited.checkpoint)) {
+    report.notes.push_back(fmt::format("'{}' {} as it is: not changed", escape(name),
+                                       request.in_place ? "stays" : "is copied"));
+  }
   if (request.dry_run) {
     try_edit(edit, request);
     return;

@@ -1,0 +1,15 @@
+// Weights in other formats that lie beside a checkpoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/checkpoint.hpp"
+
+namespace masque {
+
+/// Files of the folder that hold weights, by their names, and are not of the checkpoint: surgery
+/// does not reach them. Empty for a lone file. Throws InputError if the folder cannot be read.
+std::vector<std::string> stale_copies(const Checkpoint& checkpoint);
+
+}  // namespace masque
