@@ -14,6 +14,12 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_stats(tool);
         masque::embed_fix::declare_neighbours(tool);
         masque::embed_fix::declare_diff(tool);
+        masque::embed_fix::declare_positions(tool);
+        masque::embed_fix::declare_types(tool);
+        masque::embed_fix::declare_expr(tool);
+        masque::embed_fix::declare_norm(tool);
+        masque::embed_fix::declare_tie(tool);
+        masque::embed_fix::declare_untie(tool);
         masque::embed_fix::declare_recover(tool);
         masque::embed_fix::declare_add(tool);
         masque::embed_fix::declare_remove(tool);

@@ -29,13 +29,13 @@ const Weight<T>& table_of(const LoadedModel<T>& model) {
 
 /// The rows in front of the first place as they are, then `rows`.
 template <class T>
-Weight<T> extended(const Weight<T>& table, Index offset, const std::vector<nn::TableRows>& rows) {
+Weight<T> extended(const Weight<T>& table, Index offset, const std::vector<TableRows>& rows) {
   const MatrixView<const T> places = table.view.middle_rows(offset, table.view.rows - offset);
   auto more =
       std::make_shared<Matrix<T>>(Matrix<T>::zero(offset + std::ssize(rows), places.columns));
   for (Index i = 0; i < offset; ++i) std::ranges::copy(table.view.row_span(i), more->view().row(i));
   for (Index p = 0; p < std::ssize(rows); ++p)
-    nn::add_rows(places, rows[static_cast<std::size_t>(p)], more->view().row_span(offset + p));
+    add_rows(places, rows[static_cast<std::size_t>(p)], more->view().row_span(offset + p));
   return {std::as_const(*more).view(), more};
 }
 

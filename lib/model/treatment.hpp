@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/design.hpp"
-#include "nn/position/table_rows.hpp"
+#include "tensor/table_rows.hpp"
 
 namespace masque {
 class Spelled;
@@ -30,7 +30,7 @@ struct TreatedPositions {
   Design design;
   bool table = false;  ///< learned rows are added to the embeddings
   /// What stands at each place of the new table, as sums of trained rows; empty: as it was.
-  std::vector<nn::TableRows> rows;
+  std::vector<TableRows> rows;
 
   /// Spells a `learned` scheme of nn as a table.
   void plain_table();

@@ -49,6 +49,18 @@ struct HeadCopy {
   std::string_view source;  ///< "cls.predictions.bias": copied from here
 };
 
+/// A tensor of old files that is as long as the position table and says nothing: readers make it
+/// themselves.
+struct PositionBuffer {
+  enum class Content {
+    kCount,   ///< [1, P]: 0, 1, 2 …
+    kZero,    ///< [1, P]: 0
+    kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 behind it
+  };
+  std::string_view name;  ///< as TensorPattern::name
+  Content content;
+};
+
 /// Where a family keeps its vocabulary-sized parts. Names with a leading "~" carry the base prefix.
 struct Family {
   std::string_view name;                        ///< stem: "bert"
@@ -64,6 +76,9 @@ struct Family {
   std::vector<std::string_view> head_evidence;  ///< any of these present: the checkpoint has a head
   std::vector<SizeField> sizes;
   std::vector<TensorPattern> tensors;  ///< as the language model saves them when tied
+  /// The first position has the row behind that of pad_token_id (1 where the config has none).
+  bool positions_behind_padding = false;
+  std::vector<PositionBuffer> position_buffers = {};
 };
 
 /// All registered families, sorted by name. Thread-safe; never empty.

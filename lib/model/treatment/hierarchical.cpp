@@ -18,7 +18,7 @@ class Hierarchical final : public PositionTreatment {
     if (!positions.table) refuse(positions.design, "learned ones");
     if (stretch.length <= stretch.trained) return;
     for (Index p = 0; p < stretch.length; ++p)
-      positions.rows.push_back(nn::table_rows(p, stretch.trained, alpha_));
+      positions.rows.push_back(table_rows(p, stretch.trained, alpha_));
   }
 
  private:

@@ -1,22 +1,11 @@
 // interpolated: place p reads what training had at p / factor. Between two rows of a table it is on
 // the line that joins them; behind the last row it is that one.
-#include <algorithm>
-#include <cmath>
-
 #include "model/stretch_factor.hpp"
 #include "nn/position/rotary_scaling.hpp"
 
 namespace masque::model {
 
 namespace {
-
-nn::TableRows row_at(double place, Index rows) {
-  const auto low = std::min(static_cast<Index>(std::floor(place)), rows - 1);
-  const Index high = std::min(low + 1, rows - 1);
-  const double above = place - static_cast<double>(low);
-  if (above == 0 || low == high) return {{{{low, 1.0}}}, 1};
-  return {{{{low, 1 - above}, {high, above}}}, 2};
-}
 
 class Interpolated final : public PositionTreatment {
  public:
@@ -30,7 +19,7 @@ class Interpolated final : public PositionTreatment {
     if (positions.table) {
       if (factor == 1 && stretch.length <= stretch.trained) return;
       for (Index p = 0; p < stretch.length; ++p)
-        positions.rows.push_back(row_at(static_cast<double>(p) / factor, stretch.trained));
+        positions.rows.push_back(table_rows_between(static_cast<double>(p) / factor, stretch.trained));
       return;
     }
     const bool done = change_rotary(positions, [factor](RotaryDesign& rotary) {

@@ -69,6 +69,8 @@ const Family kFamily{
             {"predictions.LayerNorm.weight", "E", Init::kOne},
             {"predictions.LayerNorm.bias", "E", Init::kZero},
         },
+    .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount},
+                         {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
 const FamilyRegistration kRegistration{kFamily};

@@ -55,6 +55,8 @@ const Family kFamily{
             {"cls.predictions.transform.LayerNorm.weight", "H", Init::kOne},
             {"cls.predictions.transform.LayerNorm.bias", "H", Init::kZero},
         },
+    .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount},
+                         {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
 const FamilyRegistration kRegistration{kFamily};

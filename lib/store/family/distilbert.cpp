@@ -52,6 +52,7 @@ const Family kFamily{
             {"vocab_layer_norm.bias", "H", Init::kZero},
             {"vocab_projector.bias", "V", Init::kZero},
         },
+    .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount}},
 };
 
 const FamilyRegistration kRegistration{kFamily};

@@ -58,6 +58,8 @@ const Family kFamily{
             {"generator_predictions.LayerNorm.bias", "E", Init::kZero},
             {"generator_lm_head.bias", "V", Init::kZero},
         },
+    .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount},
+                         {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
 const FamilyRegistration kRegistration{kFamily};

@@ -44,6 +44,7 @@ const Family kFamily{
             {"~ln_f.weight", "H", Init::kOne},
             {"~ln_f.bias", "H", Init::kZero},
         },
+    .position_buffers = {{"~h.{l}.attn.bias", PositionBuffer::Content::kCausal}},
 };
 
 const FamilyRegistration kRegistration{kFamily};

@@ -3,8 +3,8 @@
 #include <complex>
 
 #include "base/spelled.hpp"
-#include "nn/position/table_rows.hpp"
 #include "nn/position_scheme.hpp"
+#include "tensor/table_rows.hpp"
 
 namespace masque::nn {
 

@@ -8,7 +8,7 @@
 #include "base/spelled.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/plain_products.hpp"
-#include "nn/position/table_rows.hpp"
+#include "tensor/table_rows.hpp"
 
 namespace masque::nn {
 

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include "base/error.hpp"
 #include "base/types.hpp"
 #include "tensor/matrix.hpp"
 
-namespace masque::nn {
+namespace masque {
 
 /// p_k as a sum of rows of the table.
 struct TableRows {
@@ -32,6 +33,16 @@ inline TableRows table_rows(Index place, Index rows, double alpha) {
   const Index capped = std::min(place, rows * rows - 1);
   const double upper = alpha / (1 - alpha);
   return {{{{capped % rows, 1.0}, {capped / rows, upper}, {0, -upper}}}, 3};
+}
+
+/// What stands between two places: on the line that joins their rows; behind the last row that one.
+inline TableRows table_rows_between(double place, Index rows) {
+  MASQUE_CHECK(rows > 0 && place >= 0);
+  const auto low = std::min(static_cast<Index>(std::floor(place)), rows - 1);
+  const Index high = std::min(low + 1, rows - 1);
+  const double above = place - static_cast<double>(low);
+  if (above == 0 || low == high) return {{{{low, 1.0}}}, 1};
+  return {{{{low, 1 - above}, {high, above}}}, 2};
 }
 
 /// out += weight of each part · its row.
@@ -57,4 +68,4 @@ void add_rows_backward(std::span<const T> d_out, const TableRows& rows, MatrixVi
   }
 }
 
-}  // namespace masque::nn
+}  // namespace masque

@@ -1,0 +1,106 @@
+// What the commands that write a changed checkpoint share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "cli/run_tool.hpp"
+#include "in_place_choice.hpp"
+#include "surgery/correct_checkpoint.hpp"
+#include "surgery/edit_report.hpp"
+
+namespace masque::embed_fix {
+
+struct EditOptions {
+  std::string in;
+  std::optional<std::string> out;
+  bool force = false;
+  InPlaceChoice in_place;
+  bool may_be_in_place = false;  ///< the command has --in-place
+  cli::CommonOptions common;
+};
+
+/// The value of an argument N. Throws UsageError if it is no number from 1 to 2^31.
+inline std::uint64_t read_count(const std::string& text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  const auto count = parse_unsigned(text);
+  if (!count || *count == 0 || *count > kMost) {
+    throw UsageError(
+        fmt::format("N: found '{}', expected a number from 1 to {}", escape(text), kMost));
+  }
+  return *count;
+}
+
+inline cli::Cell shape_cell(const Shape& shape) {
+  const std::string text = shape_text(shape);
+  return cli::Cell::raw(text, text);
+}
+
+/// Declares --tied, for commands that change the input table.
+inline void add_tied(cli::Command& c, TiedPolicy& tied) {
+  c.choice(
+      "--tied", tied,
+      {{"keep", TiedPolicy::kKeep}, {"untie", TiedPolicy::kUntie}, {"refuse", TiedPolicy::kRefuse}},
+      "an output head that shares the table changes with it, or gets a copy of it before");
+}
+
+/// Declares CHECKPOINT.
+inline void add_checkpoint(cli::Command& c, EditOptions& o) {
+  c.argument("CHECKPOINT", o.in, "a file, a folder or an index");
+}
+
+/// Declares --tensor.
+inline void add_tensor(cli::Command& c, EditRequest& request, const std::string& table) {
+  c.option("--tensor", "NAME", request.tensor, table + " [found by the family's names]");
+}
+
+/// Declares -o, --dry-run, --force and the common options.
+inline void add_edit_options(cli::Command& c, EditOptions& o, EditRequest& request) {
+  c.option("-o,--output", "OUTPUT", o.out, "file (of a file) or new folder (of a folder)");
+  c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
+  c.flag("--force", o.force, "replaces an output folder, if no file but weights would be lost");
+  add_threads(c, o.common);
+  add_json(c, o.common);
+  add_quiet(c, o.common);
+  add_verbose(c, o.common);
+}
+
+/// Declares --in-place and --wait, for commands that keep the size of every tensor.
+inline void add_in_place(cli::Command& c, EditOptions& o) {
+  o.may_be_in_place = true;
+  add_in_place(c, o.in_place);
+}
+
+/// Settles the request; returns the output's path. Throws UsageError if there is none.
+inline std::string settle(const EditOptions& o, EditRequest& request, cli::Session& session) {
+  session.configure(o.common);
+  if (!o.may_be_in_place && !o.out && !request.dry_run)
+    throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
+  check_output(o.out, o.force, o.in_place, request.dry_run);
+  request.in_place = o.in_place.in_place;
+  request.wait_seconds = o.in_place.wait_seconds.value_or(0);
+  request.write.threads = o.common.threads;
+  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.progress = session.progress("writing");
+  return o.out.value_or("");
+}
+
+/// Says the notes, adds what was changed to the report and prints it.
+inline void finish(const EditOptions& o, const EditReport& edit, cli::Report& report,
+                   cli::Session& session) {
+  for (const std::string& note : edit.notes) session.note(note);
+  session.detail(fmt::format("family: {}", edit.family.empty() ? "unknown" : edit.family));
+  session.detail_time();
+  report.add("changed", cli::list_cell(edit.changed));
+  report.add("added", cli::list_cell(edit.added));
+  report.add("removed", cli::list_cell(edit.removed));
+  report.add("files", cli::list_cell(edit.files));
+  report.print(session, o.common.json);
+}
+
+}  // namespace masque::embed_fix

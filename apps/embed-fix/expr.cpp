@@ -1,0 +1,63 @@
+// embed-fix expr: arithmetic on rows of the input table.
+#include <memory>
+
+#include "commands.hpp"
+#include "edit_options.hpp"
+#include "surgery/patch_rows.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : EditOptions {
+  std::vector<std::string> programs;
+  PatchRequest request;
+};
+
+/// "7 norm 1.25 to 0.5, cosine 0.9; …", an array of objects in JSON.
+cli::Cell rows_cell(const std::vector<PatchedRow>& rows) {
+  std::string text;
+  std::string json;
+  for (const PatchedRow& row : rows) {
+    const std::string name = row.token.empty() ? "" : " " + escape(row.token);
+    text += fmt::format("{}{}{}: norm {:.6g} to {:.6g}, cosine {:.6g}", text.empty() ? "" : "; ",
+                        row.row, name, row.norm_before, row.norm_after, row.cosine);
+    json += fmt::format(R"({}{{"id":{},"token":{},"norm_before":{},"norm_after":{},"cosine":{}}})",
+                        json.empty() ? "" : ",", row.row, quote_json(row.token),
+                        cli::Cell(row.norm_before).json(), cli::Cell(row.norm_after).json(),
+                        cli::Cell(row.cosine).json());
+  }
+  return cli::Cell::raw(text, "[" + json + "]");
+}
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  const std::string out = settle(o, o.request, session);
+  const PatchReport r = apply_expressions(o.in, out, o.programs, o.request);
+  cli::Report report;
+  report.add("tensor", r.tensor);
+  report.add("rows", rows_cell(r.rows));
+  finish(o, r, report, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_expr(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("expr", "arithmetic on rows of the input table");
+  c.example("embed-fix expr bert/ 'king = [man] + 0.5*[crown]' -o out/",
+            "one row from two others; the names are those of the vocabulary");
+  c.example("embed-fix expr bert/ '[MASK] = mean([the], [of]); #7 = unit([MASK])' -o out/",
+            "special tokens, ids, and one assignment after the other");
+  add_checkpoint(c, *o);
+  c.arguments("EXPRESSION", o->programs,
+              "ROW = sums, products and quotients of rows and numbers, mean(..), sum(..), unit(.), "
+              "norm(.); rows are [token], \"token\" or #id; ';' separates assignments");
+  add_tied(c, o->request.tied);
+  add_tensor(c, o->request, "the table");
+  add_edit_options(c, *o, o->request);
+  add_in_place(c, *o);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,56 @@
+// embed-fix norm: rows of the input table scaled to one norm.
+#include <memory>
+
+#include "commands.hpp"
+#include "edit_options.hpp"
+#include "surgery/patch_rows.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : EditOptions {
+  NormRequest request;
+  bool unit = false;
+  bool mean = false;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  NormRequest& request = o.request;
+  const std::string out = settle(o, request, session);
+  if ((request.to ? 1 : 0) + (o.unit ? 1 : 0) + (o.mean ? 1 : 0) != 1)
+    throw UsageError("expected one of --to, --unit and --mean");
+  if (o.unit) request.to = 1;
+  const NormReport r = scale_to_norm(o.in, out, request);
+  cli::Report report;
+  report.add("tensor", r.tensor);
+  report.add("rows", r.rows);
+  report.add("zero_rows", r.zero_rows);
+  report.add("norm_before", r.norm_before);
+  report.add("norm_after", r.norm);
+  finish(o, r, report, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_norm(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("norm", "rows of the input table scaled to one norm");
+  c.example("embed-fix norm bert-base/ --mean -o bert-equal/", "all rows as long as the mean one");
+  c.example("embed-fix norm bert-base/ --unit --rows 1000-1999,king -o out/",
+            "a range of ids, and a token");
+  add_checkpoint(c, *o);
+  c.option("--to", "X", o->request.to, cli::Range{1e-30, 1e30}, "the norm of each row");
+  c.flag("--unit", o->unit, "as --to 1");
+  c.flag("--mean", o->mean, "the mean norm that the rows have");
+  c.option("--rows", "LIST", o->request.rows,
+           "ids, ranges of ids A-B and tokens, separated by commas [all]");
+  add_tied(c, o->request.tied);
+  add_tensor(c, o->request, "the table");
+  add_edit_options(c, *o, o->request);
+  add_in_place(c, *o);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

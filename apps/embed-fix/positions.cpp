@@ -1,0 +1,66 @@
+// embed-fix positions: another number of learned positions.
+#include <memory>
+
+#include "commands.hpp"
+#include "edit_options.hpp"
+#include "surgery/position_extension.hpp"
+#include "surgery/resize_positions.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct Options : EditOptions {
+  std::string positions;
+  std::optional<std::int64_t> offset;
+  PositionsRequest request;
+};
+
+cli::ExitCode run(Options& o, cli::Session& session) {
+  PositionsRequest& request = o.request;
+  const std::string out = settle(o, request, session);
+  request.positions = read_count(o.positions);
+  if (o.offset) request.offset = static_cast<std::uint64_t>(*o.offset);
+  const PositionsReport r = resize_positions(o.in, out, request);
+  cli::Report report;
+  report.add("tensor", r.tensor);
+  report.add("dtype", dtype_name(r.dtype));
+  report.add("shape_before", shape_cell(r.before));
+  report.add("shape_after", shape_cell(r.after));
+  report.add("offset", r.offset);
+  report.add("positions_before", r.positions_before);
+  report.add("positions_after", request.positions);
+  finish(o, r, report, session);
+  return cli::ExitCode::kDone;
+}
+
+/// "hierarchical[:ALPHA], interpolate, …".
+std::string ways() {
+  std::string list;
+  for (const PositionExtensionInfo& way : position_extensions()) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", way.name);
+    if (!way.argument.empty()) list += fmt::format("[:{}]", way.argument);
+  }
+  return list;
+}
+
+}  // namespace
+
+void declare_positions(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand("positions", "a table of positions of another length");
+  c.example("embed-fix positions bert-base/ 2048 --how hierarchical -o bert-2048/",
+            "2048 positions out of sums of two of the 512; the first 512 stay");
+  c.example("embed-fix positions roberta-base/ 128 --how truncate -o roberta-128/",
+            "128 usable positions, which are 130 rows");
+  add_checkpoint(c, *o);
+  c.argument("N", o->positions, "usable positions");
+  c.option("--how", "WAY", o->request.how, ways(), cli::Need::kRequired);
+  c.option("--offset", "K", o->offset, cli::Range{0, 1e6},
+           "rows in front of the first position [as the family has them]");
+  add_tensor(c, o->request, "the table of positions");
+  add_edit_options(c, *o, o->request);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,62 @@
+// embed-fix tie, untie: one matrix for the input table and the output head, or two.
+#include <memory>
+
+#include "commands.hpp"
+#include "edit_options.hpp"
+#include "surgery/head.hpp"
+
+namespace masque::embed_fix {
+
+namespace {
+
+struct TieOptions : EditOptions {
+  TieRequest request;
+};
+
+cli::ExitCode run_tie(TieOptions& o, cli::Session& session) {
+  const std::string out = settle(o, o.request, session);
+  const TieReport r = tie_checkpoint(o.in, out, o.request);
+  cli::Report report;
+  report.add("head", r.head);
+  report.add("rows_different", r.rows_different);
+  report.add("largest_difference", r.largest_difference);
+  finish(o, r, report, session);
+  return cli::ExitCode::kDone;
+}
+
+struct UntieOptions : EditOptions {
+  EditRequest request;
+};
+
+cli::ExitCode run_untie(UntieOptions& o, cli::Session& session) {
+  const std::string out = settle(o, o.request, session);
+  const UntieReport r = untie_checkpoint(o.in, out, o.request);
+  cli::Report report;
+  report.add("head", r.head);
+  finish(o, r, report, session);
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_tie(cli::Command& tool) {
+  auto o = std::make_shared<TieOptions>();
+  cli::Command& c = tool.subcommand("tie", "the output head uses the input table from now on");
+  c.example("embed-fix tie bert-untied/ -o bert/", "drops the head's matrix, which must be equal");
+  add_checkpoint(c, *o);
+  c.flag("--drop", o->request.drop, "drops a head that differs from the table, too");
+  add_edit_options(c, *o, o->request);
+  c.action([o](cli::Session& session) { return run_tie(*o, session); });
+}
+
+void declare_untie(cli::Command& tool) {
+  auto o = std::make_shared<UntieOptions>();
+  cli::Command& c = tool.subcommand("untie", "the output head gets a copy of the input table");
+  c.example("embed-fix untie bert-base/ -o bert-untied/",
+            "for training, or surgery, that leaves the head alone");
+  add_checkpoint(c, *o);
+  add_edit_options(c, *o, o->request);
+  c.action([o](cli::Session& session) { return run_untie(*o, session); });
+}
+
+}  // namespace masque::embed_fix

@@ -1,0 +1,47 @@
+// Ways to make a table of positions longer or shorter: one file per way under
+// surgery/position_extension/.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/table_rows.hpp"
+
+namespace masque {
+
+/// A way with its argument. Immutable, thread-safe.
+class PositionExtension {
+ public:
+  virtual ~PositionExtension() = default;
+  /// One line: what it does, with author, year and identifier where it is published.
+  virtual std::string_view about() const = 0;
+  /// The fewest and the most places that it makes of a table of `rows`.
+  virtual Index fewest(Index rows) const { return rows; }
+  virtual Index most(Index /*rows*/) const { return std::numeric_limits<Index>::max(); }
+  /// What stands at `place` of a table of `length` places, as a sum of rows of the table of `rows`.
+  virtual TableRows row(Index place, Index rows, Index length) const = 0;
+};
+
+/// "truncate", "hierarchical", "hierarchical:0.3". Throws UsageError that names what is possible.
+std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text);
+
+/// A registered way: a row of a list.
+struct PositionExtensionInfo {
+  std::string_view name;
+  std::string_view argument;  ///< its name; empty: takes none
+  std::unique_ptr<const PositionExtension> (*make)(std::optional<double> argument);
+};
+
+/// All of them, sorted by name.
+const std::vector<PositionExtensionInfo>& position_extensions();
+
+/// Adds a way at program start. `make` throws UsageError for an argument that cannot be.
+struct PositionExtensionRegistration {
+  explicit PositionExtensionRegistration(const PositionExtensionInfo& info);
+};
+
+}  // namespace masque
