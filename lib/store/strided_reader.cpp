@@ -124,6 +124,12 @@ class StridedReader : public TensorReader {
     std::vector<std::byte>().swap(tile_->bytes);
   }
 
+  std::pair<std::uint64_t, std::uint64_t> extent() const {
+    std::uint64_t last = 0;
+    for (const Loop& loop : loops_) last += (loop.count - 1) * loop.from;
+    return {begin_, begin_ + (last + 1) * bytes_};
+  }
+
  private:
   void read_directly(const InputFile& file, std::uint64_t offset, MutableBytes out) const {
     const std::uint64_t odd = offset % bytes_;
@@ -256,6 +262,12 @@ std::shared_ptr<StridedTile> make_strided_tile() { return std::make_shared<Strid
 std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place,
                                                         std::shared_ptr<StridedTile> tile) {
   return std::make_shared<StridedReader>(place, std::move(tile));
+}
+
+std::optional<std::pair<std::uint64_t, std::uint64_t>> strided_extent(const TensorReader& reader) {
+  const auto* strided = dynamic_cast<const StridedReader*>(&reader);
+  if (strided == nullptr) return std::nullopt;
+  return strided->extent();
 }
 
 }  // namespace masque

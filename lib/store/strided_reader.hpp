@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "store/tensor_info.hpp"
 
@@ -30,5 +32,9 @@ std::shared_ptr<StridedTile> make_strided_tile();
 /// most 4 MiB beside that.
 std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place,
                                                         std::shared_ptr<StridedTile> tile);
+
+/// The bytes of the file from the first element to one past the last, if the reader is one of
+/// these. Views of the same elements can lie in each other without having the same bytes.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> strided_extent(const TensorReader& reader);
 
 }  // namespace masque

@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "store/strided_reader.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque {
@@ -64,10 +65,12 @@ class EditInPlace {
     if (tensor.reader)
       refuse(fmt::format("tensor '{}' does not lie in order in its file", escape(tensor.name)));
     for (const TensorInfo& other : file.content.tensors) {
-      const bool apart = other.end <= tensor.begin || tensor.end <= other.begin;
+      const auto strided = other.reader ? strided_extent(*other.reader) : std::nullopt;
+      const auto [begin, end] = strided.value_or(std::pair(other.begin, other.end));
+      const bool apart = end <= tensor.begin || tensor.end <= begin;
       if (other.name == tensor.name || apart || tensor.bytes() == 0 || other.bytes() == 0) continue;
-      if (edit_.replacement(other.name) != nullptr && other.begin == tensor.begin &&
-          other.end == tensor.end)
+      if (!other.reader && edit_.replacement(other.name) != nullptr &&
+          other.begin == tensor.begin && other.end == tensor.end)
         continue;
       refuse(fmt::format("tensor '{}' shares its bytes with '{}'", escape(tensor.name),
                          escape(other.name)));

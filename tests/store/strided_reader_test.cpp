@@ -104,6 +104,15 @@ TEST_CASE("readers of one file share what is gathered ahead") {
   CHECK(out_a == gathered(bytes, a));
 }
 
+TEST_CASE("the bytes of a view reach from its first element to its last") {
+  const auto tile = make_strided_tile();
+  const auto extent = [&](const StridedPlace& place) {
+    return strided_extent(*make_strided_reader(place, tile)).value();
+  };
+  CHECK(extent({100, 4, {2, 3}, {10, 1}}) == std::pair<std::uint64_t, std::uint64_t>(100, 152));
+  CHECK(extent({100, 4, {5, 1}, {0, 7}}) == std::pair<std::uint64_t, std::uint64_t>(100, 104));
+}
+
 TEST_CASE("contiguous is what has no gaps, dimensions of one aside") {
   CHECK(is_contiguous({2, 3}, {3, 1}));
   CHECK(is_contiguous({2, 1, 3}, {3, 99, 1}));

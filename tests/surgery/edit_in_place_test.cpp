@@ -239,5 +239,36 @@ TEST_CASE("sources may read what is written over: all is computed from the old b
   CHECK(values_of(after, "b") == std::vector<double>{1, 2, 3});
 }
 
+/// Writes 40 or fewer new bytes over a tensor of a copy of a golden file of PyTorch.
+std::string changed_in_place(const std::string& golden, const std::string& tensor) {
+  const TempFolder folder;
+  const std::string path = folder / "f.pt";
+  write_file(path, read_file(MASQUE_TEST_DATA "/torch/good/" + golden));
+  return message_of([&] {
+    {
+      const LockedFiles locked = lock_checkpoint(path, 0);
+      const Checkpoint checkpoint = open_checkpoint(path);
+      CheckpointEdit edit(checkpoint);
+      const TensorInfo& info = checkpoint.get(tensor);
+      edit.replace(tensor, info.shape, Literal{std::string(info.bytes(), '\x41')});
+      write_in_place(edit, locked, {});
+    }
+    const Checkpoint after = open_checkpoint(path);
+    CHECK(values_of(after, tensor).at(0) == 12.078431129455566);
+    CHECK_FALSE(check_sums(after.files()[0].file).has_value());
+  });
+}
+
+TEST_CASE("files of PyTorch change in place, but no elements that views share") {
+  CHECK(changed_in_place("dtypes.pt", "float32") == "");
+  CHECK(changed_in_place("dtypes.legacy", "float32") == "");
+  for (const char* name : {"views.pt", "views.legacy"}) {
+    CHECK(contains(changed_in_place(name, "rows"), "shares its bytes with"));
+    CHECK(contains(changed_in_place(name, "one"), "shares its bytes with"));
+    CHECK(contains(changed_in_place(name, "transposed"), "does not lie in order"));
+  }
+  CHECK(contains(changed_in_place("ties.pt", "embedding"), "shares its bytes with"));
+}
+
 }  // namespace
 }  // namespace masque::test
