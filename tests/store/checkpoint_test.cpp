@@ -183,7 +183,7 @@ TEST_CASE("formats are registered once each and do not claim what is not theirs"
     CHECK_FALSE(formats[i]->name.empty());
     if (i > 0) CHECK(formats[i - 1]->name < formats[i]->name);
     for (const std::string text :
-         {"", "{\"weight_map\":{}}", "an ordinary text of some length", "PK\x03\x04 and no more"}) {
+         {"", "{\"weight_map\":{}}", "an ordinary text of some length", "PK\x01\x02 and no more"}) {
       write_file(folder / "file", text);
       const InputFile file = InputFile::open(folder / "file");
       CHECK_FALSE(formats[i]->recognise(file, as_bytes(text)));
