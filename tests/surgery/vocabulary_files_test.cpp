@@ -48,7 +48,7 @@ TEST_CASE("vocab.txt: add, remove, permute, rename") {
   CHECK(renamed.texts.size() == 1);
 }
 
-TEST_CASE("vocab.txt: line ends, empty and equal lines stay; ids without a token are empty lines") {
+TEST_CASE("vocab.txt: line ends, empty and equal lines stay, ids without a token are empty lines") {
   const TokenizerFolder carriage({{"vocab.txt", "a\r\nb\r\nc\r\n"}});
   CHECK(carriage.change({0, 1, 2, kNew}, {"a", "b", "c", "d"})["vocab.txt"] ==
         "a\r\nb\r\nc\r\nd\r\n");
