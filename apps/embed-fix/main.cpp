@@ -8,19 +8,12 @@ int main(int argc, char** argv) {
       [](masque::cli::Command& tool) {
         tool.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
                      "corrects the input embeddings, proves that nothing else changed");
+        tool.example("embed-fix add bert-base/ '<person>' '<place>' --init subword -o more/",
+                     "two tokens more, in tables, config and tokenizer files together");
+        tool.example("embed-fix positions bert-base/ 2048 --how hierarchical -o longer/",
+                     "four times the positions, the first 512 unchanged");
         tool.example("embed-fix neighbours bert-base/ king", "the nearest rows by cosine");
         masque::embed_fix::declare_mlm_correct(tool);
-        masque::embed_fix::declare_tables(tool);
-        masque::embed_fix::declare_stats(tool);
-        masque::embed_fix::declare_neighbours(tool);
-        masque::embed_fix::declare_diff(tool);
-        masque::embed_fix::declare_positions(tool);
-        masque::embed_fix::declare_types(tool);
-        masque::embed_fix::declare_expr(tool);
-        masque::embed_fix::declare_norm(tool);
-        masque::embed_fix::declare_tie(tool);
-        masque::embed_fix::declare_untie(tool);
-        masque::embed_fix::declare_recover(tool);
         masque::embed_fix::declare_add(tool);
         masque::embed_fix::declare_remove(tool);
         masque::embed_fix::declare_keep(tool);
@@ -29,5 +22,16 @@ int main(int argc, char** argv) {
         masque::embed_fix::declare_rename(tool);
         masque::embed_fix::declare_swap_vocab(tool);
         masque::embed_fix::declare_case(tool);
+        masque::embed_fix::declare_positions(tool);
+        masque::embed_fix::declare_types(tool);
+        masque::embed_fix::declare_expr(tool);
+        masque::embed_fix::declare_norm(tool);
+        masque::embed_fix::declare_tie(tool);
+        masque::embed_fix::declare_untie(tool);
+        masque::embed_fix::declare_recover(tool);
+        masque::embed_fix::declare_tables(tool);
+        masque::embed_fix::declare_stats(tool);
+        masque::embed_fix::declare_neighbours(tool);
+        masque::embed_fix::declare_diff(tool);
       });
 }

@@ -260,8 +260,8 @@ std::string changed_in_place(const std::string& golden, const std::string& tenso
 }
 
 TEST_CASE("files of PyTorch change in place, but no elements that views share") {
-  CHECK(changed_in_place("dtypes.pt", "float32") == "");
-  CHECK(changed_in_place("dtypes.legacy", "float32") == "");
+  CHECK(changed_in_place("dtypes.pt", "float32") == "(nothing thrown)");
+  CHECK(changed_in_place("dtypes.legacy", "float32") == "(nothing thrown)");
   for (const char* name : {"views.pt", "views.legacy"}) {
     CHECK(contains(changed_in_place(name, "rows"), "shares its bytes with"));
     CHECK(contains(changed_in_place(name, "one"), "shares its bytes with"));

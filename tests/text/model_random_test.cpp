@@ -145,7 +145,7 @@ TEST_CASE("words of a megabyte take no time") {
   options.continuing_subword_prefix = "";
   CHECK(pieces_of(*make_wordpiece(tokens, options), word).size() == 1024);
   // Generous: sanitizers and a busy machine.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));
 }
 
 TEST_CASE("simple models, and words without tokens") {
