@@ -232,7 +232,8 @@ def check_others(run, before, work, name):
     assert load(work / "keep")[0].config.vocab_size == len(set(keep) | special)
     print(f"ok   {name} keep: {worst:.1e}")
     order = np.random.default_rng(1).permutation(size).tolist()
-    if name == "roberta":  # positions are counted from <pad>
+    # RoBERTa counts positions from <pad>; transformers knows the number of ALBERT's <unk>.
+    if name.startswith(("roberta", "albert")):
         order.remove(1)
         order.insert(1, 1)
     (work / "order.txt").write_text("".join(f"{i}\n" for i in order))
