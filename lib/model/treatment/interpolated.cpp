@@ -19,7 +19,8 @@ class Interpolated final : public PositionTreatment {
     if (positions.table) {
       if (factor == 1 && stretch.length <= stretch.trained) return;
       for (Index p = 0; p < stretch.length; ++p)
-        positions.rows.push_back(table_rows_between(static_cast<double>(p) / factor, stretch.trained));
+        positions.rows.push_back(
+            table_rows_between(static_cast<double>(p) / factor, stretch.trained));
       return;
     }
     const bool done = change_rotary(positions, [factor](RotaryDesign& rotary) {
