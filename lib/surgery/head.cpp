@@ -116,6 +116,33 @@ std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const Embed
   return out;
 }
 
+namespace {
+
+/// Tensors of the head that PyTorch stores as one with those of the input get bytes of their own;
+/// their names, for people.
+std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bool first) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  std::string names;
+  const auto separate = [&](const std::string& own, const std::string& other) {
+    const TensorInfo* a = checkpoint.find(own);
+    const TensorInfo* b = checkpoint.find(other);
+    if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
+    const bool twins = a->alias_of == other || b->alias_of == own ||
+                       (!a->alias_of.empty() && a->alias_of == b->alias_of);
+    if (!twins) return;
+    edit.replace(own, a->shape, source_of(checkpoint.files()[a->file].file, *a));
+    names += fmt::format("{}'{}'", first ? "" : ", ", own);
+    first = false;
+  };
+  separate(table.decoder_weight, table.input->name);
+  if (table.family == nullptr) return names;
+  for (const HeadCopy& copy : table.family->head_copies)
+    separate(std::string(copy.name), std::string(copy.source));
+  return names;
+}
+
+}  // namespace
+
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
                 std::vector<std::string>& notes) {
   std::string names;
@@ -123,6 +150,7 @@ void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
     edit.add(std::move(tensor), table.input->name);
   }
+  names += separate_twins(edit, table, names.empty());
   notes.push_back(
       fmt::format("the output head is untied{}", names.empty() ? "" : ": it gets " + names));
   set_tie(edit, false, notes);

@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "surgery/head.hpp"
+#include "surgery/mlm_correction.hpp"
 #include "surgery/new_rows.hpp"
 #include "surgery/row_expression.hpp"
 #include "surgery/row_map.hpp"
@@ -40,6 +41,10 @@ void patch(PatchedCheckpoint& patched, const NewRow& row, const PatchRequest& re
   };
   report.family = table.family == nullptr ? "" : std::string(table.family->name);
   replace(*table.input);
+  if (find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
+    report.notes.emplace_back(
+        "the table is corrected: mlm-correct --inverse would not give back what it was");
+  }
   if (table.head == HeadState::kUnknown && request.tied != TiedPolicy::kKeep) {
     if (table.family == nullptr) {
       throw InputError(patched.checkpoint.path(),

@@ -155,8 +155,9 @@ std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo&
 
 std::uint64_t find_row(const RowInitContext& context, const std::string& text,
                        std::string_view what) {
-  std::optional<std::uint64_t> row = parse_unsigned(text);
-  if (!row) row = context.names.id(text);
+  // Vocabularies have numbers as tokens.
+  std::optional<std::uint64_t> row = context.names.id(text);
+  if (!row) row = parse_unsigned(text.starts_with('#') ? text.substr(1) : text);
   if (row && *row < context.rows) return *row;
   const std::string why = row ? fmt::format("row {}, the table has {}", *row, context.rows)
                           : context.names.empty()

@@ -84,8 +84,8 @@ std::vector<double> assigned_weights(const RowInitContext& context);
 std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo& table,
                                 std::span<const double> weights);
 
-/// The row that a text names: a number is an id, all else a token. Throws InputError if there is no
-/// such token or row; `what` names the text in messages.
+/// The row that a text names: a token, else an id; #N is an id always. Throws InputError if there
+/// is no such token or row; `what` names the text in messages.
 std::uint64_t find_row(const RowInitContext& context, const std::string& text,
                        std::string_view what);
 

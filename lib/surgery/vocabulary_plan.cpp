@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/utf8.hpp"
 
 namespace masque {
 
@@ -112,6 +113,16 @@ std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList
   return rows;
 }
 
+void check_token(const VocabularyState& state, const std::string& token) {
+  if (token.empty()) refuse(state, "found an empty token, expected a name");
+  if (!valid_utf8(token))
+    refuse(state,
+           fmt::format("token '{}': not UTF-8, which files of tokenizers are", escape(token)));
+  // Lines of vocab.txt would fall apart, or lose their end.
+  if (token.find_first_of("\n\r") != std::string::npos)
+    refuse(state, fmt::format("token '{}': has a line end, expected none", escape(token)));
+}
+
 VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
                           bool skip_existing, std::uint64_t multiple) {
   if (state.names.empty())
@@ -121,7 +132,7 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
   std::unordered_set<std::string> seen;
   std::vector<std::string> there;
   for (const std::string& token : tokens) {
-    if (token.empty()) refuse(state, "an empty token cannot be added");
+    check_token(state, token);
     if (!seen.insert(token).second)
       refuse(state, fmt::format("'{}' is listed twice", escape(token)));
     if (const auto id = state.names.id(token)) {

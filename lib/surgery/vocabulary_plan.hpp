@@ -31,6 +31,10 @@ struct TokenList {
 /// listed twice.
 std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list);
 
+/// Throws InputError for what no file of a tokenizer can have as a token: nothing, bytes that are
+/// not UTF-8, line ends.
+void check_token(const VocabularyState& state, const std::string& token);
+
 /// New tokens, in order: in the rows behind the last token that the table has already, then in new
 /// ones; then rows without token up to a multiple of `multiple`. Throws InputError without a
 /// tokenizer, for a token twice, and for one that is there (unless `skip_existing`).

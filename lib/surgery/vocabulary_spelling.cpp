@@ -113,6 +113,7 @@ VocabularyChange plan_rename(const VocabularyState& state,
     const auto id = state.names.id(old);
     if (!id) refuse(state, fmt::format("'{}': no such token", escape(old)));
     if (!seen.insert(*id).second) refuse(state, fmt::format("'{}' is listed twice", escape(old)));
+    check_token(state, now);
     change.tokens[*id] = now;
   }
   return change;

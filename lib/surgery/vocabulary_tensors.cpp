@@ -100,7 +100,9 @@ std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const Em
   }
   for (const TensorInfo& tensor : checkpoint.tensors()) {
     const auto same = [&](const VocabularyTensor& other) { return other.tensor == &tensor; };
-    if (tensor.shape.empty() || tensor.shape[0] != table.rows() || table.rows() < 1000) continue;
+    if (tensor.shape.empty() || tensor.shape[0] != table.rows()) continue;
+    // Of a known family a few rows are more likely chance than a table of tokens.
+    if (table.rows() < 1000 && table.family != nullptr) continue;
     if (std::ranges::any_of(tensors, same)) continue;
     notes.push_back(fmt::format("'{}' has {} rows, too, and stays as it is", escape(tensor.name),
                                 table.rows()));
