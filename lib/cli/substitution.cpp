@@ -1,5 +1,8 @@
 #include "cli/substitution.hpp"
 
+#include <array>
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -35,11 +38,40 @@ Substitution::Substitution(const std::string& word) : word_(word) {
   }
 }
 
+namespace {
+
+/// A pattern may take for ever, and nothing is written yet: signals end the program meanwhile.
+class SignalsKill {
+ public:
+  SignalsKill() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      before_[i] = {};
+      if (sigaction(kSignals[i], nullptr, &before_[i]) != 0 || before_[i].sa_handler == SIG_IGN)
+        continue;
+      struct sigaction kill = {};
+      kill.sa_handler = SIG_DFL;
+      sigaction(kSignals[i], &kill, nullptr);
+    }
+  }
+  SignalsKill(const SignalsKill&) = delete;
+  SignalsKill& operator=(const SignalsKill&) = delete;
+  ~SignalsKill() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> before_{};
+};
+
+}  // namespace
+
 std::optional<std::string> Substitution::apply(const std::string& text) const {
   if (text.size() > kMostBytes) {
     throw wrong(word_, fmt::format("a name of {} bytes, expected at most {} for a pattern",
                                    text.size(), kMostBytes));
   }
+  const SignalsKill interruptible;
   try {
     if (!std::regex_search(text, pattern_)) return std::nullopt;
     return std::regex_replace(text, pattern_, replacement_);

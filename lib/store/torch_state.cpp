@@ -52,10 +52,13 @@ class StateReader {
         return fail("limit-name", fmt::format("a name of {} bytes", key.size()));
       if (content_.tensors.size() == kMaxTensors)
         return fail("limit-tensors", fmt::format("more than {} tensors", kMaxTensors));
-      if (auto broken = add(key, pickle_.tensor(items[i + 1]))) return *std::move(broken);
+      const PickleTensor& tensor = pickle_.tensor(items[i + 1]);
+      read_.insert(&tensor);
+      if (auto broken = add(key, tensor)) return *std::move(broken);
     }
     note("no tensors and left out: {}", others);
     if (!state.key.empty()) note_rest(state);
+    add_other_extents();
     return std::move(content_);
   }
 
@@ -81,7 +84,6 @@ class StateReader {
                                           : "no dict of tensors, expected a state dict");
     }
     const auto items = pickle_.items(top);
-    if (2 * tensors_of(top) >= items.size() / 2) return Dict{top, ""};
     std::vector<Dict> found;
     for (std::size_t i = 0; i < items.size(); i += 2) {
       if (pickle_.kind(items[i]) != PickleKind::kText) continue;
@@ -92,11 +94,12 @@ class StateReader {
       if (usual && !again && tensors_of(items[i + 1]) > 0)
         found.push_back({items[i + 1], std::string(key)});
     }
+    // Counters and losses beside a model are tensors, too.
+    const auto fewer = [&](const Dict& dict) { return tensors_of(dict.id) < tensors_of(top); };
+    if (tensors_of(top) > 0 && std::ranges::all_of(found, fewer)) return Dict{top, ""};
     if (found.size() == 1) return found[0];
-    if (found.empty()) {
-      return tensors_of(top) > 0 ? Checked<Dict>(Dict{top, ""})
-                                 : fail("torch-state-dict", "no dict of tensors, expected one");
-    }
+    if (found.empty() && items.empty()) return Dict{top, ""};
+    if (found.empty()) return fail("torch-state-dict", "no dict of tensors, expected one");
     return fail("torch-state-dict",
                 fmt::format("state dicts under '{}' and '{}': save one of them, "
                             "torch.save(torch.load(FILE)['{}'], NEW)",
@@ -118,8 +121,13 @@ class StateReader {
     const std::uint64_t element = std::max(dtype_bits(info.dtype), 8U) / 8;
     const std::uint64_t swap = !places_.big_endian ? 1 : element / components_of(info.dtype);
     if (*bytes > 0) {
+      // The stride of a dimension of one place says nothing.
+      Shape strides = tensor.strides;
+      for (std::size_t d = 0; d < strides.size(); ++d) {
+        if (tensor.sizes[d] == 1) strides[d] = 0;
+      }
       const auto [first, added] = places_seen_.emplace(
-          Key{tensor.storage, tensor.begin, info.dtype, tensor.sizes, tensor.strides},
+          Key{tensor.storage, tensor.begin, info.dtype, tensor.sizes, std::move(strides)},
           content_.tensors.size());
       if (!added) {
         info.alias_of = content_.tensors[first->second].name;
@@ -131,6 +139,23 @@ class StateReader {
     }
     content_.tensors.push_back(std::move(info));
     return std::nullopt;
+  }
+
+  /// Of what the pickle holds beside the state dict. The pickle's reader has checked the places.
+  void add_other_extents() {
+    for (const PickleTensor& tensor : pickle_.tensors) {
+      if (read_.contains(&tensor)) continue;
+      std::uint64_t last = 0;
+      bool empty = false;
+      for (std::size_t d = 0; d < tensor.sizes.size(); ++d) {
+        empty = empty || tensor.sizes[d] == 0;
+        if (!empty) last += (tensor.sizes[d] - 1) * tensor.strides[d];
+      }
+      if (empty) continue;
+      const std::uint64_t begin = places_.begin[tensor.storage] + tensor.begin;
+      const std::uint64_t element = std::max(dtype_bits(tensor.dtype), 8U) / 8;
+      content_.other_extents.emplace_back(begin, begin + (last + 1) * element);
+    }
   }
 
   static std::uint64_t components_of(DType dtype) { return dtype == DType::kC64 ? 2 : 1; }
@@ -163,6 +188,7 @@ class StateReader {
   const TorchPlaces& places_;
   FileContent content_;
   std::map<Key, std::size_t> places_seen_;
+  std::unordered_set<const PickleTensor*> read_;
   std::shared_ptr<StridedTile> tile_ = make_strided_tile();
 };
 

@@ -25,13 +25,22 @@ bool touches(const PatchedFile& file, std::uint64_t begin, std::uint64_t end) {
   });
 }
 
+/// Throws InputError if the data of before are damaged: a new sum would hide it.
 std::uint32_t new_crc(const PatchedFile& file, const ZipMember& member) {
   std::vector<std::byte> buffer(std::min(kBuffer, member.bytes));
   std::uint32_t crc = 0;
+  std::uint32_t before = 0;
   for (std::uint64_t at = 0; at < member.bytes; at += kBuffer) {
     const MutableBytes part = MutableBytes(buffer).first(std::min(kBuffer, member.bytes - at));
+    file.file->read(member.data_begin + at, part);
+    before = crc32_of(part, before);
     file.read(member.data_begin + at, part);
     crc = crc32_of(part, crc);
+  }
+  if (before != member.crc) {
+    throw InputError(file.file->path(),
+                     fmt::format("zip-crc: member '{}' is damaged: CRC-32 {:08x}, expected {:08x}",
+                                 escape(member.name), before, member.crc));
   }
   return crc;
 }

@@ -75,6 +75,11 @@ class EditInPlace {
       refuse(fmt::format("tensor '{}' shares its bytes with '{}'", escape(tensor.name),
                          escape(other.name)));
     }
+    for (const auto& [begin, end] : file.content.other_extents) {
+      if (end <= tensor.begin || tensor.end <= begin || tensor.bytes() == 0) continue;
+      refuse(fmt::format("tensor '{}' shares its bytes with one outside of the state dict",
+                         escape(tensor.name)));
+    }
   }
 
   void write_tensors() {
