@@ -58,7 +58,7 @@ class StateReader {
     }
     note("no tensors and left out: {}", others);
     if (!state.key.empty()) note_rest(state);
-    add_other_extents();
+    add_other_extents(state.id);
     return std::move(content_);
   }
 
@@ -142,9 +142,19 @@ class StateReader {
   }
 
   /// Of what the pickle holds beside the state dict. The pickle's reader has checked the places.
-  void add_other_extents() {
+  void add_other_extents(PickleId state) {
+    // A tensor of the state dict may be an element of other lists and dicts, too.
+    std::unordered_set<const PickleTensor*> again;
+    for (std::size_t id = 0; id < pickle_.values.size(); ++id) {
+      const auto other = static_cast<PickleId>(id);
+      const PickleKind kind = pickle_.kind(other);
+      if (other == state || (kind != PickleKind::kDict && kind != PickleKind::kList)) continue;
+      for (const PickleId item : pickle_.items(other)) {
+        if (pickle_.kind(item) == PickleKind::kTensor) again.insert(&pickle_.tensor(item));
+      }
+    }
     for (const PickleTensor& tensor : pickle_.tensors) {
-      if (read_.contains(&tensor)) continue;
+      if (read_.contains(&tensor) && !again.contains(&tensor)) continue;
       std::uint64_t last = 0;
       bool empty = false;
       for (std::size_t d = 0; d < tensor.sizes.size(); ++d) {
