@@ -120,6 +120,13 @@ TEST_CASE("a SentencePiece model is left alone or refused") {
   std::swap(from[2], from[3]);
   CHECK(contains(alone.error(from, std::vector<std::string>(300)),
                  "spiece.model: row 2 would go or move"));
+  const Checkpoint checkpoint = open_checkpoint(alone.path());
+  const auto names = TokenNames::load(alone.path());
+  CHECK(contains(message_of([&] { check_editable(checkpoint, names); }),
+                 "spiece.model: a SentencePiece model is not edited: save the tokenizer as "
+                 "tokenizer.json"));
+  const TokenizerFolder none({});
+  CHECK_NOTHROW(check_editable(open_checkpoint(none.path()), names));
 }
 
 }  // namespace
