@@ -24,8 +24,9 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   if (o.count && o.existing == ExistingToken::kSkip)
     throw UsageError("--existing is about TOKENS, not --count");
   return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    return o.count ? plan_append(state, *o.count, o.multiple)
-                   : plan_add(state, tokens, o.existing == ExistingToken::kSkip, o.multiple);
+    if (o.count) return plan_append(state, *o.count, o.multiple);
+    check_editable(state.checkpoint, state.names);
+    return plan_add(state, tokens, o.existing == ExistingToken::kSkip, o.multiple);
   });
 }
 

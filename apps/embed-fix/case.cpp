@@ -21,8 +21,10 @@ cli::ExitCode run(Options& o, cli::Session& session) {
       notes.push_back(std::move(note));
     return notes;
   };
-  return run_vocabulary(o, session,
-                        [&](const VocabularyState& state) { return plan_case(state, o.forms); });
+  return run_vocabulary(o, session, [&](const VocabularyState& state) {
+    check_editable(state.checkpoint, state.names);
+    return plan_case(state, o.forms);
+  });
 }
 
 }  // namespace

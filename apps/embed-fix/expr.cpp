@@ -1,4 +1,5 @@
 // embed-fix expr: arithmetic on rows of the input table.
+#include <cmath>
 #include <memory>
 
 #include "commands.hpp"
@@ -14,14 +15,20 @@ struct Options : EditOptions {
   PatchRequest request;
 };
 
+/// Six digits; a nan is written without a sign, which says nothing.
+std::string six_digits(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+}
+
 /// "7 norm 1.25 to 0.5, cosine 0.9; …", an array of objects in JSON.
 cli::Cell rows_cell(const std::vector<PatchedRow>& rows) {
   std::string text;
   std::string json;
   for (const PatchedRow& row : rows) {
     const std::string name = row.token.empty() ? "" : " " + escape(row.token);
-    text += fmt::format("{}{}{}: norm {:.6g} to {:.6g}, cosine {:.6g}", text.empty() ? "" : "; ",
-                        row.row, name, row.norm_before, row.norm_after, row.cosine);
+    text += fmt::format("{}{}{}: norm {} to {}, cosine {}", text.empty() ? "" : "; ", row.row, name,
+                        six_digits(row.norm_before), six_digits(row.norm_after),
+                        six_digits(row.cosine));
     json += fmt::format(R"({}{{"id":{},"token":{},"norm_before":{},"norm_after":{},"cosine":{}}})",
                         json.empty() ? "" : ",", row.row, quote_json(row.token),
                         cli::Cell(row.norm_before).json(), cli::Cell(row.norm_after).json(),

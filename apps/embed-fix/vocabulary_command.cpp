@@ -14,6 +14,7 @@ namespace masque::embed_fix {
 namespace {
 
 constexpr std::uint64_t kMostListBytes = 256 << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
 void add_new_rows(cli::Report& out, const std::vector<NewRow>& rows) {
@@ -133,7 +134,8 @@ std::vector<std::string> read_list(const std::vector<std::string>& arguments) {
       continue;
     }
     const std::string text = read_text(argument.substr(1), kMostListBytes);
-    for (std::size_t at = 0; at < text.size();) {
+    for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+         at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
       if (line.ends_with('\r')) line.pop_back();

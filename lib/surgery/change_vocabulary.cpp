@@ -92,7 +92,7 @@ class Change {
   void change_files() {
     if (!checkpoint_.is_folder() && (!names_.empty() || config_))
       report_.notes.emplace_back("a file alone: config and tokenizer beside it stay as they are");
-    append(report_.notes, renumber_correction_mark(edit_, *table_.input, change_));
+    append(report_.notes, renumber_correction_mark(edit_, *table_.input, names_, change_));
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;
     if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));

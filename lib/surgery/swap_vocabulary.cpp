@@ -33,6 +33,51 @@ bool same_kind(const text::Tokenizer& a, const text::Tokenizer& b) {
          a.parts().word_prefix == b.parts().word_prefix;
 }
 
+/// What transformers reads the folders of these models with.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kClasses{
+    {{"albert", "AlbertTokenizer"},
+     {"bert", "BertTokenizer"},
+     {"camembert", "CamembertTokenizer"},
+     {"deberta", "DebertaTokenizer"},
+     {"deberta-v2", "DebertaV2Tokenizer"},
+     {"distilbert", "DistilBertTokenizer"},
+     {"electra", "ElectraTokenizer"},
+     {"gpt2", "GPT2Tokenizer"},
+     {"mpnet", "MPNetTokenizer"},
+     {"roberta", "RobertaTokenizer"},
+     {"roformer", "RoFormerTokenizer"},
+     {"t5", "T5Tokenizer"},
+     {"xlm-roberta", "XLMRobertaTokenizer"},
+     {"xlnet", "XLNetTokenizer"}}};
+
+bool is_text(const JsonValue* value) { return value != nullptr && value->is(JsonKind::kString); }
+
+/// The class that transformers reads a tokenizer with whose tokenizer_config.json names none;
+/// empty if it cannot be told. `model` is the config.json beside it.
+std::string class_of(const text::Tokenizer& tokenizer, const JsonValue& model) {
+  if (const JsonValue* name = model.find("tokenizer_class"); is_text(name)) return name->text;
+  if (const JsonValue* type = model.find("model_type"); is_text(type)) {
+    const auto* known =
+        std::ranges::find(kClasses, type->text, [](const auto& c) { return c.first; });
+    if (known != kClasses.end()) return std::string(known->second);
+  }
+  const bool wordpiece = tokenizer.parts().word_mark == text::WordMark::kContinuation;
+  return wordpiece ? "BertTokenizer" : "";
+}
+
+/// `config` with a tokenizer_class: without it transformers would take the one that belongs to the
+/// checkpoint's model.
+std::string with_class(const std::string& config, const std::string& name,
+                       std::vector<std::string>& notes) {
+  if (name.empty()) {
+    notes.push_back(
+        fmt::format("{} names no tokenizer_class: transformers takes that of the model", kConfig));
+    return config;
+  }
+  notes.push_back(fmt::format("{} names no tokenizer_class: it becomes {}", kConfig, escape(name)));
+  return set_json_member(config, {"tokenizer_class"}, quote_json(name));
+}
+
 }  // namespace
 
 NewTokenizer::NewTokenizer(const std::string& path)
@@ -143,6 +188,12 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
     }
   }
   if (auto config = source(kConfig)) {
+    if (!is_text(parse_json_file(*config, join(path_, kConfig)).find("tokenizer_class"))) {
+      const auto model = source("config.json");
+      const JsonValue settings =
+          model ? parse_json_file(*model, join(path_, "config.json")) : JsonValue();
+      config = with_class(*config, class_of(tokenizer_, settings), notes);
+    }
     edit.set_file(kConfig, std::move(*config));
     if (auto map = source(kMap)) {
       edit.set_file(kMap, std::move(*map));

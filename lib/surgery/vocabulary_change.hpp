@@ -45,4 +45,8 @@ struct VocabularyChange {
 std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const TokenNames& before,
                                                  const VocabularyChange& change);
 
+/// Throws InputError if the only tokenizer beside a checkpoint is a SentencePiece model, which is
+/// not edited: nothing can be added to it.
+void check_editable(const Checkpoint& checkpoint, const TokenNames& names);
+
 }  // namespace masque

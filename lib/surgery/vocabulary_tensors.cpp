@@ -130,41 +130,106 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
   }
 }
 
+namespace {
+
+/// Whether the rows that count for --mean used are those of before. Sets the digest of their
+/// weights, which goes by their order.
+bool follow_used_rows(MlmCorrection& mark, const TokenNames& before,
+                      const VocabularyChange& change) {
+  const std::uint64_t rows = change.from.size();
+  const std::vector<double> old = used_weights(rows, before);
+  if (weights_digest(old) != mark.weights_digest) return false;
+  std::vector<double> now(rows);
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    now[row] = old[change.from[row]];
+    const std::string& token = change.tokens[row];
+    if ((now[row] > 0) != (!token.empty() && !is_unused_token(token))) return false;
+  }
+  mark.weights_digest = weights_digest(now);
+  return true;
+}
+
+bool keeps_names(const VocabularyChange& change, const TokenNames& before) {
+  for (std::uint64_t id = 0; id < change.tokens.size(); ++id) {
+    if (change.tokens[id] != before.token(id)) return false;
+  }
+  return true;
+}
+
+/// Lets the mark's mean follow a change that keeps every row. Returns a note, or nothing.
+std::string follow_mean(MlmCorrection& mark, const TokenNames& before,
+                        const VocabularyChange& change, bool is_folder) {
+  const bool keeps = keeps_rows(change, change.from.size());
+  if (mark.mean == MeanKind::kUsed) {
+    // The names beside a lone file do not move with its rows.
+    const bool known = !before.empty() && (is_folder || keeps);
+    if (known && follow_used_rows(mark, before, change)) return "";
+    return "the table is corrected with --mean used, which would now be of other rows: mlm-correct "
+           "--inverse will refuse it";
+  }
+  if (mark.mean != MeanKind::kFrequency) return "";
+  if (!keeps) {
+    return "the table is corrected with --mean freq:FILE, of the rows as they were: mlm-correct "
+           "--inverse will refuse it";
+  }
+  if (keeps_names(change, before)) return "";
+  return "the table is corrected with --mean freq:FILE: mlm-correct --inverse needs the counts "
+         "under "
+         "the new names";
+}
+
+/// The rows that a mark names, renumbered.
+void renumber(MlmCorrection& mark, const IdMap& ids, const std::string& path) {
+  const auto mask = ids.after(mark.mask_row);
+  if (!mask) {
+    throw InputError(path,
+                     fmt::format("row {} goes, which the mark of a correction names as the mask",
+                                 mark.mask_row));
+  }
+  mark.mask_row = *mask;
+  std::vector<std::uint64_t> kept;
+  for (const std::uint64_t row : mark.kept_rows) {
+    if (const auto id = ids.after(row)) kept.push_back(*id);
+  }
+  std::ranges::sort(kept);
+  mark.kept_rows = std::move(kept);
+}
+
+}  // namespace
+
 std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const TensorInfo& table,
+                                                  const TokenNames& before,
                                                   const VocabularyChange& change) {
-  const auto text = find_marker(edit.checkpoint(), table.name, kMlmMarkerKey);
-  if (!text || keeps_rows(change, table.shape[0])) return {};
+  const Checkpoint& checkpoint = edit.checkpoint();
+  const auto text = find_marker(checkpoint, table.name, kMlmMarkerKey);
+  if (!text) return {};
   const IdMap ids(change, table.shape[0]);
   std::vector<std::string> marks;
+  std::vector<std::string> notes;
   for (std::size_t at = 0; at <= text->size();) {
     const std::size_t end = std::min(text->find("; ", at), text->size());
     auto mark = MlmCorrection::parse(text->substr(at, end - at));
     at = end + 2;
     if (!mark) {
-      throw InputError(edit.checkpoint().path(),
-                       fmt::format("metadata '{}' holds '{}', which no version wrote",
-                                   kMlmMarkerKey, escape(*text)));
+      throw InputError(checkpoint.path(), fmt::format("metadata '{}' holds '{}', which no version "
+                                                      "wrote",
+                                                      kMlmMarkerKey, escape(*text)));
     }
-    const auto mask = ids.after(mark->mask_row);
-    if (!mask) {
-      throw InputError(edit.checkpoint().path(),
-                       fmt::format("row {} goes, which the mark of a correction names as the mask",
-                                   mark->mask_row));
-    }
-    mark->mask_row = *mask;
-    std::vector<std::uint64_t> kept;
-    for (const std::uint64_t row : mark->kept_rows) {
-      if (const auto id = ids.after(row)) kept.push_back(*id);
-    }
-    std::ranges::sort(kept);
-    mark->kept_rows = std::move(kept);
+    renumber(*mark, ids, checkpoint.path());
+    std::string note;
+    if (ids.is_permutation()) note = follow_mean(*mark, before, change, checkpoint.is_folder());
+    if (!note.empty() && std::ranges::find(notes, note) == notes.end())
+      notes.push_back(std::move(note));
     marks.push_back(mark->marker());
   }
-  edit.set_marker(table.name, kMlmMarkerKey, fmt::format("{}", fmt::join(marks, "; ")));
-  if (ids.is_permutation()) return {};
-  return {
-      "the table is corrected: mlm-correct --inverse would take the rows of now for those of "
-      "then, and not give them back"};
+  const std::string now = fmt::format("{}", fmt::join(marks, "; "));
+  if (now != *text) edit.set_marker(table.name, kMlmMarkerKey, now);
+  if (!ids.is_permutation()) {
+    notes.emplace_back(
+        "the table is corrected: mlm-correct --inverse would take the rows of now for those of "
+        "then, and not give them back");
+  }
+  return notes;
 }
 
 }  // namespace masque

@@ -1,5 +1,7 @@
 #include "surgery/swap_vocabulary.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "base/file.hpp"
@@ -79,6 +81,42 @@ TEST_CASE("a folder with another kind of tokenizer: roles and texts carry over")
   }
   CHECK_FALSE(exists(folder / "out/vocab.txt"));
   CHECK(exists(folder / "out/merges.txt"));
+}
+
+TEST_CASE("a tokenizer_config.json without a class gets that of the new model") {
+  const auto config_of = [](const std::string& model, const std::string& config) {
+    const TempFolder folder;
+    write_old(folder);
+    write_file(folder / "new/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n");
+    write_file(folder / "new/tokenizer_config.json", config);
+    if (!model.empty()) write_file(folder / "new/config.json", model);
+    swap(folder, folder / "new");
+    return InputFile::open(folder / "out/tokenizer_config.json").read_all(1000);
+  };
+  const std::string plain = R"({"do_lower_case": false})";
+  const auto with = [](const std::string& name) {
+    return R"({"do_lower_case": false,"tokenizer_class": ")" + name + "\"}";
+  };
+  CHECK(config_of("", plain) == with("BertTokenizer"));
+  CHECK(config_of(R"({"model_type": "electra"})", plain) == with("ElectraTokenizer"));
+  CHECK(config_of(R"({"model_type": "unheard-of"})", plain) == with("BertTokenizer"));
+  CHECK(config_of(R"({"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"})", plain) ==
+        with("BertJapaneseTokenizer"));
+  CHECK(config_of(R"({"model_type": "electra"})", with("MPNetTokenizer")) ==
+        with("MPNetTokenizer"));
+}
+
+TEST_CASE("without a known class a note says so") {
+  const TempFolder folder;
+  write_old(folder);
+  write_file(folder / "new/vocab.json", R"({"<pad>":0,"<unk>":1,"t":2})");
+  write_file(folder / "new/merges.txt", "#version: 0.2\n");
+  write_file(folder / "new/tokenizer_config.json", "{}");
+  const VocabularyReport report = swap(folder, folder / "new");
+  CHECK(std::ranges::any_of(report.notes, [](const std::string& note) {
+    return contains(note, "names no tokenizer_class: transformers takes that of the model");
+  }));
+  CHECK(InputFile::open(folder / "out/tokenizer_config.json").read_all(1000) == "{}");
 }
 
 TEST_CASE("swap-vocab refuses what would not fit together") {

@@ -49,6 +49,35 @@ TEST_CASE("vocab.json: new and renamed tokens are listed, in the file that lists
   CHECK(files["vocab.json"] == "(as it was)");
 }
 
+TEST_CASE("a new token that begins with the mark of a space gets a note") {
+  const auto notes = [](const TokenizerFolder& folder, const std::vector<std::string>& tokens) {
+    std::vector<std::string> all{"a", "b"};
+    std::vector<std::uint64_t> from{0, 1};
+    for (const std::string& token : tokens) {
+      all.push_back(token);
+      from.push_back(kNew);
+    }
+    return folder.change(from, all).notes;
+  };
+  using Notes = std::vector<std::string>;
+  const TokenizerFolder bytes({{"vocab.json", R"({"a":0,"b":1})"}, {"merges.txt", "\n"}});
+  CHECK(notes(bytes, {"Ġlondon"}) == Notes{"no text gives 'Ġlondon': write ' london'"});
+  CHECK(notes(bytes, {"x", "Ġy", "Ġz"}) ==
+        Notes{"no text gives 2 new tokens, the first 'Ġy': write ' y'"});
+  CHECK(notes(bytes, {" london", "▁london", "Ġ"}).empty());
+  const auto pieces = [](const std::string& words) {
+    return TokenizerFolder(
+        {{"tokenizer.json", R"({"added_tokens":[],"pre_tokenizer":)" + words +
+                                R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1},)"
+                                R"("merges":[]}})"}});
+  };
+  CHECK(notes(pieces(R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]})"), {"Ġx"}) ==
+        Notes{"no text gives 'Ġx': write ' x'"});
+  CHECK(notes(pieces(R"({"type":"Metaspace"})"), {"▁x", "Ġx"}) ==
+        Notes{"no text gives '▁x': write ' x'"});
+  CHECK(notes(pieces("null"), {"▁x", "Ġx"}).empty());
+}
+
 TEST_CASE("vocab.json: an added token that leaves its place becomes an entry") {
   const TokenizerFolder folder({{"vocab.json", R"({"a":0,"b":1})"},
                                 {"merges.txt", "#version: 0.2\n"},
@@ -91,6 +120,13 @@ TEST_CASE("a SentencePiece model is left alone or refused") {
   std::swap(from[2], from[3]);
   CHECK(contains(alone.error(from, std::vector<std::string>(300)),
                  "spiece.model: row 2 would go or move"));
+  const Checkpoint checkpoint = open_checkpoint(alone.path());
+  const auto names = TokenNames::load(alone.path());
+  CHECK(contains(message_of([&] { check_editable(checkpoint, names); }),
+                 "spiece.model: a SentencePiece model is not edited: save the tokenizer as "
+                 "tokenizer.json"));
+  const TokenizerFolder none({});
+  CHECK_NOTHROW(check_editable(open_checkpoint(none.path()), names));
 }
 
 }  // namespace

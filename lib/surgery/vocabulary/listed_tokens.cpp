@@ -13,6 +13,7 @@ namespace masque {
 namespace {
 
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // ▁
+constexpr std::string_view kByteSpace = "\xC4\xA0";  // Ġ
 
 enum class Reach { kYes, kSplit, kRewritten };
 
@@ -28,6 +29,41 @@ Reach reach_of(const text::Steps& steps, std::string_view token) {
   std::string_view word = words[0].text;
   if (word.starts_with(kSpace) && word.size() > kSpace.size()) word.remove_prefix(kSpace.size());
   return word == token ? Reach::kYes : Reach::kRewritten;
+}
+
+bool has_step(const JsonValue* step, std::string_view name) {
+  if (step == nullptr) return false;
+  const JsonValue* type = step->find("type");
+  if (type != nullptr && type->text == name) return true;
+  const JsonValue* inner = step->find("pretokenizers");
+  return inner != nullptr && std::ranges::any_of(inner->items, [&](const JsonValue& item) {
+           return has_step(&item, name);
+         });
+}
+
+/// What tokens of the model begin with for a space, where listed ones have the space itself; empty
+/// for other models.
+std::string_view space_mark(const VocabularyJob& job, const std::optional<JsonText>& json) {
+  if (job.kind != ModelKind::kBpe && job.kind != ModelKind::kUnigram) return {};
+  if (!json) return job.kind == ModelKind::kBpe ? kByteSpace : std::string_view();
+  const JsonValue* words = json->root.find("pre_tokenizer");
+  if (has_step(words, "ByteLevel")) return kByteSpace;
+  return has_step(words, "Metaspace") ? kSpace : std::string_view();
+}
+
+/// Listed tokens are found in the text before spaces become marks.
+void note_marked_tokens(VocabularyJob& job, std::string_view mark) {
+  if (mark.empty()) return;
+  const auto is_marked = [&](const TokenMoves::Token& token) {
+    return token.text.starts_with(mark) && token.text.size() > mark.size();
+  };
+  const auto first = std::ranges::find_if(job.listed, is_marked);
+  if (first == job.listed.end()) return;
+  const auto count = std::ranges::count_if(job.listed, is_marked);
+  job.notes.push_back(fmt::format("no text gives {}'{}': write ' {}'",
+                                  count == 1 ? "" : fmt::format("{} new tokens, the first ", count),
+                                  escape(first->text),
+                                  escape(std::string_view(first->text).substr(mark.size()))));
 }
 
 /// The steps before a model that takes whole words.
@@ -91,6 +127,7 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
       job.listed.push_back(token);
     if (reach == Reach::kRewritten && !pieces) unreachable.push_back(token.text);
   }
+  note_marked_tokens(job, space_mark(job, json));
   if (unreachable.empty()) return;
   job.notes.push_back(fmt::format(
       "no text gives {}'{}': the tokenizer rewrites it (lower case, accents)",

@@ -22,6 +22,14 @@ constexpr const char* kHint =
 
 }  // namespace
 
+void check_editable(const Checkpoint& checkpoint, const TokenNames& names) {
+  if (!names.empty()) return;
+  for (const char* name : kNames) {
+    const std::string path = join(checkpoint.folder(), name);
+    if (exists(path)) throw InputError(path, fmt::format("a SentencePiece model {}", kHint));
+  }
+}
+
 void check_sentencepiece(const VocabularyJob& job) {
   const TokenNames& before = job.moves.before();
   for (const char* name : kNames) {

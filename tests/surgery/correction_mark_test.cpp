@@ -1,0 +1,73 @@
+// The mark of a correction where the mean of the rows depends on their tokens.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "support/message.hpp"
+#include "surgery/change_vocabulary.hpp"
+#include "surgery/correct_checkpoint.hpp"
+#include "surgery/example.hpp"
+#include "surgery/vocabulary_spelling.hpp"
+
+namespace masque::test {
+namespace {
+
+VocabularyPlan order(const std::vector<std::string>& tokens) {
+  return [tokens](const VocabularyState& state) { return plan_permute(state, {tokens}); };
+}
+
+bool noted(const VocabularyReport& report, const std::string& part) {
+  return std::ranges::any_of(report.notes,
+                             [&](const std::string& note) { return contains(note, part); });
+}
+
+TEST_CASE("a mean of used rows follows them, one of counts gets a note") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  const VocabularyPlan turned =
+      order({"[unused0]", "the", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "of", "and"});
+  const auto renames = [](const std::string& old, const std::string& now) -> VocabularyPlan {
+    return [=](const VocabularyState& state) { return plan_rename(state, {{old, now}}); };
+  };
+  write_file(folder / "counts", "the\t3\nof\t2\n");
+  CorrectionRequest correction;
+  CorrectionRequest inverse;
+  inverse.inverse = true;
+  const auto refuses = [&](const char* name) {
+    inverse.mean = correction.mean;
+    return contains(
+        message_of([&] { correct_checkpoint(folder / name, folder / "never", inverse); }),
+        "took another mean");
+  };
+
+  correction.mean = "used";
+  correct_checkpoint(folder / "in", folder / "used", correction);
+  const auto moved =
+      change_vocabulary(folder / "used", folder / "moved", turned, VocabularyRequest());
+  CHECK_FALSE(noted(moved, "--inverse"));
+  correct_checkpoint(folder / "moved", folder / "back", inverse);
+  const auto expected = values_of(open_checkpoint(folder / "in"), kTable);
+  const auto found = values_of(open_checkpoint(folder / "back"), kTable);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(found[5 + i] == doctest::Approx(expected[30 + i]));
+  const auto same =
+      change_vocabulary(folder / "used", folder / "same", renames("the", "a"), VocabularyRequest());
+  CHECK_FALSE(noted(same, "--inverse"));
+  CHECK_FALSE(refuses("same"));
+  const auto other = change_vocabulary(folder / "used", folder / "other",
+                                       renames("[unused0]", "covid"), VocabularyRequest());
+  CHECK(noted(other, "--inverse will refuse it"));
+  CHECK(refuses("other"));
+
+  correction.mean = "freq:" + (folder / "counts");
+  correct_checkpoint(folder / "in", folder / "freq", correction);
+  CHECK(
+      noted(change_vocabulary(folder / "freq", folder / "freq-moved", turned, VocabularyRequest()),
+            "--inverse will refuse it"));
+  CHECK(refuses("freq-moved"));
+  CHECK(noted(change_vocabulary(folder / "freq", folder / "freq-new", renames("the", "a"),
+                                VocabularyRequest()),
+              "needs the counts under the new names"));
+}
+
+}  // namespace
+}  // namespace masque::test
