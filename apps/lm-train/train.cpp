@@ -1,7 +1,7 @@
 // The loop of a training run: steps, what is told of them, checkpoints.
 #include <algorithm>
 #include <chrono>
-#include <thread>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -24,8 +24,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kSecondsBetween = 60;  // of checkpoints
 // Of the time of a training step.
 constexpr double kForwardShare = 1.0 / 3;
-// Until the first process has saved and ended all, if a signal reached this one inside a step.
-constexpr auto kOthersMoment = std::chrono::seconds(10);
 
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -86,7 +84,8 @@ class Loop {
       session_.say_if_interrupted(
           fmt::format("{} is at step {}, --resume goes on", options_.output, trainer().done()));
     }
-    if (failed) wait_for_first();
+    // A rank that ends by a signal ends all: not before the first one has saved.
+    if (failed && stopped_) any(ranks_, false);
     if (failed) std::rethrow_exception(failed);
     if (plan_.pacer) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
   }
@@ -97,22 +96,17 @@ class Loop {
   std::string plan_text() { return trainer().options().schedule.plan().text(); }
   double spent() const { return plan_.spent + since(begin_); }
 
-  /// A rank that ends by a signal ends all: not before the first one has saved.
-  void wait_for_first() {
-    if (stopped_) {
-      any(ranks_, false);
-    } else if (!ranks_.is_first() && noted_interrupt() != 0) {
-      std::this_thread::sleep_for(kOthersMoment);
-    }
-  }
-
   void step() {
-    // A signal to one process is one to all: who sees it first is chance.
+    // A signal to one process is one to all, and all stop in front of the same step: who is inside
+    // of one when it comes is chance, and the others would wait for its sums.
+    std::optional<InterruptsPutOff> together;
+    if (ranks_.count() > 1) together.emplace();
     const int signal = of_any(ranks_, noted_interrupt());
     stopped_ = signal != 0;
     if (stopped_) throw Interrupted(signal);
     const train::StepReport report = trainer().step();
     keep_time();
+    together.reset();
     log_.step(report, steps());
     const std::int64_t done = trainer().done();
     evaluate_if_due();

@@ -10,6 +10,7 @@ namespace masque {
 namespace {
 
 std::atomic<int> g_signal{0};
+std::atomic<int> g_put_off{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) { g_signal.store(signal); }
@@ -35,7 +36,12 @@ InterruptsHeld::~InterruptsHeld() {
 
 int noted_interrupt() { return g_signal.load(std::memory_order_relaxed); }
 
+InterruptsPutOff::InterruptsPutOff() { g_put_off.fetch_add(1); }
+
+InterruptsPutOff::~InterruptsPutOff() { g_put_off.fetch_sub(1); }
+
 void throw_if_interrupted() {
+  if (g_put_off.load(std::memory_order_relaxed) != 0) return;
   if (const int signal = noted_interrupt()) throw Interrupted(signal);
 }
 

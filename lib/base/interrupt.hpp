@@ -7,7 +7,8 @@ namespace masque {
 /// kills as usual. Called once, by the tool's start.
 void catch_interrupts();
 
-/// Throws Interrupted if one of them arrived. Cheap; safe from any thread.
+/// Throws Interrupted if one of them arrived, and nothing puts that off. Cheap; safe from any
+/// thread.
 void throw_if_interrupted();
 
 /// The signal that arrived; 0: none. Cheap; safe from any thread.
@@ -27,6 +28,16 @@ class InterruptsHeld {
 
  private:
   int signal_;
+};
+
+/// While one lives, a signal is only noted: `throw_if_interrupted` does nothing. For work that
+/// several processes must end together, and that is short.
+class InterruptsPutOff {
+ public:
+  InterruptsPutOff();
+  InterruptsPutOff(const InterruptsPutOff&) = delete;
+  InterruptsPutOff& operator=(const InterruptsPutOff&) = delete;
+  ~InterruptsPutOff();
 };
 
 }  // namespace masque

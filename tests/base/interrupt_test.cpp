@@ -56,6 +56,22 @@ TEST_CASE("a signal stops a parallel loop") {
   CHECK(child.wait() == SIGINT);
 }
 
+TEST_CASE("a signal that is put off is noted, and thrown afterwards") {
+  test::Child child([](const Ready&) {
+    catch_interrupts();
+    int code = 0;
+    {
+      const InterruptsPutOff together;
+      std::raise(SIGTERM);
+      parallel_for(100, 1, [](Index) {});
+      if (interrupted_by(throw_if_interrupted) != 0) code = 1;
+      if (noted_interrupt() != SIGTERM) code = 2;
+    }
+    return code != 0 ? code : interrupted_by(throw_if_interrupted);
+  });
+  CHECK(child.wait() == SIGTERM);
+}
+
 TEST_CASE("a second signal of the same kind kills") {
   test::Child child([](const Ready&) {
     catch_interrupts();
