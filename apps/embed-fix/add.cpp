@@ -19,7 +19,7 @@ struct Options : VocabularyOptions {
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  const std::vector<std::string> tokens = read_list(o.tokens);
+  const std::vector<std::string> tokens = read_list(o.tokens, o, session);
   if (tokens.empty() == !o.count) throw UsageError("expected either TOKENS or --count N");
   if (o.count && o.existing == ExistingToken::kSkip)
     throw UsageError("--existing is about TOKENS, not --count");

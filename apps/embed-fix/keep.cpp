@@ -22,7 +22,7 @@ void declare_keep(cli::Command& tool) {
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   declare_list(c, o->list, "tokens or ids");
   c.action([o](cli::Session& session) {
-    const TokenList list{read_list(o->list.entries), o->list.as};
+    const TokenList list{read_list(o->list.entries, *o, session), o->list.as};
     return run_vocabulary(*o, session,
                           [&](const VocabularyState& state) { return plan_keep(state, list); });
   });

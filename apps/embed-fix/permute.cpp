@@ -22,7 +22,7 @@ void declare_permute(cli::Command& tool) {
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   declare_list(c, o->list, "all tokens or ids, in their new order; rows without token may miss");
   c.action([o](cli::Session& session) {
-    const TokenList list{read_list(o->list.entries), o->list.as};
+    const TokenList list{read_list(o->list.entries, *o, session), o->list.as};
     return run_vocabulary(*o, session,
                           [&](const VocabularyState& state) { return plan_permute(state, list); });
   });

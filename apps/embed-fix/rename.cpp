@@ -14,7 +14,7 @@ struct Options : VocabularyOptions {
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  const std::vector<std::string> entries = read_list(o.names);
+  const std::vector<std::string> entries = read_list(o.names, o, session);
   return run_vocabulary(o, session, [&](const VocabularyState& state) {
     std::vector<std::pair<std::string, std::string>> names;
     names.reserve(entries.size());

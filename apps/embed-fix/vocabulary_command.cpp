@@ -1,6 +1,7 @@
 #include "vocabulary_command.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,10 +127,17 @@ void declare_list(cli::Command& command, TokenList& list, const std::string& hel
                  "what the list holds; auto: ids if all of it are whole numbers");
 }
 
-std::vector<std::string> read_list(const std::vector<std::string>& arguments) {
+std::vector<std::string> read_list(const std::vector<std::string>& arguments,
+                                   const VocabularyOptions& options, cli::Session& session) {
+  session.configure(options.common);
   std::vector<std::string> entries;
   for (const std::string& argument : arguments) {
     if (argument.size() < 2 || argument.front() != '@') {
+      std::error_code none;
+      if (std::filesystem::is_regular_file(argument, none)) {
+        session.note(
+            fmt::format("'{0}' is taken as it stands, '@{0}' is the lines of that file", argument));
+      }
       entries.push_back(argument);
       continue;
     }

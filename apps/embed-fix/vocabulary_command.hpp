@@ -34,7 +34,9 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
 void declare_list(cli::Command& command, TokenList& list, const std::string& help);
 
 /// A list from the command line: "@FILE" stands for the lines of a file ("@-": of standard input),
-/// without empty ones and without a byte-order mark; a lone "@" for itself. Throws InputError.
-std::vector<std::string> read_list(const std::vector<std::string>& arguments);
+/// without empty ones and without a byte-order mark; a lone "@" for itself. Notes an entry that is
+/// the name of a file as well. Throws InputError.
+std::vector<std::string> read_list(const std::vector<std::string>& arguments,
+                                   const VocabularyOptions& options, cli::Session& session);
 
 }  // namespace masque::embed_fix
