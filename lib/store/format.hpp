@@ -44,6 +44,8 @@ struct FileContent {
   std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
   std::string unknown_field;         ///< the first of them
   std::vector<std::string> notes;    ///< legal but odd; worth a word
+  /// Tensors without a DType, in data order; their names are none of `tensors`.
+  std::vector<OpaqueTensor> opaque = {};
   /// First byte and one past the last of tensors that the file has besides: of an optimizer, say.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> other_extents = {};
 };

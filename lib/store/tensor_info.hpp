@@ -45,6 +45,19 @@ struct TensorInfo {
   std::uint64_t row_elements() const;
 };
 
+/// A tensor whose elements have no DType: quantised blocks, strings. It is listed, and carried as
+/// bytes between files of one format; nothing looks inside.
+struct OpaqueTensor {
+  std::string name;
+  std::string type;  ///< as its format calls it: "Q4_K", "STRING"
+  Shape shape;
+  std::uint64_t begin = 0;  ///< first byte in its file
+  std::uint64_t end = 0;    ///< one past the last
+  std::size_t file = 0;     ///< which file of the checkpoint
+
+  std::uint64_t bytes() const { return end - begin; }
+};
+
 /// out ← the bytes of a tensor of `file` from byte `offset` of it, whatever way it is kept.
 void read_tensor(const InputFile& file, const TensorInfo& tensor, std::uint64_t offset,
                  MutableBytes out);

@@ -18,6 +18,12 @@ struct OutputTensor {
   Source source;
 };
 
+/// A tensor without a DType to write, for a writer of the format that it comes from.
+struct OutputOpaque {
+  OpaqueTensor info;
+  Source source;
+};
+
 /// A file of weights to write.
 struct OutputWeights {
   std::string name;                         ///< file name inside an output folder
@@ -26,6 +32,7 @@ struct OutputWeights {
   std::uint64_t alignment = 8;              ///< of the data, for safetensors
   std::vector<OutputTensor> tensors;
   unsigned mode = 0666;
+  std::vector<OutputOpaque> opaque = {};  ///< refused by writers without has_opaque
 };
 
 /// A run of bytes of a file that is planned.
@@ -57,6 +64,7 @@ struct WeightsWriter {
   std::string_view shard;  ///< of several, for fmt: "model-{:05}-of-{:05}.safetensors"; empty: none
   bool has_metadata;       ///< keeps OutputWeights::metadata
   bool has_aliases = false;    ///< writes the bytes of a tensor with alias_of only once
+  bool has_opaque = false;     ///< writes OutputWeights::opaque
   bool (*holds)(DType dtype);  ///< whether it has a type for these elements
   /// Describes the file's bytes; sources are copied from `weights`. `path` is for messages. Throws
   /// InputError for what the format cannot say.
