@@ -118,6 +118,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->format,
            "lines; blocks of --length tokens of the whole text; records; pairs");
+  c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
+  c.one_of({"--pairs", "--format"});
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
   c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "sequences of a step");
   c.option("--steps", "N", o->steps, "updates, or what --budget printed [1000]");
@@ -158,7 +160,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
-  c.action([o](cli::Session& session) { return run_train(*o, session); });
+  c.action([o](cli::Session& session) {
+    if (o->pairs) o->format = "pairs";
+    return run_train(*o, session);
+  });
 }
 
 }  // namespace masque::lm_train

@@ -14,6 +14,7 @@ struct Options : common::ModelOptions {
   std::string output;
   std::string tokenizer;
   std::string format = "lines";
+  bool pairs = false;
   std::int64_t length = 128;
   std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;
