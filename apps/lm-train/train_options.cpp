@@ -116,8 +116,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--objective", "NAME", o->objective,
            "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
            "replace-mlm or all-tokens-mlm");
-  c.option("--format", "FORMAT", o->format,
-           "lines; blocks of --length tokens of the whole text; records; pairs");
+  c.option("--format", "FORMAT", o->format_asked,
+           "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
   c.one_of({"--pairs", "--format"});
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
@@ -161,7 +161,9 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
   c.action([o](cli::Session& session) {
-    if (o->pairs) o->format = "pairs";
+    if (o->pairs && o->format_asked.value_or("pairs") != "pairs")
+      throw UsageError("--pairs is --format pairs, expected no other");
+    o->format = o->pairs ? "pairs" : o->format_asked.value_or("lines");
     return run_train(*o, session);
   });
 }

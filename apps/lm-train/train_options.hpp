@@ -13,8 +13,9 @@ struct Options : common::ModelOptions {
   std::string text;
   std::string output;
   std::string tokenizer;
-  std::string format = "lines";
+  std::optional<std::string> format_asked;
   bool pairs = false;
+  std::string format;  ///< of these two
   std::int64_t length = 128;
   std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;
