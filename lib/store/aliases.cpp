@@ -42,6 +42,11 @@ std::map<std::string, std::string> ties_of(const std::optional<ModelConfig>& con
 
 }  // namespace
 
+bool share_bytes(const TensorInfo& a, const TensorInfo& b) {
+  return a.file == b.file && (a.alias_of == b.name || b.alias_of == a.name ||
+                              (!a.alias_of.empty() && a.alias_of == b.alias_of));
+}
+
 void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& config,
                     std::vector<std::string>& notes) {
   if (weights_writer(weights.writer).has_aliases) return;

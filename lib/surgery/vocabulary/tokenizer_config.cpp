@@ -149,6 +149,11 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
     if (contents.contains(token.text)) continue;
     wanted.push_back(new_member(file->text, file->root, token.text, fmt::format("{}", token.id)));
   }
+  // Nobody needs a list that lost its last token.
+  if (wanted.empty() && !file->root.members.empty()) {
+    job.edit.drop_file(kName);
+    return;
+  }
   set_elements(file->text, file->root, wanted, splice);
   write_splice(job, *file, splice);
 }
