@@ -223,9 +223,10 @@ bool PickleMachine::check_total() {
   for (const PickleStorage& storage : out_.storages)
     stored = std::min(stored + storage.bytes(), kMost);
   if (tensor_bytes_ <= kMaxTotalBytes || tensor_bytes_ / kMaxTimesStored <= stored) return true;
-  return fail("limit-expanded",
-              fmt::format("tensors of {} bytes in storages of {}, expected at most {} times as many",
-                          tensor_bytes_, stored, kMaxTimesStored));
+  return fail(
+      "limit-expanded",
+      fmt::format("tensors of {} bytes in storages of {}, expected at most {} times as many",
+                  tensor_bytes_, stored, kMaxTimesStored));
 }
 
 /// The name of a storage becomes the storage.

@@ -155,6 +155,7 @@ void TokenNames::read_vocab_txt(const std::string& path) {
 void TokenNames::read_vocab_json(const std::string& path) {
   scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
                       std::size_t begin) {
+    if (at.empty() && kind == JsonKind::kObject) return true;  // nothing is in it
     if (at.size() != 1 || !at[0].in_object || kind != JsonKind::kNumber) {
       throw InputError(path, fmt::format("byte {}: expected a token and its id", begin));
     }
