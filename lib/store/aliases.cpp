@@ -43,8 +43,11 @@ std::map<std::string, std::string> ties_of(const std::optional<ModelConfig>& con
 }  // namespace
 
 bool share_bytes(const TensorInfo& a, const TensorInfo& b) {
-  return a.file == b.file && (a.alias_of == b.name || b.alias_of == a.name ||
-                              (!a.alias_of.empty() && a.alias_of == b.alias_of));
+  // A tensor may have no name, which is what alias_of says where there is no other one.
+  const auto refers = [](const TensorInfo& from, const std::string& name) {
+    return !from.alias_of.empty() && from.alias_of == name;
+  };
+  return a.file == b.file && (refers(a, b.name) || refers(b, a.name) || refers(a, b.alias_of));
 }
 
 void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& config,
