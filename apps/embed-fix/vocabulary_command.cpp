@@ -48,7 +48,7 @@ cli::Report report_of(const VocabularyReport& r) {
   out.add("tokens_before", r.tokens_before);
   out.add("tokens_after", r.tokens_after);
   out.add("rows_gone", r.rows_gone);
-  out.add("rows_new", static_cast<std::uint64_t>(r.new_rows.size()));
+  out.add("rows_new", r.new_rows.size() + r.copied_rows);
   add_new_rows(out, r.new_rows);
   out.add("changed_tensors", cli::list_cell(r.changed_tensors));
   out.add("edited_files", cli::list_cell(r.edited_files));

@@ -42,6 +42,14 @@ std::map<std::string, std::string> ties_of(const std::optional<ModelConfig>& con
 
 }  // namespace
 
+bool share_bytes(const TensorInfo& a, const TensorInfo& b) {
+  // A tensor may have no name, which is what alias_of says where there is no other one.
+  const auto refers = [](const TensorInfo& from, const std::string& name) {
+    return !from.alias_of.empty() && from.alias_of == name;
+  };
+  return a.file == b.file && (refers(a, b.name) || refers(b, a.name) || refers(a, b.alias_of));
+}
+
 void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& config,
                     std::vector<std::string>& notes) {
   if (weights_writer(weights.writer).has_aliases) return;

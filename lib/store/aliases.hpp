@@ -10,6 +10,9 @@
 
 namespace masque {
 
+/// Whether two tensors of a file are one, stored once under two names.
+bool share_bytes(const TensorInfo& a, const TensorInfo& b);
+
 /// For a writer that writes every tensor's bytes: of tensors that share them, those that the config
 /// ties to another one are left out, as transformers does when it saves; the others become tensors
 /// of their own. Adds a note for each. For a writer that can share bytes nothing changes.

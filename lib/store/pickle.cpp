@@ -103,7 +103,7 @@ bool PickleMachine::step(unsigned char opcode) {
                     fmt::format("{} values at the end, expected one", stack_.size()));
       stopped_ = true;
       out_.top = stack_[0];
-      return true;
+      return check_total();
     default: return step_rare(opcode);
   }
 }

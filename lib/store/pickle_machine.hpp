@@ -46,6 +46,7 @@ class PickleMachine {
   bool make_tensor(const PickleGlobal& function, std::span<const PickleId> arguments,
                    PickleId& result);
   bool read_sizes(PickleId id, Shape& out);
+  bool check_total();
   bool check_bounds(PickleTensor& tensor, std::uint64_t bytes);
   bool inner_tensor(std::span<const PickleId> arguments, std::size_t count, PickleId& result);
   bool from_type(std::span<const PickleId> arguments, PickleId& result);
@@ -85,6 +86,7 @@ class PickleMachine {
   std::uint64_t at_ = 0;
   std::uint64_t opcode_at_ = 0;
   std::uint64_t spent_ = 0;
+  std::uint64_t tensor_bytes_ = 0;  ///< of all tensors, up to kMost of pickle_reduce.cpp
   bool stopped_ = false;
   std::vector<PickleId> stack_;
   std::vector<std::size_t> marks_;

@@ -19,6 +19,11 @@ constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 48U;
 constexpr std::size_t kMaxKeyBytes = 64;
 /// Elements that share their place are told apart by no memory: so much of them is allowed.
 constexpr std::uint64_t kMaxExpandedBytes = 16 << 20;
+/// All tensors together hold at most so many bytes, or so many times those of the storages: a small
+/// file may not be a large checkpoint. Sums stop at kMost.
+constexpr std::uint64_t kMaxTotalBytes = 256 << 20;
+constexpr std::uint64_t kMaxTimesStored = 100;
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
 
 bool is_key(std::string_view key) {
   const auto allowed = [](char c) {
@@ -209,7 +214,19 @@ bool PickleMachine::check_bounds(PickleTensor& tensor, std::uint64_t bytes) {
     return fail("limit-expanded",
                 fmt::format("{} bytes of a storage of {}: save tensor.clone()", *size, bytes));
   }
+  tensor_bytes_ = std::min(tensor_bytes_ + std::min(*size, kMost), kMost);
   return true;
+}
+
+bool PickleMachine::check_total() {
+  std::uint64_t stored = 0;
+  for (const PickleStorage& storage : out_.storages)
+    stored = std::min(stored + storage.bytes(), kMost);
+  if (tensor_bytes_ <= kMaxTotalBytes || tensor_bytes_ / kMaxTimesStored <= stored) return true;
+  return fail(
+      "limit-expanded",
+      fmt::format("tensors of {} bytes in storages of {}, expected at most {} times as many",
+                  tensor_bytes_, stored, kMaxTimesStored));
 }
 
 /// The name of a storage becomes the storage.

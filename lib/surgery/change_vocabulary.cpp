@@ -101,18 +101,20 @@ class Change {
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));
   }
 
-  /// Whether a row without token is made anew where it was.
-  bool is_filled(std::uint64_t row) const {
-    return !names_.assigned(row) && row < change_.from.size() &&
-           change_.from[row] == VocabularyChange::kNew;
-  }
-
   void describe(const NewRows& rows) {
     report_.rows_after = change_.from.size();
+    const IdMap ids(change_, table_.rows());
+    const auto is_copied = [&](std::uint64_t id) {
+      return change_.from[id] != VocabularyChange::kNew && ids.after(change_.from[id]) != id;
+    };
+    // Whether a row without token is made anew where it was.
+    const auto is_filled = [&](std::uint64_t row) {
+      return !names_.assigned(row) && row < change_.from.size() &&
+             (change_.from[row] == VocabularyChange::kNew || is_copied(row));
+    };
     for (std::uint64_t row = 0; row < table_.rows(); ++row)
       if (names_.assigned(row)) ++report_.tokens_before;
     report_.tokens_after = count_tokens(change_);
-    const IdMap ids(change_, table_.rows());
     for (std::uint64_t row = 0; row < table_.rows(); ++row)
       if (!ids.after(row) && !is_filled(row)) ++report_.rows_gone;
     report_.changed_tensors = edit_.replaced();
@@ -120,6 +122,7 @@ class Change {
     for (std::uint64_t id = 0; id < change_.from.size(); ++id) {
       if (change_.from[id] == VocabularyChange::kNew)
         report_.new_rows.push_back({id, change_.tokens[id], 0});
+      if (is_copied(id)) ++report_.copied_rows;
     }
     const RowValues values = rows.of(*table_.input);
     parallel_for(static_cast<Index>(report_.new_rows.size()), request_.write.threads, [&](Index i) {

@@ -48,7 +48,8 @@ struct VocabularyReport {
   std::uint64_t tokens_after = 0;
   /// Rows of before that are nowhere now, without those that had no token and were made anew.
   std::uint64_t rows_gone = 0;
-  std::vector<NewRow> new_rows;
+  std::vector<NewRow> new_rows;   ///< that were computed
+  std::uint64_t copied_rows = 0;  ///< further copies of rows that have their place elsewhere
   std::vector<std::string> changed_tensors;
   std::vector<std::string> edited_files;
   std::vector<std::string> notes;  ///< for people

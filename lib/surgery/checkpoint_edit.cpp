@@ -139,13 +139,16 @@ OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
   if (!changes(file)) weights.metadata = file.content.metadata;
   std::erase_if(weights.tensors,
                 [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
+  // What was stored once stays one among those that stay, and, if the writer finds their sources
+  // to be the same, among those that change.
+  std::map<std::pair<std::string, bool>, std::string> first;
   for (OutputTensor& tensor : weights.tensors) {
-    const auto found = replaced_.find(tensor.info.name);
+    const std::string name = tensor.info.name;
+    const std::string root = tensor.info.alias_of.empty() ? name : tensor.info.alias_of;
+    const auto found = replaced_.find(name);
     if (found != replaced_.end()) tensor = found->second;
-    // What was stored once is two tensors if only one of them changes, or if the first one goes.
-    const std::string& twin = tensor.info.alias_of;
-    if (!twin.empty() && (replaced_.contains(twin) || removed_.contains(twin)))
-      tensor.info.alias_of.clear();
+    const auto [twin, added] = first.emplace(std::pair(root, found != replaced_.end()), name);
+    tensor.info.alias_of = added ? std::string() : twin->second;
   }
   for (const Marker& marker : markers_) {
     if (marker.file != number) continue;

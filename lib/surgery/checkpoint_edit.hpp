@@ -22,6 +22,8 @@ class CheckpointEdit {
   const Checkpoint& checkpoint() const { return *checkpoint_; }
 
   /// A stored tensor gets these bytes, and perhaps another shape. Replaces an earlier replacement.
+  /// Of a format that can store two tensors as one, these stay one if both get sources of one
+  /// Computed::origin.
   void replace(const std::string& name, Shape shape, Source source);
   /// A new tensor, into the file that holds `beside`, behind it where files are not sorted. Its
   /// name must be new.

@@ -7,10 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/output_folder.hpp"
 #include "base/parallel.hpp"
+#include "store/aliases.hpp"
 #include "surgery/correction_settings.hpp"
 #include "surgery/edit_in_place.hpp"
+#include "surgery/head.hpp"
+#include "surgery/stale_copies.hpp"
 
 namespace masque {
 
@@ -52,7 +54,7 @@ std::shared_ptr<TableJob> make_job(const Checkpoint& checkpoint, const TensorInf
 
 Source source_of(const std::shared_ptr<TableJob>& job) {
   return Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
-                  job->chunk_bytes()};
+                  job->chunk_bytes(), job.get()};
 }
 
 /// Without a head to write, the moves alone.
@@ -64,19 +66,6 @@ void run_without_writing(TableJob& job, int threads) {
     buffer.resize(std::min(chunk, job.table->bytes() - offset));
     job.fill(offset, buffer);
   });
-}
-
-/// The tensors that untying adds: the head's matrix as the table was, and what goes with it.
-std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table) {
-  std::vector<OutputTensor> out;
-  const auto copy = [&](const std::string& name, const TensorInfo& source) {
-    TensorInfo info = source;
-    info.name = name;
-    out.push_back({std::move(info), source_of(checkpoint.files()[source.file].file, source)});
-  };
-  if (table.head == HeadState::kTied) copy(table.decoder_weight, *table.input);
-  for (const auto& [name, source] : table.missing_copies) copy(name, checkpoint.get(source));
-  return out;
 }
 
 class Correction {
@@ -230,9 +219,11 @@ class Correction {
     const std::string& table = table_.input->name;
     for (const std::string& name : report_.changed_tensors) {
       // A stored copy of the table is computed on its own: threads do not share the sums of moves.
-      edit_.replace(
-          name, checkpoint_.get(name).shape,
-          source_of(name == table ? job_ : make_job(checkpoint_, *table_.input, job_->map)));
+      // What is stored as one with the table is computed once.
+      const TensorInfo& tensor = checkpoint_.get(name);
+      const bool once = name == table || share_bytes(tensor, *table_.input);
+      edit_.replace(name, tensor.shape,
+                    source_of(once ? job_ : make_job(checkpoint_, *table_.input, job_->map)));
     }
     edit_.set_marker(table, kMlmMarkerKey,
                      settings_.marks.empty() ? std::nullopt : std::optional(settings_.marks));
@@ -241,7 +232,7 @@ class Correction {
   }
 
   void write() {
-    if (checkpoint_.is_folder()) note_stale_copies();
+    note_stale_copies();
     WriteOptions options = request_.write;
     options.verify = [&](const std::string& staged) {
       check_overflow();
@@ -251,7 +242,7 @@ class Correction {
   }
 
   void write_into_input() {
-    if (checkpoint_.is_folder()) note_stale_copies();
+    note_stale_copies();
     const InPlaceOptions options{.threads = request_.write.threads,
                                  .progress = request_.write.progress,
                                  .computed = [&] { check_overflow(); },
@@ -260,23 +251,10 @@ class Correction {
   }
 
   void note_stale_copies() {
-    for (const std::string& name : list_files(checkpoint_.folder())) {
-      if (is_stale_copy(name)) {
-        note(fmt::format("'{}' is {} as it is: not corrected", escape(name),
-                         request_.in_place ? "left" : "copied"));
-      }
+    for (const std::string& name : stale_copies(checkpoint_)) {
+      note(fmt::format("'{}' is {} as it is: not corrected", escape(name),
+                       request_.in_place ? "left" : "copied"));
     }
-  }
-
-  /// Weights in another format, which the correction does not reach.
-  bool is_stale_copy(const std::string& name) const {
-    const auto& files = checkpoint_.files();
-    if (std::ranges::find(files, name, &WeightsFile::name) != files.end()) return false;
-    for (const char* end :
-         {".bin", ".h5", ".onnx", ".msgpack", ".gguf", ".ot", ".ckpt.index", ".safetensors"}) {
-      if (name.ends_with(end)) return true;
-    }
-    return false;
   }
 
   VerifyResult verify(const std::string& staged) {

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/aliases.hpp"
 #include "store/tensor_stats.hpp"
 #include "surgery/row_map.hpp"
 #include "tensor/convert.hpp"
@@ -127,9 +128,7 @@ std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bo
     const TensorInfo* a = checkpoint.find(own);
     const TensorInfo* b = checkpoint.find(other);
     if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
-    const bool twins = a->alias_of == other || b->alias_of == own ||
-                       (!a->alias_of.empty() && a->alias_of == b->alias_of);
-    if (!twins) return;
+    if (!share_bytes(*a, *b)) return;
     edit.replace(own, a->shape, source_of(checkpoint.files()[a->file].file, *a));
     names += fmt::format("{}'{}'", first ? "" : ", ", own);
     first = false;

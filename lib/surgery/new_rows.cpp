@@ -80,10 +80,9 @@ class NewRows {
 }  // namespace
 
 Source new_rows_source(const Checkpoint& checkpoint, const TensorInfo& table, NewRow row) {
-  auto rows = std::make_shared<const NewRows>(checkpoint, table, std::move(row));
-  return Computed{
-      [rows = std::move(rows)](std::uint64_t offset, MutableBytes out) { rows->fill(offset, out); },
-      rows_per_block(table) * (table.bytes() / table.shape[0])};
+  const auto rows = std::make_shared<const NewRows>(checkpoint, table, std::move(row));
+  return Computed{[rows](std::uint64_t offset, MutableBytes out) { rows->fill(offset, out); },
+                  rows_per_block(table) * (table.bytes() / table.shape[0]), rows.get()};
 }
 
 void try_source(const Source& source, std::uint64_t bytes, int threads) {

@@ -35,9 +35,9 @@ struct PatchedCheckpoint : EditedCheckpoint {
 void patch(PatchedCheckpoint& patched, const NewRow& row, const PatchRequest& request,
            EditReport& report) {
   EmbeddingTable& table = patched.table;
+  const Source source = new_rows_source(patched.checkpoint, *table.input, row);
   const auto replace = [&](const TensorInfo& tensor) {
-    patched.edit.replace(tensor.name, tensor.shape,
-                         new_rows_source(patched.checkpoint, *table.input, row));
+    patched.edit.replace(tensor.name, tensor.shape, source);
   };
   report.family = table.family == nullptr ? "" : std::string(table.family->name);
   replace(*table.input);

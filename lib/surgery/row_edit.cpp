@@ -61,7 +61,7 @@ Source edited_rows(const Checkpoint& checkpoint, const TensorInfo& tensor,
   auto job = std::make_shared<const RowJob>(
       RowJob{&checkpoint, &tensor, std::move(from), std::move(values), row_bytes});
   return Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
-                  rows_per_block(tensor) * row_bytes};
+                  rows_per_block(tensor) * row_bytes, job.get()};
 }
 
 TensorInfo as_table(const TensorInfo& tensor) {

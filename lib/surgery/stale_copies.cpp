@@ -9,8 +9,9 @@ namespace masque {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kEndings{
-    ".safetensors", ".bin", ".pt", ".pth", ".h5", ".onnx", ".msgpack", ".ckpt.index", ".gguf"};
+constexpr std::array<std::string_view, 10> kEndings{".safetensors", ".bin",  ".pt", ".pth",
+                                                    ".h5",          ".onnx", ".ot", ".msgpack",
+                                                    ".ckpt.index",  ".gguf"};
 
 }  // namespace
 

@@ -95,6 +95,7 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
     throw InputError(state.checkpoint.path(), message);
   };
   if (!state.checkpoint.is_folder()) refuse("a lone file has no tokenizer: expected a folder");
+  check_editable(state.checkpoint, state.names);
   if (state.names.empty()) refuse("no tokenizer file, by which rows could be found");
   if (multiple == 0 || multiple > kMostMultiple)
     refuse(fmt::format("a multiple of {}, expected 1 to {}", multiple, kMostMultiple));

@@ -49,7 +49,10 @@ TokenNames TokenNames::load(const std::string& folder) {
   if (names.empty()) return names;
   if (names.source_ != "tokenizer.json") names.read_added(folder);
   for (const std::string_view name : kSpecialTokenFiles) {
-    if (exists(join(folder, name))) names.read_roles(join(folder, name));
+    const std::string path = join(folder, name);
+    if (!exists(path)) continue;
+    names.read_roles(path);
+    names.read_added_special(path);
   }
   names.guess_roles();
   return names;
@@ -104,6 +107,7 @@ void TokenNames::read_tokenizer_json(const std::string& path) {
   struct Added {
     std::optional<std::string> content;
     std::optional<std::uint64_t> id;
+    bool special = false;
   };
   std::vector<Added> added;
   bool has_vocab = false;
@@ -121,6 +125,8 @@ void TokenNames::read_tokenizer_json(const std::string& path) {
       added.resize(std::max(added.size(), at[1].index + 1));
       if (at[2].key == "content") added[at[1].index].content = text;
       if (at[2].key == "id") added[at[1].index].id = id_of(path, text, begin);
+      if (at[2].key == "special")
+        added[at[1].index].special = kind == JsonKind::kBool && text == "true";
     }
     return true;
   });
@@ -130,6 +136,7 @@ void TokenNames::read_tokenizer_json(const std::string& path) {
       throw InputError(path, fmt::format("added token {}: expected content and id", i));
     }
     set(*added[i].content, *added[i].id, path);
+    if (added[i].special) special_.insert(*added[i].content);
   }
 }
 
@@ -148,6 +155,7 @@ void TokenNames::read_vocab_txt(const std::string& path) {
 void TokenNames::read_vocab_json(const std::string& path) {
   scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
                       std::size_t begin) {
+    if (at.empty() && kind == JsonKind::kObject) return true;  // nothing is in it
     if (at.size() != 1 || !at[0].in_object || kind != JsonKind::kNumber) {
       throw InputError(path, fmt::format("byte {}: expected a token and its id", begin));
     }
@@ -185,6 +193,28 @@ void TokenNames::read_roles(const std::string& path) {
   });
 }
 
+/// "additional_special_tokens": ["…", {"content": "…"}] and such, and what
+/// "added_tokens_decoder" calls special.
+void TokenNames::read_added_special(const std::string& path) {
+  std::unordered_map<std::string, std::string> contents;
+  std::vector<std::string> special;
+  scan_file(path, [&](const std::vector<JsonStep>& at, JsonKind kind, const std::string& text,
+                      std::size_t /*begin*/) {
+    if (at.size() < 2) return true;
+    const std::string& list = at[0].key;
+    const bool tokens = list == "additional_special_tokens" || list == "extra_special_tokens" ||
+                        list == "model_specific_special_tokens";
+    const bool object = at.size() == 3 && at[2].key == "content";
+    if (tokens && kind == JsonKind::kString && (at.size() == 2 || object)) special_.insert(text);
+    if (list != "added_tokens_decoder" || at.size() != 3) return true;
+    if (object) contents[at[1].key] = text;
+    if (at[2].key == "special" && kind == JsonKind::kBool && text == "true")
+      special.push_back(at[1].key);
+    return true;
+  });
+  for (const std::string& id : special) special_.insert(contents[id]);
+}
+
 void TokenNames::guess_roles() {
   for (const RoleNames& known : kRoles) {
     const std::string role(known.role);
@@ -211,6 +241,10 @@ bool TokenNames::assigned(std::uint64_t id) const { return id < assigned_.size()
 std::optional<std::uint64_t> TokenNames::role(std::string_view role) const {
   const auto found = roles_.find(std::string(role));
   return found == roles_.end() ? std::nullopt : id(found->second);
+}
+
+bool TokenNames::special(std::uint64_t id) const {
+  return assigned(id) && special_.contains(token(id));
 }
 
 bool is_unused_token(std::string_view token) {

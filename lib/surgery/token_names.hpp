@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/types.hpp"
@@ -40,6 +41,9 @@ class TokenNames {
   /// Id of a role: "mask_token", "cls_token", "sep_token", "pad_token", "bos_token", "eos_token",
   /// "unk_token".
   std::optional<std::uint64_t> role(std::string_view role) const;
+  /// Whether a file calls the token of this id special: an added token with "special": true, one of
+  /// the additional special tokens. Says nothing about roles.
+  bool special(std::uint64_t id) const;
 
  private:
   void set(const std::string& token, std::uint64_t id, const std::string& path);
@@ -49,12 +53,14 @@ class TokenNames {
   void read_added(const std::string& folder);
   void read_roles(const std::string& path);
   void guess_roles();
+  void read_added_special(const std::string& path);
 
   std::string source_;
   std::vector<std::string> tokens_;
   std::vector<bool> assigned_;
   std::unordered_map<std::string, std::uint64_t> ids_;
   std::unordered_map<std::string, std::string> roles_;
+  std::unordered_set<std::string> special_;
 };
 
 /// True for "[unused12]", "<unused3>" and the like: rows that no text can select.

@@ -19,6 +19,9 @@ namespace {
 /// Far above every vocabulary; its maps take 128 MiB.
 constexpr std::uint64_t kMostRows = 1 << 24;
 
+/// Of what a note lists.
+constexpr std::size_t kNamed = 8;
+
 constexpr std::array<std::string_view, 7> kRoles{
     "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
 
@@ -64,6 +67,8 @@ std::vector<bool> special_rows(const VocabularyState& state) {
     const auto row = state.names.role(role);
     if (row && *row < state.rows) special[*row] = true;
   }
+  for (std::uint64_t row = 0; row < state.rows; ++row)
+    if (state.names.special(row)) special[row] = true;
   return special;
 }
 
@@ -81,6 +86,7 @@ std::uint64_t row_of(const VocabularyState& state, const std::string& entry, boo
   if (!row && as_id)
     throw UsageError(fmt::format("found '{}', expected an id: a whole number", escape(entry)));
   if (!row) {
+    check_editable(state.checkpoint, state.names);
     refuse(state,
            state.names.empty()
                ? fmt::format("'{}': no tokenizer file, expected an id", escape(entry))
@@ -196,8 +202,14 @@ VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) 
     chosen[row] = true;
     kept.push_back(shown(state, row));
   }
-  if (!kept.empty())
-    state.notes.push_back(fmt::format("special tokens are kept, too: {}", fmt::join(kept, ", ")));
+  if (!kept.empty()) {
+    const std::size_t count = kept.size();
+    kept.resize(std::min(count, kNamed));
+    state.notes.push_back(
+        fmt::format("{} special token{} kept, too: {}{}", count, count == 1 ? " is" : "s are",
+                    fmt::join(kept, ", "),
+                    count > kNamed ? fmt::format(" and {} more", count - kNamed) : std::string()));
+  }
   return chosen_rows(state, chosen);
 }
 

@@ -45,10 +45,11 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
 VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
                              std::uint64_t multiple);
 
-/// Without these rows; later ids move down. Throws InputError for a token with a role ([PAD] …).
+/// Without these rows; later ids move down. Throws InputError for a special token (with a role as
+/// [PAD], or called special by a file).
 VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list);
 
-/// These rows alone, in the order of their ids, and those of tokens with a role.
+/// These rows alone, in the order of their ids, and those of special tokens.
 VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
 
 /// The rows in the order of the list, which names every row with a token (every row, without a

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/aliases.hpp"
 #include "store/tensor_stats.hpp"
 #include "surgery/id_map.hpp"
 #include "surgery/mlm_correction.hpp"
@@ -122,11 +123,18 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
                                const RowInitContext& context, const NewRows& rows) {
   if (keeps_rows(context.change, context.rows)) return;
   const auto from = std::make_shared<const std::vector<std::uint64_t>>(context.change.from);
-  for (const auto& [tensor, source] : tensors) {
-    Shape shape = tensor->shape;
+  const bool computes = std::ranges::find(*from, VocabularyChange::kNew) != from->end();
+  for (auto at = tensors.begin(); at != tensors.end(); ++at) {
+    const TensorInfo& tensor = *at->tensor;
+    Shape shape = tensor.shape;
     shape[0] = from->size();
-    edit.replace(tensor->name, std::move(shape),
-                 edited_rows(edit.checkpoint(), *tensor, from, rows.of(*source)));
+    // What was stored once goes on being one.
+    const auto twin = std::find_if(tensors.begin(), at, [&](const VocabularyTensor& other) {
+      return share_bytes(*other.tensor, tensor) && (!computes || other.source == at->source);
+    });
+    Source source = twin != at ? edit.replacement(twin->tensor->name)->source
+                               : edited_rows(edit.checkpoint(), tensor, from, rows.of(*at->source));
+    edit.replace(tensor.name, std::move(shape), std::move(source));
   }
 }
 
@@ -137,6 +145,10 @@ namespace {
 bool follow_used_rows(MlmCorrection& mark, const TokenNames& before,
                       const VocabularyChange& change) {
   const std::uint64_t rows = change.from.size();
+  bool any = false;
+  for (std::uint64_t row = 0; row < rows && !any; ++row)
+    any = before.assigned(row) && !is_unused_token(before.token(row));
+  if (!any) return false;
   const std::vector<double> old = used_weights(rows, before);
   if (weights_digest(old) != mark.weights_digest) return false;
   std::vector<double> now(rows);

@@ -18,7 +18,9 @@ Written with torch 2.15.0, Python 3.11.7. Run from anywhere. Keys in legacy file
 run writes others.
 """
 
+import argparse
 import collections
+import datetime
 import hashlib
 import io
 import json
@@ -29,6 +31,7 @@ import sys
 import tempfile
 import zipfile
 
+import numpy
 import safetensors.torch
 import torch
 
@@ -146,9 +149,19 @@ def nested():
             "device": torch.device("cpu"), "size": torch.Size([2, 3]), "z": 1 + 2j}
 
 
+def training():
+    """What fairseq and others save: nothing of it but the model is a tensor that is read."""
+    return {"args": argparse.Namespace(lr=1e-3, name="x", seed=numpy.int64(3)),
+            "model": collections.OrderedDict(a=patterned(torch.float32, 2, 3), b=torch.ones(2)),
+            "best": numpy.float64(0.5), "rng": numpy.arange(5, dtype="u4"),
+            "train": {"epoch": 3, "time": datetime.timedelta(seconds=5)},
+            "step": torch.tensor(7), "version": torch.__version__}
+
+
 STATES = {"dtypes": dtypes, "views": views, "ties": ties, "module": module, "nested": nested,
           "parameters": parameters, "empty": dict,
-          "many": lambda: {f"layer.{i}": torch.tensor([i]) for i in range(40)}}
+          "many": lambda: {f"layer.{i}": torch.tensor([i]) for i in range(40)},
+          "training": training}
 
 
 def saved(value, **how):
@@ -242,6 +255,9 @@ def bad_files():
     yield "no-state.pt", saved({"a": 1}), "torch-state-dict"
     yield "tensor.pt", saved(torch.ones(2)), "torch-state-dict"
     yield "list.pt", saved([torch.ones(2)]), "torch-state-dict"
+    one = torch.zeros(1)
+    many = {f"w{i}": one.expand(4 << 20) for i in range(17)}
+    yield "expanded.pt", saved(many), "limit-expanded"
     yield "protocol-4.pt", saved({"a": torch.ones(2)}, pickle_protocol=4), "pickle-opcode"
 
 
@@ -252,7 +268,7 @@ def good_files():
     """Name, bytes, and the state dict in them."""
     for name, make in STATES.items():
         state = make()
-        state = state.get("state_dict", state)
+        state = state.get("state_dict", state.get("model", state))
         yield f"{name}.pt", saved(make()), state
         # torch writes legacy files of its newer dtypes that it cannot read.
         yield f"{name}.legacy", saved(make(), **LEGACY), state

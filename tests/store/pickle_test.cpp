@@ -326,6 +326,28 @@ TEST_CASE("what is copied counts as much as what is made") {
   CHECK(std::get<Violation>(limited).rule == "limit-pickle");
 }
 
+TEST_CASE("a small file is no large checkpoint") {
+  const auto many = [](std::uint64_t numel, std::uint64_t elements, std::uint64_t stride,
+                       int count) {
+    std::string list = "]";
+    for (int i = 0; i < count; ++i)
+      list += pickled_tensor(pickled_storage(numel), 0, {elements}, {stride}) + "a";
+    return rule_of(pickled(list));
+  };
+  // Expanded to 16 MiB each, 256 MiB together.
+  CHECK(many(1, 4 << 20, 0, 16) == "");
+  CHECK(many(1, 4 << 20, 0, 17) == "limit-expanded");
+  // One storage under many names.
+  CHECK(many(1 << 20, 1 << 20, 1, 100) == "");
+  CHECK(many(1 << 20, 1 << 20, 1, 101) == "limit-expanded");
+  // As large as sizes may be: sums do not wrap.
+  const std::uint64_t most = 1ULL << 48;
+  CHECK(many(most, most - 1, 1, 100) == "");
+  CHECK(many(most, most - 1, 1, 20'000) == "limit-expanded");
+  // A buffer of positions as transformers has it.
+  CHECK(rule_of(tensor_with(0, {1, 6}, {0, 1})) == "");
+}
+
 TEST_CASE("limits are kept to the last unit") {
   const std::string data = pickled("NN\x86");
   CHECK(std::holds_alternative<Pickle>(read(data, 5, {.bytes = data.size()})));

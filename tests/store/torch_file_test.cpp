@@ -1,8 +1,10 @@
 // Files of PyTorch read as what they are: dtypes, views, ties, nested state dicts, shards.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/hash.hpp"
 #include "store/values.hpp"
+#include "support/make_torch.hpp"
 #include "support/message.hpp"
 #include "support/naive_json.hpp"
 #include "support/table.hpp"
@@ -81,6 +83,37 @@ TEST_CASE("what is not read is mentioned") {
         "nested.pt: beside it and left out: 'epoch', 'lr', 'seed', 'optimizer', 'device' and 2 "
         "more");
   CHECK(open_checkpoint(kGood + "/module.pt").notes().empty());
+}
+
+TEST_CASE("the state dict is found under its usual keys beside counters and losses") {
+  for (const char* key : {"state_dict", "model", "model_state_dict", "module", "net", "ema"}) {
+    CAPTURE(key);
+    const test::TempFolder folder;
+    const std::string storage = test::pickled_storage(6);
+    const auto entry = [](const std::string& name, const std::string& value) {
+      return test::pickled_text(name) + value + "s";
+    };
+    const std::string state = "}" + entry("a", test::pickled_tensor(storage, 0, {2}, {1})) +
+                              entry("b", test::pickled_tensor(storage, 2, {2, 2}, {2, 1}));
+    const std::string top = "}" + entry("epoch", "K\x03") + entry(key, state) +
+                            entry("best_loss", test::pickled_tensor(storage, 0, {}, {}));
+    test::write_file(folder / "f.pt", test::torch_zip(test::pickled(top)));
+    const Checkpoint checkpoint = open_checkpoint(folder / "f.pt");
+    REQUIRE(checkpoint.tensors().size() == 2);
+    CHECK(checkpoint.tensors()[1].name == "b");
+    CHECK(checkpoint.notes() ==
+          std::vector<std::string>{fmt::format("f.pt: only the tensors of '{}' are read", key),
+                                   "f.pt: beside it and left out: 'epoch', 'best_loss'"});
+  }
+}
+
+TEST_CASE("what training programs save beside a model is passed over") {
+  for (const char* name : {"training.pt", "training.legacy"}) {
+    const Checkpoint training = open_checkpoint(kGood + "/" + name);
+    CHECK(training.tensors().size() == 2);
+    REQUIRE(training.notes().size() == 2);
+    CHECK(test::contains(training.notes()[1], "left out: 'args', 'best', 'rng', 'train', 'step'"));
+  }
 }
 
 TEST_CASE("shards of PyTorch are found by their index") {

@@ -69,5 +69,22 @@ TEST_CASE("a mean of used rows follows them, one of counts gets a note") {
               "needs the counts under the new names"));
 }
 
+TEST_CASE("a mean of used rows of which no token is left gets a note, too") {
+  const TempFolder folder;
+  ExampleBert().write(folder);
+  CorrectionRequest correction;
+  correction.mean = "used";
+  correct_checkpoint(folder / "in", folder / "used", correction);
+  std::string tokens;
+  for (int i = 0; i < 11; ++i) tokens += "[unused" + std::to_string(i) + "]\n";
+  write_file(folder / "used/vocab.txt", tokens);
+  const VocabularyPlan turned = [](const VocabularyState& state) {
+    return plan_permute(state, {{"10", "9", "8", "7", "6", "5", "4", "3", "2", "1", "0"}});
+  };
+  VocabularyRequest request;
+  request.dry_run = true;
+  CHECK(noted(change_vocabulary(folder / "used", "", turned, request), "--inverse will refuse it"));
+}
+
 }  // namespace
 }  // namespace masque::test

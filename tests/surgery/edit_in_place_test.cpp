@@ -9,6 +9,7 @@
 
 #include "store/compare_checkpoints.hpp"
 #include "support/faults.hpp"
+#include "support/make_torch.hpp"
 #include "support/message.hpp"
 #include "support/near.hpp"
 #include "surgery/correct_checkpoint.hpp"
@@ -268,6 +269,30 @@ TEST_CASE("files of PyTorch change in place, but no elements that views share") 
     CHECK(contains(changed_in_place(name, "transposed"), "does not lie in order"));
   }
   CHECK(contains(changed_in_place("ties.pt", "embedding"), "shares its bytes with"));
+}
+
+TEST_CASE("what optimizer states and other dicts share does not change in place") {
+  const std::string storage = pickled_storage(6);
+  const auto change = [&](const std::string& beside) {
+    const TempFolder folder;
+    const std::string path = folder / "f.pt";
+    const std::string model = pickled_dict("a", pickled_tensor(storage, 0, {3}, {1}));
+    write_file(path, torch_zip(pickled("}" + pickled_text("model") + model + "s" +
+                                       pickled_text("epoch") + "K" + number(3, 1) + "s" +
+                                       pickled_text("optimizer") + beside + "s")));
+    return message_of([&] {
+      const LockedFiles locked = lock_checkpoint(path, 0);
+      const Checkpoint checkpoint = open_checkpoint(path);
+      CheckpointEdit edit(checkpoint);
+      edit.replace("a", {3}, Literal{std::string(12, '\x41')});
+      write_in_place(edit, locked, {});
+    });
+  };
+  const auto momentum = [&](std::uint64_t offset) {
+    return pickled_dict("state", "]" + pickled_tensor(storage, offset, {2}, {1}) + "a");
+  };
+  CHECK(contains(change(momentum(2)), "tensor 'a' shares its bytes with one outside of the state"));
+  CHECK(change(momentum(3)) == "(nothing thrown)");
 }
 
 }  // namespace

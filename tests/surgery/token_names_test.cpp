@@ -51,6 +51,8 @@ TEST_CASE("vocab.json with added_tokens.json") {
   const TokenNames names = TokenNames::load(folder.path());
   CHECK(names.source() == "vocab.json");
   CHECK(names.role("mask_token") == 2);
+  write_file(folder / "added_tokens.json", "{}");
+  CHECK(TokenNames::load(folder.path()).size() == 2);
 }
 
 TEST_CASE("vocab.txt with added tokens: of tokenizer_config.json, else of added_tokens.json") {

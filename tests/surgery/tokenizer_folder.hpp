@@ -47,6 +47,7 @@ class TokenizerFolder {
     ChangedFiles out;
     out.notes = change_vocabulary_files(edit, before, {std::move(from), std::move(tokens)});
     for (const std::string& name : edit.edited_files()) out.texts[name] = *edit.file_text(name);
+    if (edit.drops("added_tokens.json")) out.texts["added_tokens.json"] = "(gone)";
     return out;
   }
   std::string error(std::vector<std::uint64_t> from, std::vector<std::string> tokens) const {

@@ -65,9 +65,10 @@ TEST_CASE("a new token that begins with the mark of a space gets a note") {
   CHECK(notes(bytes, {"x", "Ġy", "Ġz"}) ==
         Notes{"no text gives 2 new tokens, the first 'Ġy': write ' y'"});
   CHECK(notes(bytes, {" london", "▁london", "Ġ"}).empty());
-  const auto pieces = [](const std::string& words) {
+  const auto pieces = [](const std::string& words, const std::string& normalizer = "null") {
     return TokenizerFolder(
-        {{"tokenizer.json", R"({"added_tokens":[],"pre_tokenizer":)" + words +
+        {{"tokenizer.json", R"({"added_tokens":[],"normalizer":)" + normalizer +
+                                R"(,"pre_tokenizer":)" + words +
                                 R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1},)"
                                 R"("merges":[]}})"}});
   };
@@ -76,6 +77,17 @@ TEST_CASE("a new token that begins with the mark of a space gets a note") {
   CHECK(notes(pieces(R"({"type":"Metaspace"})"), {"▁x", "Ġx"}) ==
         Notes{"no text gives '▁x': write ' x'"});
   CHECK(notes(pieces("null"), {"▁x", "Ġx"}).empty());
+  // Llama's: seen with the library tokenizers 0.23.
+  const std::string prepend = R"({"type":"Prepend","prepend":"▁"})";
+  const std::string replace = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
+  const auto in_order = [](const std::string& steps) {
+    return R"({"type":"Sequence","normalizers":[)" + steps + "]}";
+  };
+  const TokenizerFolder llama = pieces("null", in_order(prepend + "," + replace));
+  CHECK(notes(llama, {"▁x"}) == Notes{"no text gives '▁x': write 'x'"});
+  CHECK(notes(llama, {" x", "y"}) == Notes{"no text gives ' x': write 'x'"});
+  CHECK(notes(llama, {"x", "▁"}).empty());
+  CHECK(notes(pieces("null", in_order(replace)), {"▁x"}).empty());
 }
 
 TEST_CASE("vocab.json: an added token that leaves its place becomes an entry") {

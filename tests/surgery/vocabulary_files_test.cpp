@@ -147,6 +147,15 @@ TEST_CASE("a token with a role by its usual name is named by a file when it is r
   CHECK(files["added_tokens.json"] == "(as it was)");
 }
 
+TEST_CASE("added_tokens.json goes with its last token") {
+  const TokenizerFolder folder({{"vocab.txt", "a\nb c\n"}, {"added_tokens.json", "{\"b c\": 1}"}});
+  CHECK(folder.change({0}, {"a"})["added_tokens.json"] == "(gone)");
+  CHECK(folder.change({0, 1}, {"a", "b c"})["added_tokens.json"] == "(as it was)");
+  const TokenizerFolder empty({{"vocab.txt", "a\nb\n"}, {"added_tokens.json", "{}"}});
+  CHECK(empty.change({0}, {"a"})["added_tokens.json"] == "(as it was)");
+  CHECK(empty.change({0, 1, kNew}, {"a", "b", "c d"})["added_tokens.json"] == R"({"c d": 2})");
+}
+
 TEST_CASE("tokenizer.json: added tokens that the model lacks move behind it or into it") {
   const TokenizerFolder folder(
       {{"tokenizer.json", kWordPiece}, {"vocab.txt", "[PAD]\n[UNK]\nthe\nbé\n"}});

@@ -93,9 +93,48 @@ TEST_CASE("keep takes the listed rows by id, and special tokens") {
   CHECK(change.from == Ids{0, 1, 2, 3, 4, 6, 8});
   CHECK(change.tokens.back() == "and");
   CHECK(example.notes ==
-        Tokens{"special tokens are kept, too: 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK]"});
+        Tokens{"4 special tokens are kept, too: 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK]"});
   PlanExample bare(false);
   CHECK(plan_keep(bare.state(), {{"7", "1"}}).from == Ids{1, 7});
+}
+
+TEST_CASE("tokens that a file calls special are kept, and not removed") {
+  const std::string decoder =
+      R"({"added_tokens_decoder":{"5":{"special":true,"content":"[unused0]"},)"
+      R"("6":{"content":"the","special":false}}})";
+  const std::string list = R"({"additional_special_tokens":["[unused0]"]})";
+  const std::string objects = R"({"additional_special_tokens":[{"content":"[unused0]"}]})";
+  for (const std::string& config : {decoder, list, objects}) {
+    CAPTURE(config);
+    PlanExample example;
+    write_file(example.folder / "in/tokenizer_config.json", config);
+    example.names = TokenNames::load(example.folder / "in");
+    CHECK(plan_keep(example.state(), {{"and"}}).from == Ids{0, 1, 2, 3, 4, 5, 8});
+    CHECK(example.notes == Tokens{"6 special tokens are kept, too: 0 [PAD], 1 [UNK], 2 [CLS], "
+                                  "3 [SEP], 4 [MASK], 5 [unused0]"});
+    CHECK(contains(example.refusal([](auto s) { plan_remove(s, {{"[unused0]"}}); }),
+                   "5 [unused0] is a special token"));
+    CHECK(plan_remove(example.state(), {{"the"}}).from.size() == 10);
+  }
+  PlanExample example;
+  write_file(example.folder / "in/tokenizer.json",
+             R"({"added_tokens":[{"id":0,"content":"a","special":true},{"id":1,"content":"b",)"
+             R"("special":false}],"model":{"vocab":{"a":0,"b":1,"c":2}}})");
+  example.names = TokenNames::load(example.folder / "in");
+  CHECK(plan_keep(example.state(), {{"c"}}).from == Ids{0, 2});
+  CHECK(example.notes == Tokens{"1 special token is kept, too: 0 a"});
+  // Of many the first ones are listed.
+  std::string reserved;
+  for (int i = 0; i < 9; ++i)
+    reserved += (i == 0 ? R"({"id":)" : R"(,{"id":)") + std::to_string(i) + R"(,"content":"r)" +
+                std::to_string(i) + R"(","special":true})";
+  write_file(example.folder / "in/tokenizer.json",
+             R"({"added_tokens":[)" + reserved + R"(],"model":{"vocab":{"c":9}}})");
+  example.names = TokenNames::load(example.folder / "in");
+  example.notes.clear();
+  CHECK(plan_keep(example.state(), {{"c"}}).from.size() == 10);
+  CHECK(example.notes == Tokens{"9 special tokens are kept, too: 0 r0, 1 r1, 2 r2, 3 r3, 4 r4, "
+                                "5 r5, 6 r6, 7 r7 and 1 more"});
 }
 
 TEST_CASE("permute wants every row with a token") {

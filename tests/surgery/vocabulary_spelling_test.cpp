@@ -106,6 +106,10 @@ TEST_CASE("case: capitals, a round size, and rows that had no token") {
   bert.write(folder);
   const VocabularyReport report = cased(folder, true, 8);
   CHECK(report.rows_after == 16);
+  // Two rows without token are filled, four copies are added, one row pads.
+  CHECK(report.rows_gone == 0);
+  CHECK(report.copied_rows == 6);
+  CHECK(report.new_rows.size() == 1);
   CHECK(read(folder / "out/vocab.txt") == kVocabulary + "The\nTHE\nOf\nOF\nAnd\nAND\n");
 }
 

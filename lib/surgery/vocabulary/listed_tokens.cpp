@@ -35,10 +35,19 @@ bool has_step(const JsonValue* step, std::string_view name) {
   if (step == nullptr) return false;
   const JsonValue* type = step->find("type");
   if (type != nullptr && type->text == name) return true;
-  const JsonValue* inner = step->find("pretokenizers");
-  return inner != nullptr && std::ranges::any_of(inner->items, [&](const JsonValue& item) {
-           return has_step(&item, name);
-         });
+  return std::ranges::any_of(std::array{"pretokenizers", "normalizers"}, [&](const char* steps) {
+    const JsonValue* inner = step->find(steps);
+    return inner != nullptr && std::ranges::any_of(inner->items, [&](const JsonValue& item) {
+             return has_step(&item, name);
+           });
+  });
+}
+
+/// Whether the normalizer puts a mark in front of a text, and so in front of listed tokens, which
+/// are then found where a word begins.
+bool prepends_mark(const VocabularyJob& job, const std::optional<JsonText>& json) {
+  return (job.kind == ModelKind::kBpe || job.kind == ModelKind::kUnigram) && json &&
+         has_step(json->root.find("normalizer"), "Prepend");
 }
 
 /// What tokens of the model begin with for a space, where listed ones have the space itself; empty
@@ -51,8 +60,9 @@ std::string_view space_mark(const VocabularyJob& job, const std::optional<JsonTe
   return has_step(words, "Metaspace") ? kSpace : std::string_view();
 }
 
-/// Listed tokens are found in the text before spaces become marks.
-void note_marked_tokens(VocabularyJob& job, std::string_view mark) {
+/// Listed tokens are found in the text before spaces become marks. `instead` of the mark they begin
+/// with a space, or with nothing.
+void note_marked_tokens(VocabularyJob& job, std::string_view mark, std::string_view instead) {
   if (mark.empty()) return;
   const auto is_marked = [&](const TokenMoves::Token& token) {
     return token.text.starts_with(mark) && token.text.size() > mark.size();
@@ -60,9 +70,9 @@ void note_marked_tokens(VocabularyJob& job, std::string_view mark) {
   const auto first = std::ranges::find_if(job.listed, is_marked);
   if (first == job.listed.end()) return;
   const auto count = std::ranges::count_if(job.listed, is_marked);
-  job.notes.push_back(fmt::format("no text gives {}'{}': write ' {}'",
+  job.notes.push_back(fmt::format("no text gives {}'{}': write '{}{}'",
                                   count == 1 ? "" : fmt::format("{} new tokens, the first ", count),
-                                  escape(first->text),
+                                  escape(first->text), instead,
                                   escape(std::string_view(first->text).substr(mark.size()))));
 }
 
@@ -127,7 +137,12 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
       job.listed.push_back(token);
     if (reach == Reach::kRewritten && !pieces) unreachable.push_back(token.text);
   }
-  note_marked_tokens(job, space_mark(job, json));
+  if (prepends_mark(job, json)) {
+    for (const std::string_view mark : {kSpace, std::string_view(" ")})
+      note_marked_tokens(job, mark, "");
+  } else {
+    note_marked_tokens(job, space_mark(job, json), " ");
+  }
   if (unreachable.empty()) return;
   job.notes.push_back(fmt::format(
       "no text gives {}'{}': the tokenizer rewrites it (lower case, accents)",

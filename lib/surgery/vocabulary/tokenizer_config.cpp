@@ -122,8 +122,8 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
     std::vector<TokenMoves::Token> all = job.listed;
     all.insert(all.end(), job.beyond.begin(), job.beyond.end());
     std::ranges::sort(all, {}, &TokenMoves::Token::id);
-    const auto twice = std::ranges::unique(all, {}, &TokenMoves::Token::id);
-    all.erase(twice.begin(), twice.end());
+    const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
+    all.erase(std::unique(all.begin(), all.end(), same), all.end());
     std::string text = "{";
     for (const TokenMoves::Token& token : all) {
       text += fmt::format("{}\n  {}: {}", text.size() == 1 ? "" : ",", quote_json(token.text),
@@ -148,6 +148,11 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
   for (const TokenMoves::Token& token : job.listed) {
     if (contents.contains(token.text)) continue;
     wanted.push_back(new_member(file->text, file->root, token.text, fmt::format("{}", token.id)));
+  }
+  // Nobody needs a list that lost its last token.
+  if (wanted.empty() && !file->root.members.empty()) {
+    job.edit.drop_file(kName);
+    return;
   }
   set_elements(file->text, file->root, wanted, splice);
   write_splice(job, *file, splice);
