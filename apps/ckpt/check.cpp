@@ -37,7 +37,7 @@ std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threa
 /// With --sums: the first data that differ from their checksum.
 std::optional<Violation> find_wrong_sum(const Checkpoint& checkpoint) {
   for (const WeightsFile& file : checkpoint.files()) {
-    if (auto broken = check_sums(file.file)) return broken;
+    if (auto broken = check_sums(file.file, file.content)) return broken;
   }
   return std::nullopt;
 }

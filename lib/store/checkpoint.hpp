@@ -1,4 +1,4 @@
-// A checkpoint as users name it: a file, a Hugging Face folder, or an index.
+// A checkpoint as users name it: a file, a Hugging Face folder, an index, or a TensorFlow prefix.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "store/bundle.hpp"
 #include "store/format.hpp"
 #include "store/shard_index.hpp"
 
@@ -29,7 +30,11 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }  ///< where its files are
   bool is_folder() const { return is_folder_; }          ///< a folder or an index was given
   const std::vector<WeightsFile>& files() const { return files_; }
+  /// Of shards with a JSON index: what it says.
   const std::optional<ShardIndex>& index() const { return index_; }
+  /// Of a TensorFlow checkpoint: its index; files() are the data files, one for each shard.
+  const std::optional<BundleIndex>& bundle() const { return bundle_; }
+  /// File of index() or bundle() inside the folder; empty: there is neither.
   const std::string& index_name() const { return index_name_; }
   /// Legal but odd things, each one line.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -50,7 +55,9 @@ class Checkpoint {
  private:
   friend Checked<Checkpoint> open_checked(const std::string& path);
   std::optional<Violation> add_file(InputFile file, std::string name);
+  std::optional<Violation> add_content(InputFile file, std::string name, FileContent content);
   std::optional<Violation> open_index(const std::string& name);
+  std::optional<Violation> open_bundle(const std::string& name);
   std::optional<Violation> match_index();
 
   std::string path_;
@@ -58,6 +65,7 @@ class Checkpoint {
   bool is_folder_ = false;
   std::vector<WeightsFile> files_;
   std::optional<ShardIndex> index_;
+  std::optional<BundleIndex> bundle_;
   std::string index_name_;
   std::vector<std::string> notes_;
   std::vector<TensorInfo> tensors_;
@@ -70,7 +78,9 @@ bool is_opened_before(const std::string& name, const std::string& single);
 
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
 /// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
-/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz.
+/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz,
+/// then the TensorFlow checkpoint that is the only one or that the file `checkpoint` names. Such a
+/// one is also opened by its PREFIX and by PREFIX.index.
 /// Throws InputError if something cannot be read, or if a change in place of one of its files is
 /// not finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);

@@ -130,7 +130,7 @@ Source source_of(const InputFile& file, const TensorInfo& tensor) {
 
 OutputWeights copy_of(const WeightsFile& file) {
   // What is written gets sums of its own, which would hide the damage.
-  if (const auto broken = check_sums(file.file)) throw_violation(*broken);
+  if (const auto broken = check_sums(file.file, file.content)) throw_violation(*broken);
   if (file.content.unknown_fields > 0) {
     throw InputError(file.file.path(),
                      fmt::format("'{}' is no field of safetensors and would be lost",

@@ -34,10 +34,14 @@ struct Patch {
 /// InputError if the file cannot be changed in place.
 using InPlaceFunction = std::vector<Patch> (*)(const PatchedFile& file);
 
+/// Compares all data of a file with their checksums: the first that differ. Throws InputError.
+using CheckSumsFunction = std::function<std::optional<Violation>(const InputFile& file)>;
+
 /// What a file of weights holds. Tensors are in data order.
 struct FileContent {
   std::string_view writer = {};        ///< of its format; set by read_weights
   InPlaceFunction in_place = nullptr;  ///< of its format; set by read_weights
+  CheckSumsFunction check_sums = {};   ///< of its format; set by read_weights; empty: no sums
   std::vector<TensorInfo> tensors;
   Metadata metadata;
   std::uint64_t data_begin = 0;
@@ -80,8 +84,8 @@ struct FormatRegistration {
 /// a damaged one gets the rule that it breaks.
 Checked<FileContent> read_weights(const InputFile& file);
 
-/// Reads all data of a file that read_weights accepts: the first that differ from their checksum.
-/// Formats without checksums are always right.
-std::optional<Violation> check_sums(const InputFile& file);
+/// Reads all data of a file with this content: the first that differ from their checksum. Formats
+/// without checksums are always right.
+std::optional<Violation> check_sums(const InputFile& file, const FileContent& content);
 
 }  // namespace masque
