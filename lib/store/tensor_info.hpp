@@ -54,6 +54,8 @@ struct OpaqueTensor {
   std::uint64_t begin = 0;  ///< first byte in its file
   std::uint64_t end = 0;    ///< one past the last
   std::size_t file = 0;     ///< which file of the checkpoint
+  /// Of its bytes, as the format keeps it with them; 0: the format keeps none.
+  std::uint32_t checksum = 0;
 
   std::uint64_t bytes() const { return end - begin; }
 };
