@@ -1,6 +1,7 @@
 #include "store/checkpoint_writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,11 @@ struct Plan {
 class Writing {
  public:
   void add(const OutputWeights& weights, int descriptor, const std::string& path) {
+    if (!weights.opaque.empty() && !weights_writer(weights.writer).has_opaque) {
+      const OpaqueTensor& first = weights.opaque.front().info;
+      throw InputError(path, fmt::format("tensor '{}' is {}, which {} cannot hold",
+                                         escape(first.name), escape(first.type), weights.writer));
+    }
     Plan& file = plans_.emplace_back(
         Plan{descriptor, path, weights_writer(weights.writer).plan(weights, path), sums_});
     sums_ += file.plan.sums;
@@ -147,6 +153,14 @@ OutputWeights copy_of(const WeightsFile& file) {
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, source_of(file.file, tensor)});
   }
+  auto behind = file.content.tensors.begin();
+  for (const OpaqueTensor& tensor : file.content.opaque) {
+    while (behind != file.content.tensors.end() && behind->begin <= tensor.begin) ++behind;
+    const bool first = behind == file.content.tensors.begin();
+    out.opaque.push_back({tensor, CopyFrom{&file.file, tensor.begin},
+                          first ? std::string() : std::prev(behind)->name});
+  }
+  out.typed = file.content.typed;
   return out;
 }
 
