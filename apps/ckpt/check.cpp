@@ -63,11 +63,16 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
                 cli::Tone::kBad);
       return cli::ExitCode::kFound;
     }
-    table.row({path, "ok", "", "", std::uint64_t{0}, "",
-               fmt::format("{} tensors, {} bytes in {} file{}", checkpoint->tensors().size(),
-                           checkpoint->tensor_bytes(), checkpoint->files().size(),
-                           checkpoint->files().size() == 1 ? "" : "s")},
-              cli::Tone::kGood);
+    std::uint64_t opaque_bytes = 0;
+    for (const OpaqueTensor& tensor : checkpoint->opaque()) opaque_bytes += tensor.bytes();
+    const std::size_t opaque = checkpoint->opaque().size();
+    table.row(
+        {path, "ok", "", "", std::uint64_t{0}, "",
+         fmt::format("{} tensors{}, {} bytes in {} file{}", checkpoint->tensors().size() + opaque,
+                     opaque == 0 ? "" : fmt::format(" ({} opaque)", opaque),
+                     checkpoint->tensor_bytes() + opaque_bytes, checkpoint->files().size(),
+                     checkpoint->files().size() == 1 ? "" : "s")},
+        cli::Tone::kGood);
     return cli::ExitCode::kDone;
   } catch (const InputError& error) {  // the others are still examined
     table.row({path, "unreadable", "", "", std::uint64_t{0}, "", error.what()}, cli::Tone::kBad);

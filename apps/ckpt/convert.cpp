@@ -21,6 +21,7 @@ struct Options {
   std::optional<std::string> shard_size;
   NameStyle names = NameStyle::kKeep;
   bool saturate = false;
+  bool skip_opaque = false;
   bool force = false;
   cli::CommonOptions common;
 };
@@ -30,6 +31,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
+  request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
@@ -72,6 +74,8 @@ void declare_convert(cli::Command& tool) {
   c.choice("--names", o->names, {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}},
            "hf: as transformers has them today");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
+  c.flag("--skip-opaque", o->skip_opaque,
+         "leaves out tensors that no dtype describes (quantised, strings); else an error");
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_quiet(c, o->common);

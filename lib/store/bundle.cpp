@@ -71,7 +71,8 @@ class Placing {
                                 .type = tensorflow_type_name(entry.type),
                                 .shape = entry.shape,
                                 .begin = entry.offset,
-                                .end = end});
+                                .end = end,
+                                .checksum = entry.crc});
     }
     return std::nullopt;
   }

@@ -218,6 +218,11 @@ std::string tensorflow_type_name(std::uint64_t number) {
   return row == nullptr ? fmt::format("TYPE_{}", number) : std::string(row->name);
 }
 
+std::optional<std::uint64_t> tensorflow_type(std::string_view name) {
+  const auto found = std::ranges::find(kTypes, name, &TypeRow::name);
+  return found == kTypes.end() ? std::nullopt : std::optional(found->number);
+}
+
 Checked<BundleHeader> read_bundle_header(std::string_view message, std::uint64_t at) {
   constexpr std::uint64_t kMostShards = 1000;
   BundleHeader header;

@@ -22,6 +22,9 @@ std::optional<std::uint64_t> tensorflow_of_dtype(DType dtype);
 /// How TensorFlow calls a type: "STRING", "COMPLEX128"; "TYPE_77" for one that we do not know.
 std::string tensorflow_type_name(std::uint64_t number);
 
+/// TensorFlow's number of a type that it calls so; nothing for other names.
+std::optional<std::uint64_t> tensorflow_type(std::string_view name);
+
 /// TensorFlow's number of strings.
 inline constexpr std::uint64_t kTensorflowString = 7;
 

@@ -2,24 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tensor/dtype.hpp"
 
 namespace masque {
 
-/// TensorFlow's number of a type; nothing if it has none.
-std::optional<unsigned> bundle_type(DType dtype);
-/// That of a type as an OpaqueTensor has it: "STRING", "VARIANT" …; nothing if it is none.
-std::optional<unsigned> bundle_type(std::string_view name);
-
 /// A tensor of an index.
 struct BundleItem {
   std::string name;
-  unsigned type = 0;  ///< TensorFlow's number
+  std::uint64_t type = 0;  ///< TensorFlow's number
   Shape shape;
   std::uint64_t offset = 0;  ///< in the data file
   std::uint64_t size = 0;

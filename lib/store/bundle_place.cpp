@@ -75,6 +75,11 @@ std::optional<std::string> bundle_prefix_of(std::string_view shard_name) {
   return std::string(shard_name.substr(0, begin));
 }
 
+bool is_bundle_file(std::string_view name) {
+  return name.ends_with(kIndex) || name.ends_with(kGraph) || name == kList ||
+         bundle_prefix_of(name).has_value();
+}
+
 std::optional<std::string> bundle_index_of(const std::string& path) {
   if (path.ends_with(kIndex)) return path;
   if (!exists(path)) {

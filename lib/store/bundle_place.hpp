@@ -18,6 +18,10 @@ std::vector<std::string> bundle_shard_names(std::string_view index_name, std::ui
 /// "model.ckpt.data-00000-of-00002" → "model.ckpt"; nothing if this is no name of a data file.
 std::optional<std::string> bundle_prefix_of(std::string_view shard_name);
 
+/// Whether a file of this name belongs to TensorFlow checkpoints of its folder: an index, a data
+/// file, a graph, or the list of them.
+bool is_bundle_file(std::string_view name);
+
 /// The index that a path stands for: PREFIX.index itself, or of PREFIX if there is no file of this
 /// name. Nothing for other paths. Throws InputError that names the prefix if the path is a data
 /// file or the graph of a checkpoint.

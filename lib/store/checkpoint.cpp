@@ -21,8 +21,17 @@ const TensorInfo* Checkpoint::find(const std::string& name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+const OpaqueTensor* Checkpoint::find_opaque(const std::string& name) const {
+  const auto found = opaque_by_name_.find(name);
+  return found == opaque_by_name_.end() ? nullptr : &opaque_[found->second];
+}
+
 const TensorInfo& Checkpoint::get(const std::string& name) const {
   if (const TensorInfo* tensor = find(name)) return *tensor;
+  if (const OpaqueTensor* opaque = find_opaque(name)) {
+    throw InputError(path_, fmt::format("tensor '{}' is {}, whose values are not read",
+                                        escape(name), escape(opaque->type)));
+  }
   std::vector<std::string_view> names;
   for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
   const auto near = nearest(name, names);
@@ -60,6 +69,7 @@ std::optional<Violation> Checkpoint::add_content(InputFile file, std::string nam
     }
     tensors_.push_back(std::move(tensor));
   }
+  if (auto broken = add_opaque(content, file)) return broken;
   files_.push_back({std::move(name), std::move(file), std::move(content)});
   for (const std::string& note : files_.back().content.notes) {
     notes_.push_back(fmt::format("{}: {}", escape(files_.back().name), note));
@@ -71,6 +81,19 @@ std::optional<Violation> Checkpoint::add_content(InputFile file, std::string nam
         fmt::format("{}: '{}'{} no field of the format", escape(files_.back().name),
                     escape(added.unknown_field),
                     more == 0 ? std::string(" is") : fmt::format(" and {} more are", more)));
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> Checkpoint::add_opaque(const FileContent& content, const InputFile& file) {
+  for (OpaqueTensor tensor : content.opaque) {
+    tensor.file = files_.size();
+    const auto [at, added] = opaque_by_name_.emplace(tensor.name, opaque_.size());
+    if (!added || find(tensor.name) != nullptr) {
+      return Violation{"index-duplicate-tensor", "also in another file", tensor.name, tensor.begin,
+                       file.path()};
+    }
+    opaque_.push_back(std::move(tensor));
   }
   return std::nullopt;
 }
@@ -162,8 +185,8 @@ namespace {
 constexpr std::array<std::string_view, 2> kFolderNames{"model.safetensors", "pytorch_model.bin"};
 constexpr std::string_view kIndexSuffix = ".index.json";
 /// Otherwise a folder's only file with one of these, the first kind that there is.
-constexpr std::array<std::array<std::string_view, 4>, 2> kExtensions{
-    {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}}};
+constexpr std::array<std::array<std::string_view, 4>, 3> kExtensions{
+    {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}, {".gguf"}}};
 /// Files beside weights that hold something else.
 constexpr std::array<std::string_view, 5> kNoWeights{"training_args.bin", "optimizer.bin",
                                                      "optimizer.pt", "scheduler.pt", "scaler.pt"};
@@ -295,8 +318,8 @@ LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
     const std::string file = join(place.folder, place.name);
     auto index = parse_bundle_index(InputFile::open(file).read_all(kMaxBundleIndexBytes));
     if (auto* violation = std::get_if<Violation>(&index)) violation->file = file;
-    const auto shards = bundle_shard_names(place.name, value_or_throw(std::move(index)).shards);
-    names.insert(names.end(), shards.begin(), shards.end());
+    // Not the index, which is replaced as a whole.
+    names = bundle_shard_names(place.name, value_or_throw(std::move(index)).shards);
   }
   return {place.folder, std::move(names), wait_seconds};
 }

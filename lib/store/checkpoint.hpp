@@ -43,19 +43,26 @@ class Checkpoint {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   /// The tensor of this name; nullptr if there is none. Cost O(1).
   const TensorInfo* find(const std::string& name) const;
-  /// The tensor of this name. Throws InputError naming the nearest one.
+  /// The tensor of this name. Throws InputError naming the nearest one, or the type of an opaque
+  /// one.
   const TensorInfo& get(const std::string& name) const;
+
+  /// Tensors without a DType, by file and place in it. No name is one of tensors() too.
+  const std::vector<OpaqueTensor>& opaque() const { return opaque_; }
+  /// The opaque tensor of this name; nullptr if there is none. Cost O(1).
+  const OpaqueTensor* find_opaque(const std::string& name) const;
 
   /// Reads out.size() bytes of a tensor from byte `offset` of it.
   void read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const;
 
-  /// Sum of all tensors' bytes.
+  /// Sum of all tensors' bytes, opaque ones left out.
   std::uint64_t tensor_bytes() const;
 
  private:
   friend Checked<Checkpoint> open_checked(const std::string& path);
   std::optional<Violation> add_file(InputFile file, std::string name);
   std::optional<Violation> add_content(InputFile file, std::string name, FileContent content);
+  std::optional<Violation> add_opaque(const FileContent& content, const InputFile& file);
   std::optional<Violation> open_index(const std::string& name);
   std::optional<Violation> open_bundle(const std::string& name);
   std::optional<Violation> match_index();
@@ -70,6 +77,8 @@ class Checkpoint {
   std::vector<std::string> notes_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;
+  std::vector<OpaqueTensor> opaque_;
+  std::unordered_map<std::string, std::size_t> opaque_by_name_;
 };
 
 /// Whether a file `name` of a folder would be opened, or make the choice unclear, instead of the
@@ -79,10 +88,10 @@ bool is_opened_before(const std::string& name, const std::string& single);
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
 /// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
 /// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz,
-/// then the TensorFlow checkpoint that is the only one or that the file `checkpoint` names. Such a
-/// one is also opened by its PREFIX and by PREFIX.index.
-/// Throws InputError if something cannot be read, or if a change in place of one of its files is
-/// not finished; a broken rule is returned.
+/// then the only *.gguf, then the TensorFlow checkpoint that is the only one or that the file
+/// `checkpoint` names. Such a one is also opened by its PREFIX and by PREFIX.index. Throws
+/// InputError if something cannot be read, or if a change in place of one of its files is not
+/// finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 
 /// Opens a checkpoint; a broken rule is thrown as InputError too.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -42,6 +43,11 @@ class Writing {
   /// `path` is that of the weights, whatever file of theirs the bytes go into.
   void add(const OutputWeights& weights, const std::string& path, const Create& create) {
     const WeightsWriter& writer = weights_writer(weights.writer);
+    if (!weights.opaque.empty() && !writer.has_opaque) {
+      const OpaqueTensor& first = weights.opaque.front().info;
+      throw InputError(path, fmt::format("tensor '{}' is {}, which {} cannot hold",
+                                         escape(first.name), escape(first.type), weights.writer));
+    }
     Plan& file = plans_.emplace_back(Plan{-1, -1, path, writer.plan(weights, path), sums_});
     MASQUE_CHECK(writer.data.empty() == !file.plan.index);
     if (!writer.data.empty()) {
@@ -181,6 +187,14 @@ OutputWeights copy_of(const WeightsFile& file) {
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, source_of(file.file, tensor)});
   }
+  auto behind = file.content.tensors.begin();
+  for (const OpaqueTensor& tensor : file.content.opaque) {
+    while (behind != file.content.tensors.end() && behind->begin <= tensor.begin) ++behind;
+    const bool first = behind == file.content.tensors.begin();
+    out.opaque.push_back({tensor, CopyFrom{&file.file, tensor.begin},
+                          first ? std::string() : std::prev(behind)->name});
+  }
+  out.typed = file.content.typed;
   return out;
 }
 

@@ -43,13 +43,15 @@ struct FileContent {
   InPlaceFunction in_place = nullptr;  ///< of its format; set by read_weights
   CheckSumsFunction check_sums = {};   ///< of its format; set by read_weights; empty: no sums
   std::vector<TensorInfo> tensors;
-  Metadata metadata;
+  Metadata metadata;  ///< texts
   std::uint64_t data_begin = 0;
   std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
   std::string unknown_field;         ///< the first of them
   std::vector<std::string> notes;    ///< legal but odd; worth a word
   /// Tensors without a DType, in data order; their names are none of `tensors`.
   std::vector<OpaqueTensor> opaque = {};
+  /// All metadata in file order, if the format has types for them.
+  std::vector<TypedValue> typed = {};
   /// First byte and one past the last of tensors that the file has besides: of an optimizer, say.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> other_extents = {};
 };

@@ -70,6 +70,16 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 /// The value of a key; nullptr if absent.
 const std::string* find_metadata(const Metadata& metadata, std::string_view key);
 
+/// A metadata value of a format with types for them. Texts are in Metadata, too, from where they
+/// are written.
+struct TypedValue {
+  std::string key;
+  std::string type;   ///< as its format calls it: "UINT32", "STRING", "STRING[]"
+  std::string text;   ///< a text as it is; others for people, of a long array the first values
+  std::string json;   ///< the same as JSON; empty: a text
+  std::string bytes;  ///< as the file has it, with its type
+};
+
 /// Sets a key, keeping its place or adding it so that sorted keys stay sorted.
 void set_metadata(Metadata& metadata, std::string_view key, std::string value);
 

@@ -22,6 +22,7 @@ struct OutputTensor {
 struct OutputOpaque {
   OpaqueTensor info;
   Source source;
+  std::string after = {};  ///< the tensor with a dtype that it stands behind; empty: none
 };
 
 /// A file of weights to write.
@@ -33,6 +34,9 @@ struct OutputWeights {
   std::vector<OutputTensor> tensors;
   unsigned mode = 0666;
   std::vector<OutputOpaque> opaque = {};  ///< refused by writers without has_opaque
+  /// Order and types of metadata, for writers with has_typed. Texts are those of `metadata`; one
+  /// that is no longer there is left out.
+  std::vector<TypedValue> typed = {};
 };
 
 /// A run of bytes of a file that is planned.
@@ -68,6 +72,7 @@ struct WeightsWriter {
   bool has_metadata;       ///< keeps OutputWeights::metadata
   bool has_aliases = false;  ///< writes the bytes of a tensor with alias_of only once
   bool has_opaque = false;   ///< writes OutputWeights::opaque
+  bool has_typed = false;    ///< writes OutputWeights::typed
   /// The tensors' bytes are in a second file, whose name ends with this instead of `extension`;
   /// empty: there is one file. The file with `extension` gets its name last.
   std::string_view data = {};

@@ -8,6 +8,7 @@
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/bundle_entry.hpp"
 #include "store/bundle_output.hpp"
 #include "store/weights_writer.hpp"
 
@@ -24,19 +25,19 @@ struct Item {
   bool sum_is_known = false;
 };
 
-bool holds(DType dtype) { return bundle_type(dtype).has_value(); }
+bool holds(DType dtype) { return tensorflow_of_dtype(dtype).has_value(); }
 
 std::vector<Item> items_of(const OutputWeights& weights, const std::string& path) {
   std::vector<Item> items;
   items.reserve(weights.tensors.size() + weights.opaque.size());
   for (const auto& [info, source] : weights.tensors) {
-    const auto type = bundle_type(info.dtype);
+    const auto type = tensorflow_of_dtype(info.dtype);
     const auto size = byte_count(info.dtype, info.shape);
     MASQUE_CHECK(type && size);
     items.push_back({{info.name, *type, info.shape, 0, *size, 0}, source});
   }
-  for (const auto& [info, source] : weights.opaque) {
-    const auto type = bundle_type(info.type);
+  for (const auto& [info, source, after] : weights.opaque) {
+    const auto type = tensorflow_type(info.type);
     if (!type) {
       throw InputError(path, fmt::format("tensor '{}' is {}, for which tensorflow has no type",
                                          escape(info.name), escape(info.type)));
