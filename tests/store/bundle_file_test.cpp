@@ -185,7 +185,7 @@ TEST_CASE("of several checkpoints in a folder the list says which") {
     CHECK(checkpoint.index_name() == "b.index");
     REQUIRE(checkpoint.notes().size() == 1);
     CHECK(checkpoint.notes()[0] ==
-          "'b.index' is taken, which 'checkpoint' names; 1 others are not used");
+          "'b.index' is taken, which 'checkpoint' names (not used: 1 more)");
   }
 }
 
