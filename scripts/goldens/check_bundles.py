@@ -66,8 +66,9 @@ def fixture():
 
 
 def raw(value):
-    array = value.numpy() if hasattr(value, "numpy") else value
-    return repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    if value.dtype == tf.string:
+        return repr(np.asarray(value.numpy(), dtype=object).tolist()).encode()
+    return np.ascontiguousarray(value.numpy()).tobytes()
 
 
 def compare(prefix, expected, what):
@@ -91,7 +92,7 @@ def same_files(a, b, what):
         left, right = (pathlib.Path(f"{prefix}{end}").read_bytes() for prefix in (a, b))
         if left != right:
             sys.exit(f"{what}: {end} has other bytes")
-        print(f"{what}: {end}: {len(left)} bytes, the same, SHA-256 {hashlib.sha256(left).hexdigest()[:16]}")
+        print(f"{what}: {end}: {len(left)} bytes, the same, SHA-256 {hashlib.sha256(left).hexdigest()}")
 
 
 def check(ckpt, folder):
