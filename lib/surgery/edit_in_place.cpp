@@ -65,6 +65,7 @@ class EditInPlace {
       refuse(fmt::format("'{}' is of a format that is only written anew", escape(file.name)));
     if (tensor.reader)
       refuse(fmt::format("tensor '{}' does not lie in order in its file", escape(tensor.name)));
+    if (checkpoint_.bundle()) return;  // whose tensors never share bytes
     for (const TensorInfo& other : file.content.tensors) {
       const auto strided = other.reader ? strided_extent(*other.reader) : std::nullopt;
       const auto [begin, end] = strided.value_or(std::pair(other.begin, other.end));

@@ -264,8 +264,11 @@ inject() {
     [ "$fault" != EINTR ] || [ $code = 0 ] || echo "$name: gave up: $(cat "$folder.err")"
   fi
   left=$(leftovers "$folder")
-  if [ -n "$left" ] && [ "$state" = new ] && [ "$scenario" = force ] && [ "$fault" = EIO ]; then
-    # What could not be removed is the folder that was replaced: the next run does it.
+  if [ -n "$left" ] && [ "$state" = new ] && [ "$fault" = EIO ] &&
+    { [ "$scenario" = force ] || [ "$scenario" = bundle ]; }; then
+    # What could not be removed is the folder that was replaced, or one that files were renamed out
+    # of: the next run does it.
+    rm -f target.index
     "${command[@]}" >/dev/null 2>&1
     left=$(leftovers "$folder")
   fi

@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "store/bundle_output.hpp"
 #include "store/checkpoint_writer.hpp"
+#include "store/compare_checkpoints.hpp"
 #include "store/leveldb_table.hpp"
 #include "store/leveldb_table_writer.hpp"
 #include "store/values.hpp"
@@ -76,6 +77,30 @@ TEST_CASE("every type that TensorFlow has survives, whatever order the tensors c
     CHECK(after.get(wanted.name).shape == wanted.shape);
     CHECK(bytes_of(after, wanted.name) == (i % 2 == 0 ? bytes[i / 2] : ""));
   }
+}
+
+TEST_CASE("data files, slices, packed indexes and strings become one plain bundle") {
+  const std::string good = MASQUE_TEST_DATA "/tensorflow/good";
+  const TempFolder folder;
+  std::size_t files = 0;
+  std::size_t opaque = 0;
+  for (const std::string& name : names_in(good)) {
+    if (!name.ends_with(".index")) continue;
+    CAPTURE(name);
+    ++files;
+    const Checkpoint before = open_checkpoint(join(good, name));
+    write_checkpoint_file(folder / name, copy_of_bundle(before), {});
+    const Checkpoint after = open_checkpoint(folder / name);
+    CHECK(after.files().size() == 1);
+    CHECK(after.notes().empty());
+    CHECK_FALSE(check_sums(after.files()[0].file, after.files()[0].content).has_value());
+    CHECK(compare_checkpoints(before, after, {}).empty());
+    CHECK(after.tensors().size() == before.tensors().size());
+    CHECK_FALSE(different_opaque(before, after).has_value());
+    opaque += after.opaque().size();
+  }
+  CHECK(files >= 8);
+  CHECK(opaque >= 2);
 }
 
 // scripts/goldens/check_bundles.py prints the digest of what TensorFlow writes.
