@@ -246,6 +246,7 @@ class EditInPlace {
     }
     const InputFile index = InputFile::open(join(checkpoint_.folder(), checkpoint_.index_name()));
     std::vector<std::uint64_t> sizes;
+    sizes.reserve(files.size());
     for (const InputFile& file : files) sizes.push_back(file.size());
     contents = value_or_throw(place_bundle(
         value_or_throw(parse_bundle_index(index.read_all(kMaxBundleIndexBytes))), sizes, {}));
