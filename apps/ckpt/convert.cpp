@@ -73,8 +73,10 @@ void declare_convert(cli::Command& tool) {
            fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
-  c.choice("--names", o->names, {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}},
-           "hf: as transformers has them today");
+  c.choice("--names", o->names,
+           {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}, {"variable", NameStyle::kVariable}},
+           "hf: as transformers has them today; variable: as the program that saved a TensorFlow 2 "
+           "object graph calls them");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");

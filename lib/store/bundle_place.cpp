@@ -117,7 +117,7 @@ std::optional<std::string> find_bundle_index(const std::string& folder,
         fmt::format("holds {} TensorFlow checkpoints: name one, like '{}'", found.size(),
                     escape(join(folder, found[0].substr(0, found[0].size() - kIndex.size())))));
   }
-  notes.push_back(fmt::format("'{}' is taken, which 'checkpoint' names; {} others are not used",
+  notes.push_back(fmt::format("'{}' is taken, which 'checkpoint' names (not used: {} more)",
                               escape(newest), found.size() - 1));
   return newest;
 }

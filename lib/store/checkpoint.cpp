@@ -144,6 +144,7 @@ std::optional<Violation> Checkpoint::open_bundle(const std::string& name) {
   refuse_unfinished(folder_, shards);
   std::vector<InputFile> files = open_shards(folder_, shards);
   std::vector<std::uint64_t> sizes;
+  sizes.reserve(files.size());
   for (const InputFile& file : files) sizes.push_back(file.size());
   CellFiles again;
   if (spans_shards(*bundle_))

@@ -13,6 +13,7 @@
 #include "store/config.hpp"
 #include "store/converted_folder.hpp"
 #include "store/markers.hpp"
+#include "store/object_graph.hpp"
 #include "store/rename_tensors.hpp"
 #include "store/safetensors.hpp"
 #include "store/sharding.hpp"
@@ -233,7 +234,8 @@ void settle_opaque(OutputWeights& weights, const Checkpoint& checkpoint, bool sk
 NameMap names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                   NameStyle style, std::vector<std::string>& notes) {
   if (style == NameStyle::kKeep) return {};
-  NamePlan plan = hf_names(checkpoint, config);
+  NamePlan plan =
+      style == NameStyle::kVariable ? variable_names(checkpoint) : hf_names(checkpoint, config);
   check_new_names(checkpoint, plan.names);
   notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
   return std::move(plan.names);

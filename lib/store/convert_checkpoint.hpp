@@ -12,8 +12,9 @@ namespace masque {
 
 /// Which names tensors get.
 enum class NameStyle {
-  kKeep,  ///< those that they have
-  kHf,    ///< those of transformers: see store/name_rules
+  kKeep,      ///< those that they have
+  kHf,        ///< those of transformers: see store/name_rules
+  kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see store/object_graph
 };
 
 struct ConvertRequest {

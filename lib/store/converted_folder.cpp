@@ -68,6 +68,7 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
     if (!checkpoint_.bundle() || !is_bundle_file(name)) return false;
     return writer.data.empty() || (name != prefix + ".meta" && name != "checkpoint");
   };
+  std::size_t left_out = 0;
   std::erase_if(extras, [&](const OutputExtra& extra) {
     const auto takes = [&](const OutputWeights& shard) {
       return extra.name == shard.name ||
@@ -76,10 +77,16 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
     const bool taken = std::ranges::any_of(shards, takes);
     const bool first = is_opened_before(extra.name, std::string(writer.single)) ||
                        (shards.size() > 1 && extra.name == writer.single);
-    const bool left = taken || first || stale(extra.name);
-    if (left) notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
-    return left;
+    if (!taken && !first) {
+      const bool left = stale(extra.name);
+      left_out += left ? 1 : 0;
+      return left;
+    }
+    notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+    return true;
   });
+  if (left_out > 0)
+    notes.push_back(fmt::format("{} other files of TensorFlow checkpoints are left out", left_out));
   if (shards.size() > 1) extras.push_back(index_extra(shards));
   const bool config = std::ranges::find(extras, kConfig, &OutputExtra::name) != extras.end();
   if (!markers_.empty() && !config) {

@@ -58,7 +58,7 @@ std::optional<std::string> unpack_snappy(std::string_view packed) {
     const std::size_t bytes = kind == 3 ? 4 : kind;
     const auto offset = little_endian(packed, at, bytes);
     if (!offset) return std::nullopt;
-    const std::size_t high = kind == 1 ? (tag >> 5U) << 8U : 0;
+    const std::size_t high = kind == 1 ? std::size_t{tag} >> 5U << 8U : 0;
     const std::size_t length = kind == 1 ? ((tag >> 2U) & 7U) + 4 : (tag >> 2U) + 1U;
     if (!append_copy(out, *offset + high, length, size)) return std::nullopt;
   }
