@@ -21,6 +21,7 @@ struct Options {
   std::optional<std::string> shard_size;
   NameStyle names = NameStyle::kKeep;
   bool saturate = false;
+  bool skip_opaque = false;
   bool force = false;
   cli::CommonOptions common;
 };
@@ -30,6 +31,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
+  request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
@@ -58,9 +60,11 @@ void declare_convert(cli::Command& tool) {
   c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
   c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
             "with the names that transformers has today");
+  c.example("ckpt convert bert/ -o bert-tf/ --format tensorflow",
+            "bert_model.ckpt.index and its data file, for bert4keras");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.option("-o,--output", "OUTPUT", o->out,
-           "a file if it ends as one (.safetensors, .npz, …), else a new folder",
+           "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
            cli::Need::kRequired);
   std::string formats;
   for (const WeightsWriter* writer : weights_writers())
@@ -69,9 +73,13 @@ void declare_convert(cli::Command& tool) {
            fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
-  c.choice("--names", o->names, {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}},
-           "hf: as transformers has them today");
+  c.choice("--names", o->names,
+           {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}, {"variable", NameStyle::kVariable}},
+           "hf: as transformers has them today; variable: as the program that saved a TensorFlow 2 "
+           "object graph calls them");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
+  c.flag("--skip-opaque", o->skip_opaque,
+         "leaves out tensors that no dtype describes (quantised, strings); else an error");
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_quiet(c, o->common);

@@ -12,8 +12,9 @@ namespace masque {
 
 /// Which names tensors get.
 enum class NameStyle {
-  kKeep,  ///< those that they have
-  kHf,    ///< those of transformers: see store/name_rules
+  kKeep,      ///< those that they have
+  kHf,        ///< those of transformers: see store/name_rules
+  kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see store/object_graph
 };
 
 struct ConvertRequest {
@@ -22,6 +23,7 @@ struct ConvertRequest {
   std::optional<std::uint64_t> shard_bytes;  ///< absent: one file
   OverflowPolicy overflow = OverflowPolicy::kRefuse;
   NameStyle names = NameStyle::kKeep;
+  bool skip_opaque = false;  ///< leaves tensors without a DType out, each with a note
   WriteOptions write;
 };
 
@@ -39,9 +41,9 @@ struct ConvertResult {
 /// `dtype` or `torch_dtype` follows. Values are rounded once, to nearest even. Tensors keep their
 /// order unless all files were in the reference writer's order, in which the output then is too.
 /// Markers are kept wherever the format has its place for them (store/markers), other metadata
-/// where it has one. Tensors that share their bytes: see store/aliases. Memory: a few MiB a thread,
-/// and the largest tensor where one has to be unpacked or turned. Throws UsageError and InputError;
-/// `out` is then as it was.
+/// where it has one. Tensors without a DType go only into a file of their own format. Tensors that
+/// share their bytes: see store/aliases. Memory: a few MiB a thread, and the largest tensor where
+/// one has to be unpacked or turned. Throws UsageError and InputError; `out` is then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

@@ -24,8 +24,7 @@ bool in_reference_order(const OutputTensor& a, const OutputTensor& b) {
   return safetensors_before(a.info, b.info);
 }
 
-OutputWeights renamed(const WeightsFile& file, const NameMap& names) {
-  OutputWeights weights = copy_of(file);
+OutputWeights renamed(OutputWeights weights, const NameMap& names) {
   const bool sorted = std::ranges::is_sorted(weights.tensors, in_reference_order);
   apply_names(weights, names);
   if (sorted) std::ranges::sort(weights.tensors, in_reference_order);
@@ -33,9 +32,11 @@ OutputWeights renamed(const WeightsFile& file, const NameMap& names) {
 }
 
 bool changes(const WeightsFile& file, const NameMap& names) {
-  return std::ranges::any_of(file.content.tensors, [&](const TensorInfo& tensor) {
+  const auto is_new = [&](const auto& tensor) {
     return new_name(names, tensor.name) != tensor.name;
-  });
+  };
+  return std::ranges::any_of(file.content.tensors, is_new) ||
+         std::ranges::any_of(file.content.opaque, is_new);
 }
 
 std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameMap& names,
@@ -44,9 +45,13 @@ std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameM
   std::vector<OutputExtra> extras;
   std::vector<std::string> except;
   for (const WeightsFile& file : checkpoint.files()) {
-    if (!changes(file, names)) continue;
-    weights.push_back(renamed(file, names));
+    if (!changes(file, names) || checkpoint.bundle()) continue;
+    weights.push_back(renamed(copy_of(file), names));
     except.push_back(file.name);
+  }
+  if (checkpoint.bundle()) {
+    weights.push_back(renamed(copy_of_bundle(checkpoint), names));
+    except = weight_files(checkpoint);
   }
   if (checkpoint.index()) {
     std::string text = with_new_names(checkpoint.index()->text, names);
@@ -91,12 +96,12 @@ NameMap parse_name_map(std::string_view text, const std::string& path) {
 
 void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
   for (const auto& [old, now] : names) {
-    static_cast<void>(checkpoint.get(old));
+    if (checkpoint.find_opaque(old) == nullptr) static_cast<void>(checkpoint.get(old));
     if (now.name.empty())
       throw InputError(checkpoint.path(), fmt::format("tensor '{}': no new name", escape(old)));
   }
   std::map<std::string_view, std::string_view> taken;
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  const auto take = [&](const auto& tensor) {
     const std::string& name = new_name(names, tensor.name);
     const auto [at, added] = taken.emplace(name, tensor.name);
     if (!added) {
@@ -104,7 +109,9 @@ void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
                        fmt::format("tensors '{}' and '{}' would both be called '{}'",
                                    escape(at->second), escape(tensor.name), escape(name)));
     }
-  }
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) take(tensor);
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) take(tensor);
 }
 
 std::uint64_t apply_names(OutputWeights& weights, const NameMap& names) {
@@ -116,6 +123,12 @@ std::uint64_t apply_names(OutputWeights& weights, const NameMap& names) {
     name = now;
     if (!tensor.info.alias_of.empty())
       tensor.info.alias_of = std::string(new_name(names, tensor.info.alias_of));
+  }
+  for (OutputOpaque& tensor : weights.opaque) {
+    const std::string now = new_name(names, tensor.info.name);
+    if (now != tensor.info.name) ++changed;
+    tensor.info.name = now;
+    tensor.after = std::string(new_name(names, tensor.after));
   }
   return changed;
 }
@@ -162,7 +175,7 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
   std::erase_if(outside, [&](const auto& marker) {
     return find_metadata(file.content.metadata, marker.first) != nullptr;
   });
-  write_marked_file(out, renamed(file, names), outside, options);
+  write_marked_file(out, renamed(copy_of(file), names), outside, options);
   return {};
 }
 

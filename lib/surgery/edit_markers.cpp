@@ -25,7 +25,7 @@ std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) c
   std::map<std::string, std::string> out;
   for (const Marker& marker : markers_) {
     const WeightsFile& file = checkpoint_->files()[marker.file];
-    const std::string side = side_path(file.name);
+    const std::string side = side_path(weights_name(*checkpoint_, file));
     const bool config = checkpoint_->is_folder() && file_text(kConfig).has_value();
     const bool beside = marker.value && (in_place || !has_metadata(file));
     const std::string place = config ? kConfig : side;
