@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
@@ -20,6 +21,7 @@ struct Options {
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
   NameStyle names = NameStyle::kKeep;
+  bool strict = false;
   bool saturate = false;
   bool force = false;
   cli::CommonOptions common;
@@ -30,6 +32,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
+  request.strict = o.strict;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
@@ -38,6 +41,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write.progress = session.progress("writing");
   const ConvertResult result = convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
+  if (o.strict && !result.unknown.empty()) {
+    for (const std::string& name : result.unknown) session.print(escape(name) + "\n");
+    session.note("--strict: nothing is written");
+    return cli::ExitCode::kFound;
+  }
   if (o.names != NameStyle::kKeep)
     session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
@@ -58,6 +66,8 @@ void declare_convert(cli::Command& tool) {
   c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
   c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
             "with the names that transformers has today");
+  c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
+            "Google's BERT for transformers");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.option("-o,--output", "OUTPUT", o->out,
            "a file if it ends as one (.safetensors, .npz, …), else a new folder",
@@ -69,8 +79,11 @@ void declare_convert(cli::Command& tool) {
            fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
-  c.choice("--names", o->names, {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}},
-           "hf: as transformers has them today");
+  c.choice("--names", o->names,
+           {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}, {"tf", NameStyle::kTf}},
+           "hf: as transformers has them today; tf: as Google's checkpoints");
+  c.flag("--strict", o->strict,
+         "with --names: lists names that no table knows, exit 1, and writes nothing");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
