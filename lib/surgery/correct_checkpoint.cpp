@@ -9,8 +9,10 @@
 #include "base/escape.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
+#include "store/tf_plan.hpp"
 #include "surgery/correction_settings.hpp"
 #include "surgery/edit_in_place.hpp"
+#include "surgery/head.hpp"
 
 namespace masque {
 
@@ -66,19 +68,6 @@ void run_without_writing(TableJob& job, int threads) {
   });
 }
 
-/// The tensors that untying adds: the head's matrix as the table was, and what goes with it.
-std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table) {
-  std::vector<OutputTensor> out;
-  const auto copy = [&](const std::string& name, const TensorInfo& source) {
-    TensorInfo info = source;
-    info.name = name;
-    out.push_back({std::move(info), source_of(checkpoint.files()[source.file].file, source)});
-  };
-  if (table.head == HeadState::kTied) copy(table.decoder_weight, *table.input);
-  for (const auto& [name, source] : table.missing_copies) copy(name, checkpoint.get(source));
-  return out;
-}
-
 class Correction {
  public:
   Correction(const std::string& in, const std::string& out, const CorrectionRequest& request)
@@ -86,7 +75,7 @@ class Correction {
         out_(out),
         locked_(lock_if(in, request)),
         checkpoint_(open_checkpoint(in)),
-        config_(ModelConfig::find(checkpoint_.folder())),
+        config_(find_config(checkpoint_)),
         names_(TokenNames::load(checkpoint_.folder())),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         settings_(correction_settings(request, checkpoint_, config_, names_, table_)),
@@ -199,6 +188,7 @@ class Correction {
   }
 
   void untie() {
+    check_untie(checkpoint_, table_);
     if (request_.in_place) {
       throw InputError(
           checkpoint_.path(),
