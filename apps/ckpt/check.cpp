@@ -37,7 +37,7 @@ std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threa
 /// With --sums: the first data that differ from their checksum.
 std::optional<Violation> find_wrong_sum(const Checkpoint& checkpoint) {
   for (const WeightsFile& file : checkpoint.files()) {
-    if (auto broken = check_sums(file.file)) return broken;
+    if (auto broken = check_sums(file.file, file.content)) return broken;
   }
   return std::nullopt;
 }
@@ -63,11 +63,16 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
                 cli::Tone::kBad);
       return cli::ExitCode::kFound;
     }
-    table.row({path, "ok", "", "", std::uint64_t{0}, "",
-               fmt::format("{} tensors, {} bytes in {} file{}", checkpoint->tensors().size(),
-                           checkpoint->tensor_bytes(), checkpoint->files().size(),
-                           checkpoint->files().size() == 1 ? "" : "s")},
-              cli::Tone::kGood);
+    std::uint64_t opaque_bytes = 0;
+    for (const OpaqueTensor& tensor : checkpoint->opaque()) opaque_bytes += tensor.bytes();
+    const std::size_t opaque = checkpoint->opaque().size();
+    table.row(
+        {path, "ok", "", "", std::uint64_t{0}, "",
+         fmt::format("{} tensors{}, {} bytes in {} file{}", checkpoint->tensors().size() + opaque,
+                     opaque == 0 ? "" : fmt::format(" ({} opaque)", opaque),
+                     checkpoint->tensor_bytes() + opaque_bytes, checkpoint->files().size(),
+                     checkpoint->files().size() == 1 ? "" : "s")},
+        cli::Tone::kGood);
     return cli::ExitCode::kDone;
   } catch (const InputError& error) {  // the others are still examined
     table.row({path, "unreadable", "", "", std::uint64_t{0}, "", error.what()}, cli::Tone::kBad);
@@ -100,7 +105,7 @@ void declare_check(cli::Command& tool) {
   c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");
   c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
   c.flag("--sums", o->sums,
-         "reads the data too: of zip files (PyTorch) every CRC-32 must be right");
+         "reads the data too: every checksum of zip files (PyTorch, npz) and TensorFlow must be right");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

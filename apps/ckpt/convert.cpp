@@ -23,6 +23,7 @@ struct Options {
   NameStyle names = NameStyle::kKeep;
   bool strict = false;
   bool saturate = false;
+  bool skip_opaque = false;
   bool force = false;
   cli::CommonOptions common;
 };
@@ -33,6 +34,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.format = o.format;
   request.names = o.names;
   request.strict = o.strict;
+  request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
@@ -79,12 +81,19 @@ void declare_convert(cli::Command& tool) {
            fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
-  c.choice("--names", o->names,
-           {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}, {"tf", NameStyle::kTf}},
-           "hf: as transformers has them today; tf: as Google's checkpoints");
+  c.choice(
+      "--names", o->names,
+      {{"keep", NameStyle::kKeep},
+       {"hf", NameStyle::kHf},
+       {"tf", NameStyle::kTf},
+       {"variable", NameStyle::kVariable}},
+      "hf: as transformers has them today; tf: as Google's checkpoints; variable: as the program "
+      "that saved a TensorFlow 2 object graph calls them");
   c.flag("--strict", o->strict,
          "with --names: lists names that no table knows, exit 1, and writes nothing");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
+  c.flag("--skip-opaque", o->skip_opaque,
+         "leaves out tensors that no dtype describes (quantised, strings); else an error");
   c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
   add_threads(c, o->common);
   add_quiet(c, o->common);

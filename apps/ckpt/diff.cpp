@@ -20,7 +20,8 @@ struct Options {
   cli::CommonOptions common;
 };
 
-std::string form_of(const TensorInfo* tensor) {
+std::string form_of(const TensorInfo* tensor, const OpaqueTensor* opaque) {
+  if (opaque != nullptr) return fmt::format("{}{}", opaque->type, shape_text(opaque->shape));
   return tensor == nullptr
              ? ""
              : fmt::format("{}{}", dtype_name(tensor->dtype), shape_text(tensor->shape));
@@ -39,14 +40,16 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   for (const TensorChange& change : changes) {
     const TensorDiff& d = change.diff;
     const bool one_sided = change.kind == ChangeKind::kOnlyA || change.kind == ChangeKind::kOnlyB;
-    table.row({change.name, change_name(change.kind), form_of(change.a), form_of(change.b), d.count,
-               d.max_absolute, d.max_relative, d.first},
-              one_sided ? cli::Tone::kDim : cli::Tone::kBad);
+    table.row(
+        {change.name, change_name(change.kind), form_of(change.a, change.opaque_a),
+         form_of(change.b, change.opaque_b), d.count, d.max_absolute, d.max_relative, d.first},
+        one_sided ? cli::Tone::kDim : cli::Tone::kBad);
   }
   table.finish();
   std::size_t only_b = 0;
   for (const TensorChange& change : changes) only_b += change.kind == ChangeKind::kOnlyB;
-  session.note(fmt::format("{} of {} tensors differ", changes.size(), a.tensors().size() + only_b));
+  session.note(fmt::format("{} of {} tensors differ", changes.size(),
+                           a.tensors().size() + a.opaque().size() + only_b));
   return changes.empty() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
 }
 

@@ -27,11 +27,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     return cli::ExitCode::kDone;
   }
   cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});
-  for (std::size_t i = 0; i < hash.tensors.size(); ++i) {
+  for (std::size_t i = 0; i < checkpoint.tensors().size(); ++i) {
     const TensorInfo& tensor = checkpoint.tensors()[i];
     const std::string shape = shape_text(tensor.shape);
     table.row(
         {hash.tensors[i], tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape)});
+  }
+  for (std::size_t i = 0; i < checkpoint.opaque().size(); ++i) {
+    const OpaqueTensor& tensor = checkpoint.opaque()[i];
+    const std::string shape = shape_text(tensor.shape);
+    table.row({hash.tensors[checkpoint.tensors().size() + i], tensor.name, tensor.type,
+               cli::Cell::raw(shape, shape)});
   }
   table.finish();
   return cli::ExitCode::kDone;

@@ -1,6 +1,8 @@
-// ckpt ls: the tensors of a checkpoint.
+// ckpt ls: the tensors of a checkpoint, and its metadata.
+#include <algorithm>
 #include <memory>
 
+#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "store/checkpoint.hpp"
@@ -14,16 +16,55 @@ struct Options {
   cli::CommonOptions common;
 };
 
+/// All metadata of a file: those with types in their order, then texts that have none.
+std::vector<TypedValue> metadata_of(const FileContent& content) {
+  std::vector<TypedValue> values = content.typed;
+  const auto is_there = [&](const std::string& key) {
+    return std::ranges::find(content.typed, key, &TypedValue::key) != content.typed.end();
+  };
+  for (const auto& [key, text] : content.metadata) {
+    if (!is_there(key)) values.push_back({key, "STRING", text, {}, {}});
+  }
+  return values;
+}
+
+/// With -v: a table of the metadata, and an empty line behind it.
+void list_metadata(const Checkpoint& checkpoint, const Options& o, cli::Session& session) {
+  cli::Table table(session, o.common, {"key", "type", "value", "file"});
+  for (const WeightsFile& file : checkpoint.files()) {
+    for (const TypedValue& value : metadata_of(file.content))
+      table.row({value.key, value.type,
+                 value.json.empty() ? cli::Cell(value.text)
+                                    : cli::Cell::raw(escape(value.text), value.json),
+                 file.name});
+  }
+  table.finish();
+  if (!o.common.json) session.print("\n");
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
   for (const std::string& note : checkpoint.notes()) session.note(note);
+  if (o.common.verbose) list_metadata(checkpoint, o, session);
   cli::Table table(session, o.common, {"name", "dtype", "shape", "bytes", "file", "offset"});
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  const auto list = [&](const auto& tensor, std::string_view type) {
     const std::string shape = shape_text(tensor.shape);
-    table.row({tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape), tensor.bytes(),
+    table.row({tensor.name, type, cli::Cell::raw(shape, shape), tensor.bytes(),
                checkpoint.files()[tensor.file].name, tensor.begin});
+  };
+  auto opaque = checkpoint.opaque().begin();
+  const auto list_opaque = [&](std::size_t file, std::uint64_t before) {
+    for (; opaque != checkpoint.opaque().end() &&
+           std::pair(opaque->file, opaque->begin) < std::pair(file, before);
+         ++opaque)
+      list(*opaque, opaque->type);
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    list_opaque(tensor.file, tensor.begin);
+    list(tensor, dtype_name(tensor.dtype));
   }
+  list_opaque(checkpoint.files().size(), 0);
   table.finish();
   return cli::ExitCode::kDone;
 }
@@ -35,9 +76,11 @@ void declare_ls(cli::Command& tool) {
   cli::Command& c = tool.subcommand("ls", "lists the tensors: name, dtype, shape, bytes, place");
   c.example("ckpt ls model.safetensors", "one line a tensor");
   c.example("ckpt ls bert-base/ --json | jq -r .name", "names only");
+  c.example("ckpt ls model.gguf -v", "the metadata in front");
   c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
   add_table(c, o->common);
   add_quiet(c, o->common);
+  add_verbose(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

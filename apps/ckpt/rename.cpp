@@ -29,13 +29,15 @@ struct Options {
 void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
   const cli::Substitution substitution(change);
   bool found = false;
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
-    const auto before = names.find(tensor.name);
-    auto now = substitution.apply(before == names.end() ? tensor.name : before->second.name);
-    if (!now) continue;
+  const auto rename = [&](const std::string& name) {
+    const auto before = names.find(name);
+    auto now = substitution.apply(before == names.end() ? name : before->second.name);
+    if (!now) return;
     found = true;
-    names[tensor.name] = {*std::move(now)};
-  }
+    names[name] = {*std::move(now)};
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) rename(tensor.name);
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) rename(tensor.name);
   if (!found)
     throw InputError(checkpoint.path(), fmt::format("no name matches {}", escape(change)));
 }
@@ -77,7 +79,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     session.note(note);
   std::uint64_t changed = 0;
   for (const auto& [old, now] : names) changed += old != now.name ? 1U : 0U;
-  session.note(fmt::format("{} of {} names changed", changed, checkpoint.tensors().size()));
+  session.note(fmt::format("{} of {} names changed", changed,
+                           checkpoint.tensors().size() + checkpoint.opaque().size()));
   session.detail_time();
   return cli::ExitCode::kDone;
 }

@@ -23,6 +23,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const std::string& name : o.tensors) chosen.push_back(&checkpoint.get(name));
   if (chosen.empty()) {
     for (const TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
+    for (const OpaqueTensor& tensor : checkpoint.opaque())
+      session.note(escape(tensor.name) + ": " + escape(tensor.type) + ", bytes only");
   }
   cli::Table table(session, o.common,
                    {"name", "dtype", "shape", "count", "min", "max", "mean", "std", "norm", "zeros",

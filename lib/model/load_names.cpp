@@ -115,6 +115,10 @@ void Finder::add_tensor(PlacedTensor tensor) {
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
   if (info != nullptr && named_.is_transposed(*info)) turn_over(tensor);
   if (info == nullptr) {
+    for_spellings(names, [&](std::string_view name) {
+      if (checkpoint_.find_opaque(full_name(name)) != nullptr)
+        static_cast<void>(checkpoint_.get(full_name(name)));  // throws, naming its type
+    });
     throw InputError(checkpoint_.path(),
                      fmt::format("no tensor '{}', expected {} of family {}", named_.own_name(first),
                                  shape_text(tensor.shape), plan_.design.family));

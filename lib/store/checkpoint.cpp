@@ -12,6 +12,7 @@
 #include "base/in_place.hpp"
 #include "base/output_folder.hpp"
 #include "base/roll_back.hpp"
+#include "store/bundle_place.hpp"
 
 namespace masque {
 
@@ -20,8 +21,17 @@ const TensorInfo* Checkpoint::find(const std::string& name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+const OpaqueTensor* Checkpoint::find_opaque(const std::string& name) const {
+  const auto found = opaque_by_name_.find(name);
+  return found == opaque_by_name_.end() ? nullptr : &opaque_[found->second];
+}
+
 const TensorInfo& Checkpoint::get(const std::string& name) const {
   if (const TensorInfo* tensor = find(name)) return *tensor;
+  if (const OpaqueTensor* opaque = find_opaque(name)) {
+    throw InputError(path_, fmt::format("tensor '{}' is {}, whose values are not read",
+                                        escape(name), escape(opaque->type)));
+  }
   std::vector<std::string_view> names;
   for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
   const auto near = nearest(name, names);
@@ -42,9 +52,14 @@ std::uint64_t Checkpoint::tensor_bytes() const {
 }
 
 std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) {
-  auto content = read_weights(file);
-  if (auto* violation = std::get_if<Violation>(&content)) return std::move(*violation);
-  for (TensorInfo tensor : std::get<FileContent>(content).tensors) {
+  auto read = read_weights(file);
+  if (auto* violation = std::get_if<Violation>(&read)) return std::move(*violation);
+  return add_content(std::move(file), std::move(name), std::get<FileContent>(std::move(read)));
+}
+
+std::optional<Violation> Checkpoint::add_content(InputFile file, std::string name,
+                                                 FileContent content) {
+  for (TensorInfo tensor : content.tensors) {
     tensor.file = files_.size();
     const auto [at, added] = by_name_.emplace(tensor.name, tensors_.size());
     if (!added) {
@@ -54,7 +69,8 @@ std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) 
     }
     tensors_.push_back(std::move(tensor));
   }
-  files_.push_back({std::move(name), std::move(file), std::get<FileContent>(std::move(content))});
+  if (auto broken = add_opaque(content, file)) return broken;
+  files_.push_back({std::move(name), std::move(file), std::move(content)});
   for (const std::string& note : files_.back().content.notes) {
     notes_.push_back(fmt::format("{}: {}", escape(files_.back().name), note));
   }
@@ -69,6 +85,33 @@ std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) 
   return std::nullopt;
 }
 
+std::optional<Violation> Checkpoint::add_opaque(const FileContent& content, const InputFile& file) {
+  for (OpaqueTensor tensor : content.opaque) {
+    tensor.file = files_.size();
+    const auto [at, added] = opaque_by_name_.emplace(tensor.name, opaque_.size());
+    if (!added || find(tensor.name) != nullptr) {
+      return Violation{"index-duplicate-tensor", "also in another file", tensor.name, tensor.begin,
+                       file.path()};
+    }
+    opaque_.push_back(std::move(tensor));
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+std::vector<InputFile> open_shards(const std::string& folder,
+                                   const std::vector<std::string>& shards) {
+  const Descriptor opened = open_folder(folder);
+  std::vector<InputFile> files;
+  files.reserve(shards.size());
+  for (const std::string& shard : shards)
+    files.push_back(InputFile::open_in(opened.get(), shard, join(folder, shard)));
+  return files;
+}
+
+}  // namespace
+
 std::optional<Violation> Checkpoint::open_index(const std::string& name) {
   const std::string path = join(folder_, name);
   auto parsed = parse_shard_index(InputFile::open(path).read_all(kMaxIndexBytes));
@@ -79,12 +122,40 @@ std::optional<Violation> Checkpoint::open_index(const std::string& name) {
   index_ = std::get<ShardIndex>(std::move(parsed));
   index_name_ = name;
   refuse_unfinished(folder_, index_->shards);
-  const Descriptor folder = masque::open_folder(folder_);
-  for (const std::string& shard : index_->shards) {
-    auto broken = add_file(InputFile::open_in(folder.get(), shard, join(folder_, shard)), shard);
-    if (broken) return broken;
+  std::vector<InputFile> files = open_shards(folder_, index_->shards);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (auto broken = add_file(std::move(files[i]), index_->shards[i])) return broken;
   }
   return match_index();
+}
+
+std::optional<Violation> Checkpoint::open_bundle(const std::string& name) {
+  const std::string path = join(folder_, name);
+  const auto in_index = [&](Violation violation) {
+    violation.file = path;
+    return violation;
+  };
+  refuse_unfinished(folder_, std::span(&name, 1));
+  auto parsed = parse_bundle_index(InputFile::open(path).read_all(kMaxBundleIndexBytes));
+  if (auto* violation = std::get_if<Violation>(&parsed)) return in_index(std::move(*violation));
+  bundle_ = std::get<BundleIndex>(std::move(parsed));
+  index_name_ = name;
+  const std::vector<std::string> shards = bundle_shard_names(name, bundle_->shards);
+  refuse_unfinished(folder_, shards);
+  std::vector<InputFile> files = open_shards(folder_, shards);
+  std::vector<std::uint64_t> sizes;
+  for (const InputFile& file : files) sizes.push_back(file.size());
+  CellFiles again;
+  if (spans_shards(*bundle_))
+    again = std::make_shared<const std::vector<InputFile>>(open_shards(folder_, shards));
+  auto placed = place_bundle(*bundle_, sizes, again);
+  if (auto* violation = std::get_if<Violation>(&placed)) return in_index(std::move(*violation));
+  auto& contents = std::get<std::vector<FileContent>>(placed);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (auto broken = add_content(std::move(files[i]), shards[i], std::move(contents[i])))
+      return broken;
+  }
+  return std::nullopt;
 }
 
 std::optional<Violation> Checkpoint::match_index() {
@@ -114,8 +185,8 @@ namespace {
 constexpr std::array<std::string_view, 2> kFolderNames{"model.safetensors", "pytorch_model.bin"};
 constexpr std::string_view kIndexSuffix = ".index.json";
 /// Otherwise a folder's only file with one of these, the first kind that there is.
-constexpr std::array<std::array<std::string_view, 4>, 2> kExtensions{
-    {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}}};
+constexpr std::array<std::array<std::string_view, 4>, 3> kExtensions{
+    {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}, {".gguf"}}};
 /// Files beside weights that hold something else.
 constexpr std::array<std::string_view, 5> kNoWeights{"training_args.bin", "optimizer.bin",
                                                      "optimizer.pt", "scheduler.pt", "scaler.pt"};
@@ -134,11 +205,12 @@ struct Place {
   std::string name;  ///< of the weights, or of their index
   bool is_folder = false;
   bool is_index = false;
+  bool is_bundle = false;  ///< the index is TensorFlow's
   std::vector<std::string> notes;
 };
 
 Place find_in_folder(const std::string& folder) {
-  Place place{.folder = folder, .name = {}, .is_folder = true, .is_index = false, .notes = {}};
+  Place place{.folder = folder, .name = {}, .is_folder = true, .notes = {}};
   for (const std::string_view known : kFolderNames) {
     place.name = known;
     const std::string index = fmt::format("{}{}", known, kIndexSuffix);
@@ -168,11 +240,23 @@ Place find_in_folder(const std::string& folder) {
                                            candidates.size(), extensions[0]));
     }
   }
+  if (auto index = find_bundle_index(folder, names, place.notes)) {
+    place.name = *std::move(index);
+    place.is_bundle = true;
+    return place;
+  }
   throw InputError(folder, "holds no weights, expected model.safetensors or its index");
 }
 
 Place find_place(const std::string& path) {
   if (is_folder(path)) return find_in_folder(path);
+  if (const auto index = bundle_index_of(path)) {
+    return {.folder = folder_of(path),
+            .name = base_name(*index),
+            .is_folder = true,
+            .is_bundle = true,
+            .notes = {}};
+  }
   const InputFile file = InputFile::open(path);
   std::string start(std::min<std::uint64_t>(file.size(), 8), '\0');
   file.read(0, std::as_writable_bytes(std::span(start)));
@@ -181,7 +265,11 @@ Place find_place(const std::string& path) {
   const bool index = start.find('\0') == std::string::npos &&
                      start.find_first_of("{ \t\r\n") == 0 && file.size() <= kMaxIndexBytes &&
                      looks_like_index(file.read_all(kMaxIndexBytes));
-  return {folder_of(path), base_name(path), index, index, {}};
+  return {.folder = folder_of(path),
+          .name = base_name(path),
+          .is_folder = index,
+          .is_index = index,
+          .notes = {}};
 }
 
 }  // namespace
@@ -206,6 +294,8 @@ Checked<Checkpoint> open_checked(const std::string& path) {
   std::optional<Violation> broken;
   if (place.is_index) {
     broken = checkpoint.open_index(place.name);
+  } else if (place.is_bundle) {
+    broken = checkpoint.open_bundle(place.name);
   } else {
     refuse_unfinished(place.folder, std::span(&place.name, 1));
     const std::string file = place.is_folder ? join(place.folder, place.name) : path;
@@ -223,6 +313,13 @@ LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
     auto index = parse_shard_index(InputFile::open(file).read_all(kMaxIndexBytes));
     if (auto* violation = std::get_if<Violation>(&index)) violation->file = file;
     names = value_or_throw(std::move(index)).shards;
+  }
+  if (place.is_bundle) {
+    const std::string file = join(place.folder, place.name);
+    auto index = parse_bundle_index(InputFile::open(file).read_all(kMaxBundleIndexBytes));
+    if (auto* violation = std::get_if<Violation>(&index)) violation->file = file;
+    // Not the index, which is replaced as a whole.
+    names = bundle_shard_names(place.name, value_or_throw(std::move(index)).shards);
   }
   return {place.folder, std::move(names), wait_seconds};
 }

@@ -1,4 +1,4 @@
-// A checkpoint as users name it: a file, a Hugging Face folder, or an index.
+// A checkpoint as users name it: a file, a Hugging Face folder, an index, or a TensorFlow prefix.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "store/bundle.hpp"
 #include "store/format.hpp"
 #include "store/shard_index.hpp"
 
@@ -29,7 +30,11 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }  ///< where its files are
   bool is_folder() const { return is_folder_; }          ///< a folder or an index was given
   const std::vector<WeightsFile>& files() const { return files_; }
+  /// Of shards with a JSON index: what it says.
   const std::optional<ShardIndex>& index() const { return index_; }
+  /// Of a TensorFlow checkpoint: its index; files() are the data files, one for each shard.
+  const std::optional<BundleIndex>& bundle() const { return bundle_; }
+  /// File of index() or bundle() inside the folder; empty: there is neither.
   const std::string& index_name() const { return index_name_; }
   /// Legal but odd things, each one line.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -38,19 +43,28 @@ class Checkpoint {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   /// The tensor of this name; nullptr if there is none. Cost O(1).
   const TensorInfo* find(const std::string& name) const;
-  /// The tensor of this name. Throws InputError naming the nearest one.
+  /// The tensor of this name. Throws InputError naming the nearest one, or the type of an opaque
+  /// one.
   const TensorInfo& get(const std::string& name) const;
+
+  /// Tensors without a DType, by file and place in it. No name is one of tensors() too.
+  const std::vector<OpaqueTensor>& opaque() const { return opaque_; }
+  /// The opaque tensor of this name; nullptr if there is none. Cost O(1).
+  const OpaqueTensor* find_opaque(const std::string& name) const;
 
   /// Reads out.size() bytes of a tensor from byte `offset` of it.
   void read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const;
 
-  /// Sum of all tensors' bytes.
+  /// Sum of all tensors' bytes, opaque ones left out.
   std::uint64_t tensor_bytes() const;
 
  private:
   friend Checked<Checkpoint> open_checked(const std::string& path);
   std::optional<Violation> add_file(InputFile file, std::string name);
+  std::optional<Violation> add_content(InputFile file, std::string name, FileContent content);
+  std::optional<Violation> add_opaque(const FileContent& content, const InputFile& file);
   std::optional<Violation> open_index(const std::string& name);
+  std::optional<Violation> open_bundle(const std::string& name);
   std::optional<Violation> match_index();
 
   std::string path_;
@@ -58,10 +72,13 @@ class Checkpoint {
   bool is_folder_ = false;
   std::vector<WeightsFile> files_;
   std::optional<ShardIndex> index_;
+  std::optional<BundleIndex> bundle_;
   std::string index_name_;
   std::vector<std::string> notes_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;
+  std::vector<OpaqueTensor> opaque_;
+  std::unordered_map<std::string, std::size_t> opaque_by_name_;
 };
 
 /// Whether a file `name` of a folder would be opened, or make the choice unclear, instead of the
@@ -70,9 +87,11 @@ bool is_opened_before(const std::string& name, const std::string& single);
 
 /// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
 /// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
-/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz.
-/// Throws InputError if something cannot be read, or if a change in place of one of its files is
-/// not finished; a broken rule is returned.
+/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz,
+/// then the only *.gguf, then the TensorFlow checkpoint that is the only one or that the file
+/// `checkpoint` names. Such a one is also opened by its PREFIX and by PREFIX.index. Throws
+/// InputError if something cannot be read, or if a change in place of one of its files is not
+/// finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 
 /// Opens a checkpoint; a broken rule is thrown as InputError too.

@@ -1,6 +1,8 @@
 #include "store/checkpoint_writer.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -8,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
+#include "base/output_group.hpp"
 #include "base/roll_back.hpp"
 #include "store/safetensors.hpp"
 
@@ -25,28 +28,46 @@ std::uint64_t alignment_of(std::uint64_t data_begin) {
 /// A file that is being written, with what the others share.
 struct Plan {
   int descriptor = -1;
+  int index = -1;  ///< of a writer with a second file: the first one
   std::string path;
   FilePlan plan;
   std::size_t first_sum = 0;
 };
 
+/// Makes an output file: its descriptor, which stays open.
+using Create = std::function<int(const std::string& name)>;
+
 /// The bytes of several files as one transfer.
 class Writing {
  public:
-  void add(const OutputWeights& weights, int descriptor, const std::string& path) {
-    Plan& file = plans_.emplace_back(
-        Plan{descriptor, path, weights_writer(weights.writer).plan(weights, path), sums_});
+  /// `path` is that of the weights, whatever file of theirs the bytes go into.
+  void add(const OutputWeights& weights, const std::string& path, const Create& create) {
+    const WeightsWriter& writer = weights_writer(weights.writer);
+    if (!weights.opaque.empty() && !writer.has_opaque) {
+      const OpaqueTensor& first = weights.opaque.front().info;
+      throw InputError(path, fmt::format("tensor '{}' is {}, which {} cannot hold",
+                                         escape(first.name), escape(first.type), weights.writer));
+    }
+    Plan& file = plans_.emplace_back(Plan{-1, -1, path, writer.plan(weights, path), sums_});
+    MASQUE_CHECK(writer.data.empty() == !file.plan.index);
+    if (!writer.data.empty()) {
+      file.index = create(base_name(path));
+      file.path = data_name(writer, path);
+    }
+    file.descriptor = create(base_name(file.path));
     sums_ += file.plan.sums;
     std::uint64_t offset = 0;
     const std::size_t first = pieces_.size();
     for (PlannedPart& part : file.plan.parts) {
       const int sum = part.sum < 0 ? -1 : static_cast<int>(file.first_sum) + part.sum;
-      append({descriptor, path, offset, part.size, std::move(part.source), sum}, first);
+      append({file.descriptor, file.path, offset, part.size, std::move(part.source), sum,
+              file.plan.checksum},
+             first);
       const auto next = checked_add(offset, part.size);
-      if (!next) throw InputError(path, "would have more than 2^64 bytes");
+      if (!next) throw InputError(file.path, "would have more than 2^64 bytes");
       offset = *next;
     }
-    reserve_space(descriptor, offset, path);
+    reserve_space(file.descriptor, offset, file.path);
   }
 
   void add(const OutputExtra& extra, int descriptor, const std::string& path) {
@@ -57,8 +78,9 @@ class Writing {
     std::vector<std::uint32_t> sums(sums_);
     transfer(pieces_, options.threads, options.progress, sums);
     for (const Plan& file : plans_) {
-      if (!file.plan.late) continue;
       const auto own = std::span(sums).subspan(file.first_sum, file.plan.sums);
+      if (file.plan.index) write_at(file.index, 0, as_bytes(file.plan.index(own)), file.path);
+      if (!file.plan.late) continue;
       for (const LatePart& part : file.plan.late(own))
         write_at(file.descriptor, part.offset, as_bytes(part.text), file.path);
     }
@@ -85,18 +107,35 @@ class Writing {
   std::size_t sums_ = 0;
 };
 
+void write_one(const std::string& path, const OutputWeights& weights, const WriteOptions& options) {
+  OutputFile output(path);
+  Writing writing;
+  writing.add(weights, path, [&](const std::string&) { return output.descriptor(); });
+  writing.run(options);
+  if (options.verify) options.verify(join(folder_of(path), staging_name(base_name(path))));
+  output.commit();
+}
+
+/// Weights of two files.
+void write_both(const std::string& path, const OutputWeights& weights,
+                const WriteOptions& options) {
+  OutputGroup output(path);
+  Writing writing;
+  writing.add(weights, path, [&](const std::string& name) { return output.create(name); });
+  writing.run(options);
+  if (options.verify) options.verify(join(output.staging_path(), base_name(path)));
+  output.commit();
+}
+
 }  // namespace
 
 void write_checkpoint_file(const std::string& path, const OutputWeights& weights,
                            const WriteOptions& options) {
-  const std::string name = base_name(path);
-  refuse_unfinished(folder_of(path), std::span(&name, 1));
-  OutputFile output(path);
-  Writing writing;
-  writing.add(weights, output.descriptor(), path);
-  writing.run(options);
-  if (options.verify) options.verify(join(folder_of(path), staging_name(base_name(path))));
-  output.commit();
+  const WeightsWriter& writer = weights_writer(weights.writer);
+  std::vector<std::string> names = {base_name(path)};
+  if (!writer.data.empty()) names.push_back(base_name(data_name(writer, path)));
+  refuse_unfinished(folder_of(path), names);
+  writer.data.empty() ? write_one(path, weights, options) : write_both(path, weights, options);
 }
 
 void write_checkpoint_folder(const std::string& path, const std::vector<OutputWeights>& weights,
@@ -105,8 +144,9 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
   std::vector<Descriptor> descriptors;
   Writing writing;
   for (const OutputWeights& file : weights) {
-    descriptors.push_back(output.create(file.name, file.mode));
-    writing.add(file, descriptors.back().get(), join(path, file.name));
+    writing.add(file, join(path, file.name), [&](const std::string& name) {
+      return descriptors.emplace_back(output.create(name, file.mode)).get();
+    });
   }
   for (const OutputExtra& extra : extras) {
     descriptors.push_back(output.create(extra.name, extra.mode));
@@ -130,7 +170,7 @@ Source source_of(const InputFile& file, const TensorInfo& tensor) {
 
 OutputWeights copy_of(const WeightsFile& file) {
   // What is written gets sums of its own, which would hide the damage.
-  if (const auto broken = check_sums(file.file)) throw_violation(*broken);
+  if (const auto broken = check_sums(file.file, file.content)) throw_violation(*broken);
   if (file.content.unknown_fields > 0) {
     throw InputError(file.file.path(),
                      fmt::format("'{}' is no field of safetensors and would be lost",
@@ -147,6 +187,14 @@ OutputWeights copy_of(const WeightsFile& file) {
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, source_of(file.file, tensor)});
   }
+  auto behind = file.content.tensors.begin();
+  for (const OpaqueTensor& tensor : file.content.opaque) {
+    while (behind != file.content.tensors.end() && behind->begin <= tensor.begin) ++behind;
+    const bool first = behind == file.content.tensors.begin();
+    out.opaque.push_back({tensor, CopyFrom{&file.file, tensor.begin},
+                          first ? std::string() : std::prev(behind)->name});
+  }
+  out.typed = file.content.typed;
   return out;
 }
 

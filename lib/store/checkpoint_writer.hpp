@@ -42,10 +42,10 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
 /// must outlive the source.
 Source source_of(const InputFile& file, const TensorInfo& tensor);
 
-/// The weights file as it is, in its format (a legacy PyTorch file becomes a zip): every tensor
-/// copied in place, alignment kept; in safetensors metadata with `format: pt` added if there was
-/// none. A file with checksums is read once to compare them. Throws InputError if they differ, and
-/// if the header has fields that would be lost.
+/// The weights file as it is, in its format (a legacy PyTorch file becomes a zip): every tensor,
+/// opaque ones too, copied in place, alignment kept; in safetensors metadata with `format: pt`
+/// added if there was none. A file with checksums is read once to compare them. Throws InputError
+/// if they differ, and if the header has fields that would be lost.
 OutputWeights copy_of(const WeightsFile& file);
 
 /// Adds a tensor: at its place if the tensors are in the reference writer's order, else behind the

@@ -1,6 +1,7 @@
 // Two checkpoints side by side, and the hash that tells whether they are the same.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct TensorChange {
   ChangeKind kind;
   const TensorInfo* a = nullptr;  ///< nullptr if it is not in A
   const TensorInfo* b = nullptr;
-  TensorDiff diff;  ///< of kDtype and kValues
+  TensorDiff diff;  ///< of kDtype and kValues; of opaque tensors `count` and `first` are in bytes
+  const OpaqueTensor* opaque_a = nullptr;  ///< instead of a, if it has no DType
+  const OpaqueTensor* opaque_b = nullptr;
 };
 
 /// How tensors of two checkpoints are matched.
@@ -43,9 +46,13 @@ struct CompareOptions {
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                               const CompareOptions& options);
 
+/// The first opaque tensor of either that the other has not got with the same type, shape and
+/// bytes; nothing if there is none.
+std::optional<std::string> different_opaque(const Checkpoint& a, const Checkpoint& b);
+
 /// Hashes of all tensors and of the whole.
 struct CheckpointHash {
-  std::vector<std::string> tensors;  ///< in the order of checkpoint.tensors()
+  std::vector<std::string> tensors;  ///< in the order of checkpoint.tensors(), then of opaque()
   /// Over name (as JSON), dtype, shape and hash of every tensor, a line each, by name: equal for
   /// equal tensors, whatever their order, shards and metadata.
   std::string total;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "store/config.hpp"
 #include "store/converted_folder.hpp"
 #include "store/markers.hpp"
+#include "store/object_graph.hpp"
 #include "store/rename_tensors.hpp"
 #include "store/safetensors.hpp"
 #include "store/sharding.hpp"
@@ -22,6 +24,9 @@
 namespace masque {
 
 namespace {
+
+/// What a GGUF file says about the model's family.
+constexpr const char* kArchitecture = "general.architecture";
 
 std::string writer_names() {
   std::string names;
@@ -60,7 +65,7 @@ void check_request(const std::string& out, const ConvertRequest& request) {
     throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
                                  dtype_name(*request.dtype)));
   }
-  if (request.strict && request.names == NameStyle::kKeep)
+  if (request.strict && request.names != NameStyle::kHf && request.names != NameStyle::kTf)
     throw UsageError("--strict: expected --names hf or tf with it");
 }
 
@@ -81,10 +86,12 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
   sorted = true;
   for (const WeightsFile& file : checkpoint.files()) {
     OutputWeights one = copy_of(file);
-    sorted = sorted && std::is_sorted(one.tensors.begin(), one.tensors.end(),
-                                      [](const OutputTensor& a, const OutputTensor& b) {
-                                        return safetensors_before(a.info, b.info);
-                                      });
+    // A bundle has the order of its names, which is nobody's choice.
+    sorted = sorted && (checkpoint.bundle() ||
+                        std::is_sorted(one.tensors.begin(), one.tensors.end(),
+                                       [](const OutputTensor& a, const OutputTensor& b) {
+                                         return safetensors_before(a.info, b.info);
+                                       }));
     all.mode = one.mode;
     all.metadata = one.metadata;  // a single file keeps its order; several are merged below
     // The smallest: a single file may be aligned further by accident.
@@ -100,14 +107,41 @@ OutputWeights merged(const Checkpoint& checkpoint, bool& sorted, std::vector<std
       tensor.info = *checkpoint.find(tensor.info.name);
       all.tensors.push_back(std::move(tensor));
     }
+    std::ranges::move(one.opaque, std::back_inserter(all.opaque));
+    if (all.typed.empty()) all.typed = std::move(one.typed);
   }
   if (checkpoint.files().size() > 1) all.metadata.assign(metadata.begin(), metadata.end());
   return all;
 }
 
+/// Metadata that are no texts, where the output has no place for their types.
+void drop_typed(OutputWeights& weights, std::vector<std::string>& notes) {
+  if (weights_writer(weights.writer).has_typed) return;
+  std::erase_if(weights.typed, [&](const TypedValue& value) {
+    return find_metadata(weights.metadata, value.key) != nullptr;
+  });
+  if (!weights.typed.empty()) {
+    const TypedValue& first = weights.typed.front();
+    notes.push_back(
+        fmt::format("{} metadata that are no text are lost, the first '{}' of {}: {} "
+                    "has no such types",
+                    weights.typed.size(), escape(first.key), escape(first.type), weights.writer));
+  }
+  weights.typed.clear();
+}
+
 /// Metadata of the input in the output, as far as it has a place for them.
 void settle_metadata(OutputWeights& weights, const Metadata& markers,
-                     std::vector<std::string>& notes) {
+                     const std::optional<ModelConfig>& config, std::vector<std::string>& notes) {
+  drop_typed(weights, notes);
+  if (weights_writer(weights.writer).has_typed) {
+    if (weights.typed.empty()) erase_metadata(weights.metadata, "format");
+    const std::string type = config ? config->model_type() : "";
+    if (!type.empty() && find_metadata(weights.metadata, kArchitecture) == nullptr)
+      weights.metadata.insert(weights.metadata.begin(), {std::string(kArchitecture), type});
+    for (const auto& [key, value] : markers) set_metadata(weights.metadata, key, value);
+    return;
+  }
   if (weights_writer(weights.writer).has_metadata) {
     if (find_metadata(weights.metadata, "format") == nullptr)
       set_metadata(weights.metadata, "format", "pt");
@@ -176,6 +210,30 @@ void check_types(const OutputWeights& weights, const std::string& in) {
   }
 }
 
+/// Keeps opaque tensors, leaves them out, or throws.
+void settle_opaque(OutputWeights& weights, const Checkpoint& checkpoint, bool skip,
+                   std::vector<std::string>& notes) {
+  if (weights.opaque.empty()) return;
+  if (skip) {
+    for (const OutputOpaque& tensor : weights.opaque)
+      notes.push_back(fmt::format("'{}' is left out: {} {}", escape(tensor.info.name),
+                                  escape(tensor.info.type), shape_text(tensor.info.shape)));
+    weights.opaque.clear();
+    return;
+  }
+  const bool same = std::ranges::all_of(checkpoint.files(), [&](const WeightsFile& file) {
+    return file.content.writer == weights.writer;
+  });
+  if (same && weights_writer(weights.writer).has_opaque) return;
+  const OpaqueTensor& first = weights.opaque.front().info;
+  const std::size_t more = weights.opaque.size() - 1;
+  throw InputError(
+      checkpoint.path(),
+      fmt::format("tensor '{}' is {}, which {} cannot hold{} (--skip-opaque leaves {} out)",
+                  escape(first.name), escape(first.type), weights.writer,
+                  more == 0 ? "" : fmt::format(", nor {} more", more), more == 0 ? "it" : "them"));
+}
+
 /// The new names, checked, and the config that goes with them if it changes.
 struct NewNames {
   NamePlan plan;
@@ -186,7 +244,9 @@ NewNames names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig
                    NameStyle style) {
   NewNames names;
   if (style == NameStyle::kKeep) return names;
-  if (style == NameStyle::kHf) {
+  if (style == NameStyle::kVariable) {
+    names.plan = variable_names(checkpoint);
+  } else if (style == NameStyle::kHf) {
     names.plan = hf_names(checkpoint, config);
     if (config && find_tf_family(checkpoint, config) != nullptr)
       names.config = {"config.json", config->text()};
@@ -234,7 +294,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   OutputWeights all = merged(checkpoint, sorted, result.notes);
   all.writer = writer.name;
   leave_out(all, new_names.plan.left_out);
-  settle_metadata(all, markers, result.notes);
+  settle_metadata(all, markers, config, result.notes);
+  settle_opaque(all, checkpoint, request.skip_opaque, result.notes);
   Values values(checkpoint, request, names);
   for (OutputTensor& tensor : all.tensors) {
     if (values.settle(tensor)) ++result.converted;
@@ -242,7 +303,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   result.renamed = apply_names(all, names);
   settle_aliases(all, config, result.notes);
   check_types(all, in);
-  result.tensors = all.tensors.size();
+  result.tensors = all.tensors.size() + all.opaque.size();
   WriteOptions options = request.write;
   options.input = in;
   options.verify = [&](const std::string&) {
@@ -254,6 +315,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   const TensorOrder order = sorted ? TensorOrder::kReference : TensorOrder::kAsGiven;
   std::vector<OutputWeights> shards = split_into_shards(std::move(all), request.shard_bytes, order);
   for (OutputWeights& shard : shards) order_aliases(shard);
+  // A bundle keeps its prefix, which other files of the folder may name.
+  if (checkpoint.bundle() && !writer.data.empty()) shards[0].name = checkpoint.index_name();
   result.files = shards.size();
   const Metadata outside = writer.has_metadata ? Metadata{} : markers;
   if (to_file) {

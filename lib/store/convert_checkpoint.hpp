@@ -12,9 +12,10 @@ namespace masque {
 
 /// Which names tensors get.
 enum class NameStyle {
-  kKeep,  ///< those that they have
-  kHf,    ///< those of transformers: see store/name_rules
-  kTf,    ///< those of Google's TensorFlow checkpoints: see store/tf_plan
+  kKeep,      ///< those that they have
+  kHf,        ///< those of transformers: see store/name_rules
+  kTf,        ///< those of Google's TensorFlow checkpoints: see store/tf_plan
+  kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see store/object_graph
 };
 
 struct ConvertRequest {
@@ -23,7 +24,8 @@ struct ConvertRequest {
   std::optional<std::uint64_t> shard_bytes;  ///< absent: one file
   OverflowPolicy overflow = OverflowPolicy::kRefuse;
   NameStyle names = NameStyle::kKeep;
-  bool strict = false;  ///< names that no table knows: nothing is written
+  bool strict = false;       ///< names that no table knows: nothing is written
+  bool skip_opaque = false;  ///< leaves tensors without a DType out, each with a note
   WriteOptions write;
 };
 
@@ -44,9 +46,10 @@ struct ConvertResult {
 /// the name and the fields that go with them. Values are rounded once, to nearest even. Tensors
 /// keep their order unless all files were in the reference writer's order, in which the output then
 /// is too. Markers are kept wherever the format has its place for them (store/markers), other
-/// metadata where it has one. Tensors that share their bytes: see store/aliases. Memory: a few MiB
-/// a thread, and the largest tensor where one has to be unpacked or turned. Throws UsageError and
-/// InputError; `out` is then as it was.
+/// metadata where it has one. Tensors without a DType go only into a file of their own format.
+/// Tensors that share their bytes: see store/aliases. Memory: a few MiB a thread, and the largest
+/// tensor where one has to be unpacked or turned. Throws UsageError and InputError; `out` is then
+/// as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
+#include "store/bundle_place.hpp"
 #include "store/config.hpp"
 #include "store/markers.hpp"
 #include "store/sharding.hpp"
@@ -47,7 +48,7 @@ std::vector<OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes
   }
   for (const WeightsFile& file : checkpoint_.files()) {
     except.push_back(file.name);
-    except.push_back(side_path(file.name));
+    except.push_back(side_path(weights_name(checkpoint_, file)));
   }
   auto config = new_config();
   const std::string before = config_name(checkpoint_.folder());
@@ -71,14 +72,32 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
   std::vector<OutputExtra> extras;
   if (checkpoint_.is_folder()) extras = copies(notes);
   const WeightsWriter& writer = weights_writer(shards.front().writer);
+  // Another bundle would be a choice; a graph and a list would lead to what is not there any more.
+  const std::string prefix =
+      checkpoint_.index_name().substr(0, checkpoint_.index_name().rfind('.'));
+  const auto stale = [&](const std::string& name) {
+    if (!checkpoint_.bundle() || !is_bundle_file(name)) return false;
+    return writer.data.empty() || (name != prefix + ".meta" && name != "checkpoint");
+  };
+  std::size_t left_out = 0;
   std::erase_if(extras, [&](const OutputExtra& extra) {
-    const bool taken = std::ranges::find(shards, extra.name, &OutputWeights::name) != shards.end();
+    const auto takes = [&](const OutputWeights& shard) {
+      return extra.name == shard.name ||
+             (!writer.data.empty() && extra.name == data_name(writer, shard.name));
+    };
+    const bool taken = std::ranges::any_of(shards, takes);
     const bool first = is_opened_before(extra.name, std::string(writer.single)) ||
                        (shards.size() > 1 && extra.name == writer.single);
-    if (taken || first)
-      notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
-    return taken || first;
+    if (!taken && !first) {
+      const bool left = stale(extra.name);
+      left_out += left ? 1 : 0;
+      return left;
+    }
+    notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+    return true;
   });
+  if (left_out > 0)
+    notes.push_back(fmt::format("{} other files of TensorFlow checkpoints are left out", left_out));
   if (shards.size() > 1) extras.push_back(index_extra(shards));
   const bool config = std::ranges::find(extras, config_file(), &OutputExtra::name) != extras.end();
   if (!markers_.empty() && !config) {

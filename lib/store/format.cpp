@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "store/leveldb_table.hpp"
+
 namespace masque {
 
 namespace {
@@ -35,6 +37,8 @@ constexpr std::array kOthers{
     Signature{"\x28\xB5\x2F\xFD"sv, "compressed by zstd: unpack it first"sv},
     Signature{"\xFD\x37\x7A\x58\x5A\x00"sv, "compressed by xz: unpack it first"sv},
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
+    Signature{"model_checkpoint_path:"sv,
+              "the list of a folder's TensorFlow checkpoints: name the folder or one of them"sv},
     Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
@@ -50,6 +54,14 @@ bool is_tar(const InputFile& file) {
   if (file.size() < kPlace + kMagic.size()) return false;
   file.read(kPlace, std::as_writable_bytes(std::span(found)));
   return found == kMagic;
+}
+
+/// Of TensorFlow's tables, indexes have a name of their own and are not read here.
+bool is_table(const InputFile& file) {
+  std::array<std::byte, 8> last{};
+  if (file.size() < kTableFooterBytes) return false;
+  file.read(file.size() - last.size(), last);
+  return is_table_end(last);
 }
 
 constexpr std::size_t kFirstBytes = 64;
@@ -85,6 +97,7 @@ Checked<FileContent> read_weights(const InputFile& file) {
     if (auto* read = std::get_if<FileContent>(&content)) {
       read->writer = format.writer;
       read->in_place = format.in_place;
+      if (format.check_sums != nullptr) read->check_sums = format.check_sums;
     }
     return content;
   };
@@ -93,6 +106,12 @@ Checked<FileContent> read_weights(const InputFile& file) {
     return Violation{"unsupported-format",
                      "a PyTorch file of 2017 (tar): save it again with a newer torch", "", 0,
                      file.path()};
+  }
+  if (is_table(file)) {
+    return Violation{"unsupported-format",
+                     "a TensorFlow V1 checkpoint, or an index whose name lacks '.index': V1 was "
+                     "written before TensorFlow 1.0; a newer one saves it again as V2",
+                     "", 0, file.path()};
   }
   for (const Signature& other : kOthers) {
     if (first.size() >= other.bytes.size() &&
@@ -112,11 +131,9 @@ Checked<FileContent> read_weights(const InputFile& file) {
   return read_with(**safetensors);
 }
 
-std::optional<Violation> check_sums(const InputFile& file) {
-  std::array<std::byte, kFirstBytes> buffer{};
-  const FileFormat* format = format_of(file, first_bytes(file, buffer));
-  if (format == nullptr || format->check_sums == nullptr) return std::nullopt;
-  auto broken = format->check_sums(file);
+std::optional<Violation> check_sums(const InputFile& file, const FileContent& content) {
+  if (!content.check_sums) return std::nullopt;
+  auto broken = content.check_sums(file);
   if (broken) broken->file = file.path();
   return broken;
 }

@@ -34,18 +34,24 @@ struct Patch {
 /// InputError if the file cannot be changed in place.
 using InPlaceFunction = std::vector<Patch> (*)(const PatchedFile& file);
 
+/// Compares all data of a file with their checksums: the first that differ. Throws InputError.
+using CheckSumsFunction = std::function<std::optional<Violation>(const InputFile& file)>;
+
 /// What a file of weights holds. Tensors are in data order.
 struct FileContent {
   std::string_view writer = {};        ///< of its format; set by read_weights
   InPlaceFunction in_place = nullptr;  ///< of its format; set by read_weights
+  CheckSumsFunction check_sums = {};   ///< of its format; set by read_weights; empty: no sums
   std::vector<TensorInfo> tensors;
-  Metadata metadata;
+  Metadata metadata;  ///< texts
   std::uint64_t data_begin = 0;
   std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
   std::string unknown_field;         ///< the first of them
   std::vector<std::string> notes;    ///< legal but odd; worth a word
   /// Tensors without a DType, in data order; their names are none of `tensors`.
   std::vector<OpaqueTensor> opaque = {};
+  /// All metadata in file order, if the format has types for them.
+  std::vector<TypedValue> typed = {};
   /// First byte and one past the last of tensors that the file has besides: of an optimizer, say.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> other_extents = {};
 };
@@ -80,8 +86,8 @@ struct FormatRegistration {
 /// a damaged one gets the rule that it breaks.
 Checked<FileContent> read_weights(const InputFile& file);
 
-/// Reads all data of a file that read_weights accepts: the first that differ from their checksum.
-/// Formats without checksums are always right.
-std::optional<Violation> check_sums(const InputFile& file);
+/// Reads all data of a file with this content: the first that differ from their checksum. Formats
+/// without checksums are always right.
+std::optional<Violation> check_sums(const InputFile& file, const FileContent& content);
 
 }  // namespace masque

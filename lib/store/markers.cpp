@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMostSideBytes = 1 << 20;
 
 std::optional<ModelConfig> side_of(const Checkpoint& checkpoint, const WeightsFile& file) {
-  const std::string path = side_path(join(checkpoint.folder(), file.name));
+  const std::string path = side_path(join(checkpoint.folder(), weights_name(checkpoint, file)));
   if (!exists(path)) return std::nullopt;
   return ModelConfig::parse(InputFile::open(path).read_all(kMostSideBytes), path);
 }
@@ -46,6 +46,10 @@ void add_members(const ModelConfig& object, std::map<std::string, std::string>& 
 }  // namespace
 
 std::string side_path(const std::string& path) { return path + ".masque.json"; }
+
+const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile& file) {
+  return checkpoint.bundle() ? checkpoint.index_name() : file.name;
+}
 
 std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
                                        std::string_view key) {

@@ -17,6 +17,9 @@ inline constexpr std::string_view kMarkerPrefix = "masque.";
 /// Where a file has its markers if neither its metadata nor a config.json does: FILE.masque.json.
 std::string side_path(const std::string& path);
 
+/// What a file of weights of a checkpoint is called: of a data file of a bundle, its index.
+const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile& file);
+
 /// The value of a marker of the file that holds the tensor `beside`: in its metadata, in
 /// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
 /// has the name of a folder's weights is looked up in the config.json beside it, too. Throws

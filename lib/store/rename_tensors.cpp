@@ -33,9 +33,11 @@ OutputWeights renamed(const WeightsFile& file, const NameMap& names) {
 }
 
 bool changes(const WeightsFile& file, const NameMap& names) {
-  return std::ranges::any_of(file.content.tensors, [&](const TensorInfo& tensor) {
+  const auto is_new = [&](const auto& tensor) {
     return new_name(names, tensor.name) != tensor.name;
-  });
+  };
+  return std::ranges::any_of(file.content.tensors, is_new) ||
+         std::ranges::any_of(file.content.opaque, is_new);
 }
 
 std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameMap& names,
@@ -91,12 +93,12 @@ NameMap parse_name_map(std::string_view text, const std::string& path) {
 
 void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
   for (const auto& [old, now] : names) {
-    static_cast<void>(checkpoint.get(old));
+    if (checkpoint.find_opaque(old) == nullptr) static_cast<void>(checkpoint.get(old));
     if (now.name.empty())
       throw InputError(checkpoint.path(), fmt::format("tensor '{}': no new name", escape(old)));
   }
   std::map<std::string_view, std::string_view> taken;
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  const auto take = [&](const auto& tensor) {
     const std::string& name = new_name(names, tensor.name);
     const auto [at, added] = taken.emplace(name, tensor.name);
     if (!added) {
@@ -104,7 +106,9 @@ void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
                        fmt::format("tensors '{}' and '{}' would both be called '{}'",
                                    escape(at->second), escape(tensor.name), escape(name)));
     }
-  }
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) take(tensor);
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) take(tensor);
 }
 
 std::uint64_t apply_names(OutputWeights& weights, const NameMap& names) {
@@ -116,6 +120,12 @@ std::uint64_t apply_names(OutputWeights& weights, const NameMap& names) {
     name = now;
     if (!tensor.info.alias_of.empty())
       tensor.info.alias_of = std::string(new_name(names, tensor.info.alias_of));
+  }
+  for (OutputOpaque& tensor : weights.opaque) {
+    const std::string now = new_name(names, tensor.info.name);
+    if (now != tensor.info.name) ++changed;
+    tensor.info.name = now;
+    tensor.after = std::string(new_name(names, tensor.after));
   }
   return changed;
 }

@@ -61,7 +61,12 @@ std::vector<OutputWeights> split_into_shards(OutputWeights weights,
     used += size;
   }
   const WeightsWriter& writer = weights_writer(weights.writer);
-  if (shards.empty()) shards.push_back(std::move(weights));
+  if (shards.empty()) {
+    shards.push_back(std::move(weights));
+  } else {  // formats with these have no shards
+    shards.front().opaque = std::move(weights.opaque);
+    shards.front().typed = std::move(weights.typed);
+  }
   for (std::size_t i = 0; i < shards.size(); ++i) {
     shards[i].name = shards.size() == 1
                          ? std::string(writer.single)

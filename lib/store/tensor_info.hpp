@@ -54,6 +54,8 @@ struct OpaqueTensor {
   std::uint64_t begin = 0;  ///< first byte in its file
   std::uint64_t end = 0;    ///< one past the last
   std::size_t file = 0;     ///< which file of the checkpoint
+  /// Of its bytes, as the format keeps it with them; 0: the format keeps none.
+  std::uint32_t checksum = 0;
 
   std::uint64_t bytes() const { return end - begin; }
 };
@@ -67,6 +69,16 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// The value of a key; nullptr if absent.
 const std::string* find_metadata(const Metadata& metadata, std::string_view key);
+
+/// A metadata value of a format with types for them. Texts are in Metadata, too, from where they
+/// are written.
+struct TypedValue {
+  std::string key;
+  std::string type;   ///< as its format calls it: "UINT32", "STRING", "STRING[]"
+  std::string text;   ///< a text as it is; others for people, of a long array the first values
+  std::string json;   ///< the same as JSON; empty: a text
+  std::string bytes;  ///< as the file has it, with its type
+};
 
 /// Sets a key, keeping its place or adding it so that sorted keys stay sorted.
 void set_metadata(Metadata& metadata, std::string_view key, std::string value);

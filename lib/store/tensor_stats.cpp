@@ -236,6 +236,10 @@ std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t
                  [&](std::uint64_t offset, MutableBytes out) { file.read(begin + offset, out); });
 }
 
+std::string opaque_hash(const Checkpoint& checkpoint, const OpaqueTensor& tensor, HashKind kind) {
+  return range_hash(checkpoint.files()[tensor.file].file, tensor.begin, tensor.end, kind);
+}
+
 std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, HashKind kind) {
   return hash_of(tensor.bytes(), kind, [&](std::uint64_t offset, MutableBytes out) {
     checkpoint.read(tensor, offset, out);

@@ -51,6 +51,9 @@ enum class HashKind { kSha256, kXxh3 };
 /// Hash of a tensor's bytes.
 std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, HashKind kind);
 
+/// The same of a tensor without a DType.
+std::string opaque_hash(const Checkpoint& checkpoint, const OpaqueTensor& tensor, HashKind kind);
+
 /// Hash of a run of bytes of a file.
 std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t end,
                        HashKind kind);

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cerrno>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
@@ -31,15 +33,25 @@ struct Job {
 
 constexpr int kNoSum = -1;
 
+std::uint32_t sum_of(Checksum kind, Bytes bytes, std::uint32_t running = 0) {
+  return kind == Checksum::kCrc32c ? crc32c(bytes, running) : crc32_of(bytes, running);
+}
+
+std::uint32_t sum_of_both(Checksum kind, std::uint32_t first, std::uint32_t second,
+                          std::uint64_t second_bytes) {
+  return kind == Checksum::kCrc32c ? crc32c_of_both(first, second, second_bytes)
+                                   : crc32_of_both(first, second, second_bytes);
+}
+
 std::uint64_t chunk_of(const Source& source) {
   if (const auto* computed = std::get_if<Computed>(&source)) return computed->chunk_bytes;
   return kCopyChunk;
 }
 
-/// Returns the CRC-32 of the bytes if it is asked for, otherwise 0.
+/// Returns the sum of the bytes if one is asked for, otherwise 0.
 std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, int to,
                                   std::uint64_t offset, std::uint64_t size, const std::string& path,
-                                  bool sums) {
+                                  std::optional<Checksum> kind) {
   std::vector<std::byte> buffer(std::min(size, kBufferBytes));
   std::uint32_t crc = 0;
   while (size > 0) {
@@ -47,7 +59,7 @@ std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, in
         MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
     from.read(begin, part);
     write_at(to, offset, part, path);
-    if (sums) crc = crc32_of(part, crc);
+    if (kind) crc = sum_of(*kind, part, crc);
     begin += part.size();
     offset += part.size();
     size -= part.size();
@@ -63,7 +75,7 @@ void run(Job& job, std::vector<std::byte>& buffer) {
     const std::uint64_t begin = copy->begin + job.begin;
     if (sums) {
       job.crc = copy_through_buffer(*copy->file, begin, piece.descriptor, offset, job.size,
-                                    piece.path, true);
+                                    piece.path, piece.checksum);
     } else {
       copy_bytes(*copy->file, begin, piece.descriptor, offset, job.size, piece.path);
     }
@@ -79,7 +91,7 @@ void run(Job& job, std::vector<std::byte>& buffer) {
     bytes = out;
   }
   write_at(piece.descriptor, offset, bytes, piece.path);
-  if (sums) job.crc = crc32_of(bytes);
+  if (sums) job.crc = sum_of(piece.checksum, bytes);
 }
 
 }  // namespace
@@ -102,7 +114,7 @@ void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_
     }
     // Across file systems, or not supported: plain reading and writing finds out what is wrong.
     if (count == 0 || errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
-      copy_through_buffer(from, begin, to, offset, size, path, false);
+      copy_through_buffer(from, begin, to, offset, size, path, std::nullopt);
       return;
     }
     throw system_error(path, "writing", errno);
@@ -145,7 +157,7 @@ void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunct
   for (const Job& job : jobs) {
     if (job.piece->sum == kNoSum) continue;
     std::uint32_t& sum = sums[static_cast<std::size_t>(job.piece->sum)];
-    sum = crc32_of_both(sum, job.crc, job.size);
+    sum = sum_of_both(job.piece->checksum, sum, job.crc, job.size);
   }
 }
 

@@ -34,6 +34,9 @@ struct Literal {
 
 using Source = std::variant<CopyFrom, Computed, Literal>;
 
+/// Kinds of sums of bytes: of zip files, and of TensorFlow bundles.
+enum class Checksum { kCrc32, kCrc32c };
+
 /// A run of bytes of an output file.
 struct Piece {
   int descriptor = -1;       ///< open for writing
@@ -42,6 +45,7 @@ struct Piece {
   std::uint64_t size = 0;
   Source source;
   int sum = -1;  ///< to which of the transfer's sums it adds; none if negative
+  Checksum checksum = Checksum::kCrc32;  ///< of what kind that sum is
 };
 
 /// Told from several threads how many bytes of how many are done.
@@ -51,9 +55,9 @@ using ProgressFunction = std::function<void(std::uint64_t done, std::uint64_t to
 /// Throws InputError.
 void reserve_space(int descriptor, std::uint64_t size, const std::string& path);
 
-/// Writes all pieces. Memory: one chunk per thread. sums[i] ← the CRC-32 of the bytes of all pieces
-/// with that sum, in their order. Throws InputError (the first one) and Interrupted; the outputs
-/// are then incomplete.
+/// Writes all pieces. Memory: one chunk per thread. sums[i] ← the sum of the bytes of all pieces
+/// with that sum, which are of one kind, in their order. Throws InputError (the first one) and
+/// Interrupted; the outputs are then incomplete.
 void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress,
               std::span<std::uint32_t> sums = {});
 

@@ -4,7 +4,10 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "base/file.hpp"
 
 namespace masque {
 
@@ -39,6 +42,15 @@ const WeightsWriter* writer_for_path(std::string_view path) {
     if (found != registry().end()) return *found;
   }
   return nullptr;
+}
+
+std::string data_name(const WeightsWriter& writer, const std::string& name) {
+  MASQUE_CHECK(!writer.data.empty());
+  if (!name.ends_with(writer.extension) || base_name(name).size() == writer.extension.size()) {
+    throw InputError(name, fmt::format("the files of {} are called NAME{} and NAME{}", writer.name,
+                                       writer.extension, writer.data));
+  }
+  return name.substr(0, name.size() - writer.extension.size()) + std::string(writer.data);
 }
 
 WriterRegistration::WriterRegistration(const WeightsWriter& writer) {

@@ -22,6 +22,7 @@ struct OutputTensor {
 struct OutputOpaque {
   OpaqueTensor info;
   Source source;
+  std::string after = {};  ///< the tensor with a dtype that it stands behind; empty: none
 };
 
 /// A file of weights to write.
@@ -33,6 +34,9 @@ struct OutputWeights {
   std::vector<OutputTensor> tensors;
   unsigned mode = 0666;
   std::vector<OutputOpaque> opaque = {};  ///< refused by writers without has_opaque
+  /// Order and types of metadata, for writers with has_typed. Texts are those of `metadata`; one
+  /// that is no longer there is left out.
+  std::vector<TypedValue> typed = {};
 };
 
 /// A run of bytes of a file that is planned.
@@ -51,9 +55,12 @@ struct LatePart {
 /// Every byte of a file of weights: parts one behind the other.
 struct FilePlan {
   std::vector<PlannedPart> parts;
-  std::size_t sums = 0;  ///< how many CRC-32 are asked for
+  std::size_t sums = 0;                  ///< how many are asked for
+  Checksum checksum = Checksum::kCrc32;  ///< of what kind they are
   /// What is written over the parts in the end, from the sums; empty: nothing.
   std::function<std::vector<LatePart>(std::span<const std::uint32_t> sums)> late = {};
+  /// For a writer with `data`, whose parts are those of that file: the other file, from the sums.
+  std::function<std::string(std::span<const std::uint32_t> sums)> index = {};
 };
 
 /// A format that can be written. The functions are thread-safe.
@@ -63,8 +70,12 @@ struct WeightsWriter {
   std::string_view single;     ///< file of a folder: "model.safetensors"; empty: not in folders
   std::string_view shard;  ///< of several, for fmt: "model-{:05}-of-{:05}.safetensors"; empty: none
   bool has_metadata;       ///< keeps OutputWeights::metadata
-  bool has_aliases = false;    ///< writes the bytes of a tensor with alias_of only once
-  bool has_opaque = false;     ///< writes OutputWeights::opaque
+  bool has_aliases = false;  ///< writes the bytes of a tensor with alias_of only once
+  bool has_opaque = false;   ///< writes OutputWeights::opaque
+  bool has_typed = false;    ///< writes OutputWeights::typed
+  /// The tensors' bytes are in a second file, whose name ends with this instead of `extension`;
+  /// empty: there is one file. The file with `extension` gets its name last.
+  std::string_view data = {};
   bool (*holds)(DType dtype);  ///< whether it has a type for these elements
   /// Describes the file's bytes; sources are copied from `weights`. `path` is for messages. Throws
   /// InputError for what the format cannot say.
@@ -80,6 +91,10 @@ const WeightsWriter& weights_writer(std::string_view name);
 /// The writer whose extension a path has, or one of its other usual ones (".bin", ".pth"); nullptr
 /// if none.
 const WeightsWriter* writer_for_path(std::string_view path);
+
+/// The name (or path) of the file with the tensors' bytes beside `name`, for a writer with `data`.
+/// Throws InputError if `name` has another extension than the writer's.
+std::string data_name(const WeightsWriter& writer, const std::string& name);
 
 /// Adds a writer at program start.
 struct WriterRegistration {

@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
+#include "store/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque {
@@ -96,6 +97,8 @@ VerifyResult verify_checkpoint(const VerifyRequest& request) {
   if (after.tensors().size() != checks.size() + request.changed.size()) {
     fail("the number of tensors differs");
   }
+  if (const auto name = different_opaque(before, after))
+    fail(fmt::format("tensor '{}' differs", escape(*name)));
   std::vector<std::string> digests_before(checks.size());
   std::vector<std::string> digests_after(checks.size());
   parallel_for(static_cast<Index>(checks.size()), request.threads, [&](Index i) {

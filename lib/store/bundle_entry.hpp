@@ -1,0 +1,76 @@
+// What the index of a TensorFlow checkpoint says: one message about all of it, one for each tensor.
+// Fields that are 0 or empty may be absent, others than these are skipped.
+//
+//   empty key   1 number of data files · 2 byte order (1: big-endian) · 3 versions: 1 of the writer,
+//               2 lowest that may read, 3 that may not (several)
+//   a tensor    1 type · 2 shape · 3 data file · 4 offset · 5 size · 6 fixed32 masked CRC-32C ·
+//               7 slices (several), each with 1 extents (several): 1 start, 2 length
+//   a shape     2 dimensions (several): 1 size · 3 whether the rank is unknown
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/violation.hpp"
+#include "tensor/dtype.hpp"
+
+namespace masque {
+
+/// TensorFlow's number of a type that we have; nothing for others. A type of fewer than 8 bits is
+/// none: TensorFlow gives each element a byte.
+std::optional<DType> dtype_of_tensorflow(std::uint64_t number);
+
+/// TensorFlow's number of a type; nothing if it has none.
+std::optional<std::uint64_t> tensorflow_of_dtype(DType dtype);
+
+/// How TensorFlow calls a type: "STRING", "COMPLEX128"; "TYPE_77" for one that we do not know.
+std::string tensorflow_type_name(std::uint64_t number);
+
+/// TensorFlow's number of a type that it calls so; nothing for other names.
+std::optional<std::uint64_t> tensorflow_type(std::string_view name);
+
+/// TensorFlow's number of strings.
+inline constexpr std::uint64_t kTensorflowString = 7;
+
+/// BundleHeaderProto: the value of the empty key.
+struct BundleHeader {
+  std::uint64_t shards = 0;
+};
+
+/// Which part of a dimension a slice has.
+struct BundleExtent {
+  std::uint64_t start = 0;
+  std::optional<std::uint64_t> length;  ///< nothing: all of it, from 0
+};
+
+/// One extent for each dimension.
+using BundleSlice = std::vector<BundleExtent>;
+
+/// BundleEntryProto: a tensor, a slice of one, or one that lies in slices.
+struct BundleEntry {
+  std::string name;        ///< the key; of slices not for people, see slice_key
+  std::uint64_t type = 0;  ///< TensorFlow's number
+  Shape shape;
+  std::uint64_t shard = 0;
+  std::uint64_t offset = 0;         ///< first byte in its shard
+  std::uint64_t size = 0;           ///< in bytes
+  std::uint32_t crc = 0;            ///< masked CRC-32C of the bytes
+  std::vector<BundleSlice> slices;  ///< if any: the tensor is in entries of their own
+  std::uint64_t at = 0;             ///< byte of the index that says so
+};
+
+/// Rules: "bundle-header", "bundle-endianness", "bundle-version". `at` is its byte in the index.
+Checked<BundleHeader> read_bundle_header(std::string_view message, std::uint64_t at);
+
+/// Rules: "bundle-entry", "bad-number", "limit-rank", "unknown-dtype". The name is not looked at.
+Checked<BundleEntry> read_bundle_entry(std::string name, std::string_view message,
+                                       std::uint64_t at);
+
+/// The key under which a slice of the tensor `name` is listed (TensorFlow's ordered code). It
+/// begins with a NUL, as no name does.
+std::string slice_key(std::string_view name, const BundleSlice& slice);
+
+}  // namespace masque

@@ -1,0 +1,37 @@
+// Where the files of a TensorFlow checkpoint are, given what users call it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace masque {
+
+/// "model.ckpt", 0, 2 → "model.ckpt.data-00000-of-00002".
+std::string bundle_shard_name(std::string_view prefix, std::uint64_t shard, std::uint64_t shards);
+
+/// All data files of the index "PREFIX.index", in order.
+std::vector<std::string> bundle_shard_names(std::string_view index_name, std::uint64_t shards);
+
+/// "model.ckpt.data-00000-of-00002" → "model.ckpt"; nothing if this is no name of a data file.
+std::optional<std::string> bundle_prefix_of(std::string_view shard_name);
+
+/// Whether a file of this name belongs to TensorFlow checkpoints of its folder: an index, a data
+/// file, a graph, or the list of them.
+bool is_bundle_file(std::string_view name);
+
+/// The index that a path stands for: PREFIX.index itself, or of PREFIX if there is no file of this
+/// name. Nothing for other paths. Throws InputError that names the prefix if the path is a data
+/// file or the graph of a checkpoint.
+std::optional<std::string> bundle_index_of(const std::string& path);
+
+/// The index in a folder with these files: the only one, or the one that the file `checkpoint`
+/// names. Nothing if there is none. Notes which others are not used. Throws InputError if it is
+/// not clear which.
+std::optional<std::string> find_bundle_index(const std::string& folder,
+                                             const std::vector<std::string>& names,
+                                             std::vector<std::string>& notes);
+
+}  // namespace masque

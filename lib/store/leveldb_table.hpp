@@ -1,0 +1,54 @@
+// LevelDB's tables: sorted keys with values, the container of a TensorFlow checkpoint's index.
+//
+//   blocks      entries (below), then u8 kind (0 raw, 1 Snappy), u32 masked CRC-32C of all of it
+//   footer      48 bytes: handle of the metaindex block, handle of the index block (a handle is two
+//               varints, offset and size without kind and CRC), zeros up to byte 40, magic
+//   a block     entries, u32 restarts[n], u32 n
+//   an entry    varints shared, unshared, length of the value; unshared bytes of the key; the
+//   value.
+//               The key begins with `shared` bytes of the one before it; at a restart with none
+//
+// The index block has one entry for each block of data, in order: a key from the last one of that
+// block on and below the first of the next, and the block's handle.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "store/violation.hpp"
+
+namespace masque {
+
+/// A key and what belongs to it.
+struct TableEntry {
+  std::string key;
+  std::string value;
+  std::uint64_t offset = 0;  ///< byte of the file: of the entry, or of the packed block it is in
+};
+
+/// Whether the sums of blocks are compared. kIgnored is for tests that change bytes.
+enum class TableSums { kCompared, kIgnored };
+
+struct TableLimits {
+  std::uint64_t block_bytes = 64 << 20;      ///< of an unpacked block
+  std::uint64_t key_bytes = 65'536;          ///< of one key
+  std::uint64_t entries = 1'000'000;         ///< in the file
+  std::uint64_t expanded_bytes = 512 << 20;  ///< of all keys and values
+};
+
+/// The last bytes of a table.
+inline constexpr std::uint64_t kTableFooterBytes = 48;
+
+/// Whether the last bytes of a file are those of a table: 8 are enough, more are allowed.
+bool is_table_end(Bytes last);
+
+/// Every entry of a table, in key order. Rules: "table-footer", "table-handle", "table-crc",
+/// "table-kind", "table-snappy", "table-block", "table-order", "limit-block", "limit-name",
+/// "limit-tensors", "limit-expanded". Cost O(bytes), unpacked.
+Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file,
+                                                    TableSums sums = TableSums::kCompared,
+                                                    const TableLimits& limits = {});
+
+}  // namespace masque

@@ -1,0 +1,51 @@
+// Protobuf messages, read as data: fields one after the other, without a schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace masque {
+
+/// A base-128 number at `at` of `text`, at most 64 bits in at most 10 bytes; `at` ← what follows
+/// it. Nothing, with `at` anywhere, if there is none.
+std::optional<std::uint64_t> read_varint(std::string_view text, std::size_t& at);
+
+/// How a field's value is written; groups are none of these and break a message.
+enum class WireType : unsigned char { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+/// One field of a message.
+struct WireField {
+  std::uint64_t number = 0;
+  WireType type = WireType::kVarint;
+  std::uint64_t value = 0;  ///< of the types that are numbers
+  std::string_view bytes;   ///< of kBytes: text, or a message in it; points into what was read
+
+  bool is_number(std::uint64_t wanted) const {
+    return number == wanted && type == WireType::kVarint;
+  }
+  bool is_bytes(std::uint64_t wanted) const { return number == wanted && type == WireType::kBytes; }
+};
+
+/// Walks through the fields of one message. The message must outlive it. Cost O(fields).
+class WireReader {
+ public:
+  explicit WireReader(std::string_view message) : message_(message) {}
+
+  /// The next field; nothing at the end of the message and where it is broken.
+  std::optional<WireField> next();
+
+  /// Whether what was read so far is no message: cut off, a length beyond its end, a number of more
+  /// than 64 bits, a field number or type that there is not.
+  bool broken() const { return broken_; }
+
+ private:
+  std::optional<WireField> fail();
+  std::optional<std::uint64_t> fixed(std::size_t bytes);
+
+  std::string_view message_;
+  std::size_t at_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace masque
