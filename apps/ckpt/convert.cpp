@@ -68,11 +68,13 @@ void declare_convert(cli::Command& tool) {
   c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
   c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
             "with the names that transformers has today");
+  c.example("ckpt convert bert/ -o bert-tf/ --format tensorflow --names tf",
+            "bert_model.ckpt.index and its data file, for bert4keras");
   c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
             "Google's BERT for transformers");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.option("-o,--output", "OUTPUT", o->out,
-           "a file if it ends as one (.safetensors, .npz, …), else a new folder",
+           "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
            cli::Need::kRequired);
   std::string formats;
   for (const WeightsWriter* writer : weights_writers())

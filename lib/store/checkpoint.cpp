@@ -144,6 +144,7 @@ std::optional<Violation> Checkpoint::open_bundle(const std::string& name) {
   refuse_unfinished(folder_, shards);
   std::vector<InputFile> files = open_shards(folder_, shards);
   std::vector<std::uint64_t> sizes;
+  sizes.reserve(files.size());
   for (const InputFile& file : files) sizes.push_back(file.size());
   CellFiles again;
   if (spans_shards(*bundle_))
@@ -306,6 +307,9 @@ Checked<Checkpoint> open_checked(const std::string& path) {
 }
 
 LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
+  // Files of a bundle by their own names: so an unfinished change of one is spoken of.
+  if (bundle_prefix_of(base_name(path)) && exists(path) && !is_folder(path))
+    return {folder_of(path), {base_name(path)}, wait_seconds};
   const Place place = find_place(path);
   std::vector<std::string> names{place.name};
   if (place.is_index) {

@@ -198,6 +198,30 @@ OutputWeights copy_of(const WeightsFile& file) {
   return out;
 }
 
+OutputWeights copy_of_bundle(const Checkpoint& checkpoint) {
+  MASQUE_CHECK(checkpoint.bundle());
+  OutputWeights all;
+  for (const WeightsFile& file : checkpoint.files()) {
+    OutputWeights one = copy_of(file);
+    all.writer = one.writer;
+    all.mode = one.mode;
+    std::ranges::move(one.tensors, std::back_inserter(all.tensors));
+    std::ranges::move(one.opaque, std::back_inserter(all.opaque));
+  }
+  all.name = checkpoint.index_name();
+  return all;
+}
+
+std::vector<std::string> weight_files(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const WeightsFile& file : checkpoint.files()) names.push_back(file.name);
+  if (!checkpoint.bundle()) return names;
+  const std::string& index = checkpoint.index_name();
+  const WeightsWriter& writer = weights_writer(checkpoint.files().front().content.writer);
+  names.insert(names.end(), {index, data_name(writer, index)});
+  return names;
+}
+
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after) {
   auto& tensors = weights.tensors;
   const auto before = [](const OutputTensor& a, const OutputTensor& b) {

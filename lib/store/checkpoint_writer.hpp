@@ -48,6 +48,14 @@ Source source_of(const InputFile& file, const TensorInfo& tensor);
 /// if they differ, and if the header has fields that would be lost.
 OutputWeights copy_of(const WeightsFile& file);
 
+/// A bundle as it is with all its data files in one, called as its index: as copy_of. Tensors that
+/// lie in slices become whole.
+OutputWeights copy_of_bundle(const Checkpoint& checkpoint);
+
+/// Names of the files that hold its tensors; of a bundle its index, too, and the one data file that
+/// it has once it is written.
+std::vector<std::string> weight_files(const Checkpoint& checkpoint);
+
 /// Adds a tensor: at its place if the tensors are in the reference writer's order, else behind the
 /// one called `after`.
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);

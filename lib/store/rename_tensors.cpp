@@ -24,8 +24,7 @@ bool in_reference_order(const OutputTensor& a, const OutputTensor& b) {
   return safetensors_before(a.info, b.info);
 }
 
-OutputWeights renamed(const WeightsFile& file, const NameMap& names) {
-  OutputWeights weights = copy_of(file);
+OutputWeights renamed(OutputWeights weights, const NameMap& names) {
   const bool sorted = std::ranges::is_sorted(weights.tensors, in_reference_order);
   apply_names(weights, names);
   if (sorted) std::ranges::sort(weights.tensors, in_reference_order);
@@ -46,9 +45,13 @@ std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameM
   std::vector<OutputExtra> extras;
   std::vector<std::string> except;
   for (const WeightsFile& file : checkpoint.files()) {
-    if (!changes(file, names)) continue;
-    weights.push_back(renamed(file, names));
+    if (!changes(file, names) || checkpoint.bundle()) continue;
+    weights.push_back(renamed(copy_of(file), names));
     except.push_back(file.name);
+  }
+  if (checkpoint.bundle()) {
+    weights.push_back(renamed(copy_of_bundle(checkpoint), names));
+    except = weight_files(checkpoint);
   }
   if (checkpoint.index()) {
     std::string text = with_new_names(checkpoint.index()->text, names);
@@ -172,7 +175,7 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
   std::erase_if(outside, [&](const auto& marker) {
     return find_metadata(file.content.metadata, marker.first) != nullptr;
   });
-  write_marked_file(out, renamed(file, names), outside, options);
+  write_marked_file(out, renamed(copy_of(file), names), outside, options);
   return {};
 }
 

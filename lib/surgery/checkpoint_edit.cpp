@@ -24,6 +24,11 @@ void remove_file(const std::string& path) {
     throw system_error(path, "removing", errno);
 }
 
+/// Of what TensorFlow runs, beside "PREFIX.index".
+std::string graph_name(const std::string& index) {
+  return index.substr(0, index.rfind('.')) + ".meta";
+}
+
 unsigned mode_of(const std::string& folder, const std::string& name) {
   const std::string path = join(folder, name);
   return exists(path) ? InputFile::open(path).mode() & 0777U : 0644U;
@@ -134,9 +139,14 @@ bool CheckpointEdit::changes(const WeightsFile& file) const {
 }
 
 OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
-  const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
   OutputWeights weights = copy_of(file);
   if (!changes(file)) weights.metadata = file.content.metadata;
+  const auto number = static_cast<std::size_t>(&file - checkpoint_->files().data());
+  return changed(std::move(weights), [number](std::size_t other) { return other == number; });
+}
+
+OutputWeights CheckpointEdit::changed(OutputWeights weights,
+                                      const std::function<bool(std::size_t file)>& holds) {
   std::erase_if(weights.tensors,
                 [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
   for (OutputTensor& tensor : weights.tensors) {
@@ -148,7 +158,7 @@ OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
       tensor.info.alias_of.clear();
   }
   for (const Marker& marker : markers_) {
-    if (marker.file != number) continue;
+    if (!holds(marker.file)) continue;
     if (marker.value) {
       masque::set_metadata(weights.metadata, marker.key, *marker.value);
     } else {
@@ -156,7 +166,7 @@ OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
     }
   }
   for (Addition& addition : added_) {
-    if (checkpoint_->get(addition.beside).file == number)
+    if (holds(checkpoint_->get(addition.beside).file))
       insert_tensor(weights, std::move(addition.tensor), addition.beside);
   }
   return weights;
@@ -198,6 +208,16 @@ std::string CheckpointEdit::edited_index() const {
   return text;
 }
 
+void CheckpointEdit::add_bundle(Output& out, std::vector<std::string>& replaced) {
+  const auto touched = [&](const WeightsFile& file) { return changes(file); };
+  if (std::ranges::none_of(checkpoint_->files(), touched)) return;
+  out.weights.push_back(changed(copy_of_bundle(*checkpoint_), [](std::size_t) { return true; }));
+  replaced = weight_files(*checkpoint_);
+  const std::string graph = graph_name(checkpoint_->index_name());
+  if (!keeps_layout() && exists(join(checkpoint_->folder(), graph)))
+    out.notes.push_back(fmt::format("'{}' is copied: the graph of other shapes", escape(graph)));
+}
+
 CheckpointEdit::Output CheckpointEdit::output() {
   Output out;
   std::vector<std::string> replaced;
@@ -208,10 +228,14 @@ CheckpointEdit::Output CheckpointEdit::output() {
   if (checkpoint_->is_folder()) {
     for (auto& [name, text] : marker_texts(false)) set_file(name, std::move(text));
   }
-  for (const WeightsFile& file : checkpoint_->files()) {
-    if (checkpoint_->is_folder() && !changes(file)) continue;
-    out.weights.push_back(changed(file));
-    replaced.push_back(file.name);
+  if (checkpoint_->bundle()) {
+    add_bundle(out, replaced);
+  } else {
+    for (const WeightsFile& file : checkpoint_->files()) {
+      if (checkpoint_->is_folder() && !changes(file)) continue;
+      out.weights.push_back(changed(file));
+      replaced.push_back(file.name);
+    }
   }
   if (!checkpoint_->is_folder()) return out;
   const std::string& folder = checkpoint_->folder();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -96,6 +97,10 @@ class CheckpointEdit {
 
   bool changes(const WeightsFile& file) const;
   OutputWeights changed(const WeightsFile& file);
+  /// Weights of those files that `holds` is true for.
+  OutputWeights changed(OutputWeights weights, const std::function<bool(std::size_t file)>& holds);
+  /// All data files of a bundle as one, if any of them changes; `replaced` ← its files.
+  void add_bundle(Output& out, std::vector<std::string>& replaced);
   std::string edited_index() const;
   /// Texts of config.json and FILE.masque.json with the markers in them, or without those that are
   /// elsewhere now.

@@ -260,8 +260,8 @@ class Correction {
 
   /// Weights in another format, which the correction does not reach.
   bool is_stale_copy(const std::string& name) const {
-    const auto& files = checkpoint_.files();
-    if (std::ranges::find(files, name, &WeightsFile::name) != files.end()) return false;
+    const auto own = weight_files(checkpoint_);
+    if (std::ranges::find(own, name) != own.end()) return false;
     for (const char* end :
          {".bin", ".h5", ".onnx", ".msgpack", ".gguf", ".ot", ".ckpt.index", ".safetensors"}) {
       if (name.ends_with(end)) return true;

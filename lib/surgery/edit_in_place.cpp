@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "store/bundle_patch.hpp"
 #include "store/strided_reader.hpp"
 #include "store/tensor_stats.hpp"
 
@@ -60,10 +61,11 @@ class EditInPlace {
 
   void check(const TensorInfo& tensor) const {
     const WeightsFile& file = checkpoint_.files()[tensor.file];
-    if (file.content.in_place == nullptr)
+    if (file.content.in_place == nullptr && !checkpoint_.bundle())
       refuse(fmt::format("'{}' is of a format that is only written anew", escape(file.name)));
     if (tensor.reader)
       refuse(fmt::format("tensor '{}' does not lie in order in its file", escape(tensor.name)));
+    if (checkpoint_.bundle()) return;  // whose tensors never share bytes
     for (const TensorInfo& other : file.content.tensors) {
       const auto strided = other.reader ? strided_extent(*other.reader) : std::nullopt;
       const auto [begin, end] = strided.value_or(std::pair(other.begin, other.end));
@@ -149,17 +151,25 @@ class EditInPlace {
     }
   }
 
+  PatchedFile patched_file(std::size_t number) const {
+    const std::size_t at = locked_file(number);
+    return {&checkpoint_.files()[number].file, change_.ranges(at),
+            [this, at](std::uint64_t offset, MutableBytes out) { change_.read(at, offset, out); }};
+  }
+
   void write_what_follows() {
-    for (std::size_t i = 0; i < checkpoint_.files().size(); ++i) {
-      const WeightsFile& file = checkpoint_.files()[i];
-      const std::size_t at = locked_file(i);
-      auto changed = change_.ranges(at);
-      if (changed.empty()) continue;
-      const PatchedFile patched{
-          &file.file, std::move(changed),
-          [&](std::uint64_t offset, MutableBytes out) { change_.read(at, offset, out); }};
-      for (const Patch& patch : file.content.in_place(patched))
-        change_.write(at, patch.offset, as_bytes(patch.bytes));
+    std::vector<PatchedFile> patched;
+    for (std::size_t i = 0; i < checkpoint_.files().size(); ++i) patched.push_back(patched_file(i));
+    if (checkpoint_.bundle()) {
+      if (change_.bytes() > 0)
+        change_.set_text(checkpoint_.index_name(),
+                         patched_bundle_index(*checkpoint_.bundle(), patched));
+      return;
+    }
+    for (std::size_t i = 0; i < patched.size(); ++i) {
+      if (patched[i].changed.empty()) continue;
+      for (const Patch& patch : checkpoint_.files()[i].content.in_place(patched[i]))
+        change_.write(locked_file(i), patch.offset, as_bytes(patch.bytes));
     }
   }
 
@@ -214,7 +224,11 @@ class EditInPlace {
     result.tensors_unchanged = tensors.size();
     result.digest_before = hasher_before->digest();
     result.digest_after = hasher_after->digest();
-    for (std::size_t i = 0; i < checkpoint_.files().size(); ++i) check_written(i);
+    std::vector<InputFile> now;
+    for (const WeightsFile& file : checkpoint_.files())
+      now.push_back(InputFile::open(join(checkpoint_.folder(), file.name)));
+    const std::vector<FileContent> contents = contents_of(now);
+    for (std::size_t i = 0; i < now.size(); ++i) check_written(i, now[i], contents[i]);
     return result;
   }
 
@@ -222,11 +236,29 @@ class EditInPlace {
     throw InputError("verify", what + " after writing; the change was taken back");
   }
 
-  /// The header is read again, and what was to be written is there.
-  void check_written(std::size_t number) const {
+  /// What the files say now that they are written. The journal is still there, so that the
+  /// checkpoint cannot be opened.
+  std::vector<FileContent> contents_of(const std::vector<InputFile>& files) const {
+    std::vector<FileContent> contents;
+    if (!checkpoint_.bundle()) {
+      for (const InputFile& file : files) contents.push_back(value_or_throw(read_weights(file)));
+      return contents;
+    }
+    const InputFile index = InputFile::open(join(checkpoint_.folder(), checkpoint_.index_name()));
+    std::vector<std::uint64_t> sizes;
+    sizes.reserve(files.size());
+    for (const InputFile& file : files) sizes.push_back(file.size());
+    contents = value_or_throw(place_bundle(
+        value_or_throw(parse_bundle_index(index.read_all(kMaxBundleIndexBytes))), sizes, {}));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (const auto broken = check_sums(files[i], contents[i])) throw_violation(*broken);
+    }
+    return contents;
+  }
+
+  /// The header is what it was, and what was to be written is there.
+  void check_written(std::size_t number, const InputFile& now, const FileContent& content) const {
     const WeightsFile& file = checkpoint_.files()[number];
-    const InputFile now = InputFile::open(join(checkpoint_.folder(), file.name));
-    const FileContent content = value_or_throw(read_weights(now));
     const auto same = [](const TensorInfo& a, const TensorInfo& b) {
       return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin;
     };

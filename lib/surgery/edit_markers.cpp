@@ -24,7 +24,7 @@ std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) c
   const std::string config_file = config_name(checkpoint_->folder());
   for (const Marker& marker : markers_) {
     const WeightsFile& file = checkpoint_->files()[marker.file];
-    const std::string side = side_path(file.name);
+    const std::string side = side_path(weights_name(*checkpoint_, file));
     const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
     const bool beside = marker.value && (in_place || !has_metadata(file));
     const std::string place = config ? config_file : side;

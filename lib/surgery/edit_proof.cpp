@@ -71,7 +71,7 @@ EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
 VerifyResult EditProof::check(const std::string& staged, int threads) const {
   const Checkpoint& before = edit_->checkpoint();
   const Checkpoint after =
-      open_checkpoint(before.index() ? join(staged, before.index_name()) : staged);
+      open_checkpoint(before.index_name().empty() ? staged : join(staged, before.index_name()));
   std::map<std::string, const TensorInfo*> unchanged;
   std::size_t expected = edit_->added().size();
   for (const TensorInfo& tensor : before.tensors()) {
@@ -113,10 +113,13 @@ void EditProof::check_files(const std::string& staged, VerifyResult& result) con
     if (!edit_->drops(name)) wanted.insert(name);
   }
   for (const auto& [name, text] : texts_) wanted.insert(name);
-  const std::vector<std::string> there = list_files(staged);
-  if (wanted != std::set<std::string>(there.begin(), there.end()))
-    fail("the files of the folder differ");
-  for (const WeightsFile& file : before.files()) wanted.erase(file.name);
+  const std::vector<std::string> names = list_files(staged);
+  std::set<std::string> there(names.begin(), names.end());
+  for (const std::string& name : weight_files(before)) {
+    wanted.erase(name);
+    there.erase(name);
+  }
+  if (wanted != there) fail("the files of the folder differ");
   wanted.erase(before.index_name());
   for (const std::string& name : wanted) {
     const auto text = texts_.find(name);

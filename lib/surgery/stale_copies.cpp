@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/output_folder.hpp"
+#include "store/checkpoint_writer.hpp"
 
 namespace masque {
 
@@ -17,10 +18,10 @@ constexpr std::array<std::string_view, 9> kEndings{
 std::vector<std::string> stale_copies(const Checkpoint& checkpoint) {
   std::vector<std::string> stale;
   if (!checkpoint.is_folder()) return stale;
+  const std::vector<std::string> own = weight_files(checkpoint);
   for (const std::string& name : list_files(checkpoint.folder())) {
     const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
-    const auto is_own = [&](const WeightsFile& file) { return file.name == name; };
-    if (std::ranges::any_of(kEndings, ends) && std::ranges::none_of(checkpoint.files(), is_own))
+    if (std::ranges::any_of(kEndings, ends) && std::ranges::find(own, name) == own.end())
       stale.push_back(name);
   }
   return stale;

@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
+#include "store/checkpoint_writer.hpp"
 #include "store/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
 
@@ -48,25 +49,20 @@ void check_computed(const VerifyRequest& request, const Checkpoint& after,
                });
 }
 
-/// Weights that are compared tensor by tensor, so not as files.
-std::vector<std::string> weight_names(const Checkpoint& checkpoint) {
-  std::vector<std::string> names;
-  for (const WeightsFile& file : checkpoint.files()) names.push_back(file.name);
-  return names;
-}
-
 std::uint64_t check_files(const VerifyRequest& request) {
   const std::string& before = request.before->folder();
+  // Compared tensor by tensor, so not as files. Of a bundle there may be fewer than before.
+  const std::vector<std::string> weights = weight_files(*request.before);
   const auto names_of = [&](const std::string& folder) {
     std::vector<std::string> names = list_files(folder);
-    std::erase_if(names, [&](const auto& name) { return contains(request.edited_files, name); });
+    std::erase_if(names, [&](const auto& name) {
+      return contains(request.edited_files, name) || contains(weights, name);
+    });
     return names;
   };
   if (names_of(before) != names_of(request.staged)) fail("the files of the folder differ");
-  const std::vector<std::string> weights = weight_names(*request.before);
   std::uint64_t count = 0;
   for (const std::string& name : names_of(before)) {
-    if (contains(weights, name)) continue;
     const InputFile a = InputFile::open(join(before, name));
     const InputFile b = InputFile::open(join(request.staged, name));
     if (a.size() != b.size() || range_hash(a, 0, a.size(), HashKind::kXxh3) !=
@@ -82,8 +78,8 @@ std::uint64_t check_files(const VerifyRequest& request) {
 
 VerifyResult verify_checkpoint(const VerifyRequest& request) {
   const Checkpoint& before = *request.before;
-  const Checkpoint after =
-      open_checkpoint(before.index() ? join(request.staged, before.index_name()) : request.staged);
+  const Checkpoint after = open_checkpoint(
+      before.index_name().empty() ? request.staged : join(request.staged, before.index_name()));
   // What each tensor of the output must equal, by name so that the digest has one order.
   std::map<std::string, const TensorInfo*> sources;
   for (const TensorInfo& tensor : before.tensors()) {

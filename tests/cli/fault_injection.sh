@@ -30,8 +30,12 @@ fail() {
   failures=$((failures + 1))
 }
 
-# What is left of staging files and folders below a folder.
-leftovers() { find "$1" -name '*.masque-tmp' -printf '%P '; }
+# What is left of staging files and folders below a folder, and a bundle's data without an index.
+data=.data-00000-of-00001
+leftovers() {
+  find "$1" -name '*.masque-tmp' -printf '%P '
+  [ ! -e "$1/target$data" ] || [ -e "$1/target.index" ] || printf 'target%s ' "$data"
+}
 
 # refused NAME PATTERN TOOL ARGUMENT…: exit code 3 and exactly one line, which names the tool and
 # matches.
@@ -128,13 +132,14 @@ rename renameat renameat2 mkdirat unlinkat fstat newfstatat getdents64"
 traced=$(printf ',?%s' $calls)
 traced=${traced#,}
 
-scenarios="file folder force new"
+scenarios="file folder force new bundle"
 command_of() {
   case $1 in
     file) set -- "$fix" mlm-correct in.safetensors -o target --verify ;;
     folder) set -- "$fix" mlm-correct in -o target ;;
     force) set -- "$fix" mlm-correct in -o target --force ;;
     new) set -- "$ckpt" new in.json -o target --seed 5 ;;
+    bundle) set -- "$ckpt" convert in.safetensors -o target.index ;;
   esac
   [ "$1" = "$ckpt" ] || set -- "$@" --mask-token 4
   command=("$@" -q -j 1)
@@ -155,6 +160,7 @@ make_scenarios() {
         cp -r "$work/other" "$work/$s/start/target"
         ;;
       new) cp "$work/gpt2.json" "$work/$s/start/in.json" ;;
+      bundle) cp "$work/model/model.safetensors" "$work/$s/start/in.safetensors" ;;
     esac
     # The complete new state, and the calls of a run from the first look at its input on.
     cp -r "$work/$s/start" "$work/$s/end"
@@ -162,7 +168,7 @@ make_scenarios() {
     (cd "$work/$s/end" &&
       strace -f -qq -o ../trace -e trace="$traced" "${command[@]}" >/dev/null) ||
       fail "$s: does not run at all"
-    "$ckpt" check -q "$work/$s/end/target" >/dev/null || fail "$s: the output is no checkpoint"
+    "$ckpt" check --sums -q "$work/$s/end/target" >/dev/null || fail "$s: the output is no checkpoint"
     "$ckpt" hash --total "$work/$s/end/target" >/dev/null || fail "$s: the output has no hash"
     jobs_of "$s" >>"$work/jobs"
   done
@@ -190,9 +196,21 @@ jobs_of() {
   done
 }
 
-# Says what the target of scenario $1 in folder $2 is: old, new or torn.
+# Says what the target of scenario $1 in folder $2 is: old, new or torn. A bundle's data file
+# without its index is nothing, and a leftover.
 state_of() {
   local moment
+  if [ "$1" = bundle ]; then
+    if [ ! -e "$2/target.index" ]; then
+      echo old
+    elif cmp -s "$2/target.index" "$work/bundle/end/target.index" &&
+      cmp -s "$2/target$data" "$work/bundle/end/target$data"; then
+      echo new
+    else
+      echo torn
+    fi
+    return
+  fi
   for moment in start end; do
     if [ -d "$2/target" ] && [ -d "$work/$1/$moment/target" ]; then
       diff -r "$2/target" "$work/$1/$moment/target" >/dev/null || continue
@@ -228,7 +246,8 @@ inject() {
     if [ "$state" = old ]; then
       "${command[@]}" >/dev/null 2>"$folder.err" || echo "$name: again: $(cat "$folder.err")"
       [ "$(state_of "$scenario" "$folder")" = new ] || echo "$name: again: the output is not new"
-    elif [ "$scenario" = force ] || [ "$scenario" = file ]; then
+    elif [ "$scenario" = force ] || [ "$scenario" = file ] || [ "$scenario" = bundle ]; then
+      rm -f target.index  # which is never written over
       # From the complete state on, a run finds nothing in its way either.
       "${command[@]}" >/dev/null 2>"$folder.err" || echo "$name: again: $(cat "$folder.err")"
     fi
@@ -245,8 +264,11 @@ inject() {
     [ "$fault" != EINTR ] || [ $code = 0 ] || echo "$name: gave up: $(cat "$folder.err")"
   fi
   left=$(leftovers "$folder")
-  if [ -n "$left" ] && [ "$state" = new ] && [ "$scenario" = force ] && [ "$fault" = EIO ]; then
-    # What could not be removed is the folder that was replaced: the next run does it.
+  if [ -n "$left" ] && [ "$state" = new ] && [ "$fault" = EIO ] &&
+    { [ "$scenario" = force ] || [ "$scenario" = bundle ]; }; then
+    # What could not be removed is the folder that was replaced, or one that files were renamed out
+    # of: the next run does it.
+    rm -f target.index
     "${command[@]}" >/dev/null 2>&1
     left=$(leftovers "$folder")
   fi

@@ -35,6 +35,7 @@ fi
 printf '{"model_type": "bert", "vocab_size": 700, "hidden_size": 2, "num_hidden_layers": 1,
 "intermediate_size": 3, "max_position_embeddings": 3, "tie_word_embeddings": true}' >"$work/bert.json"
 "$bin/ckpt" new "$work/bert.json" -o "$work/model" -q || exit 1
+"$bin/ckpt" convert "$work/model" -o "$work/bundle_model" --format tensorflow -q || exit 1
 
 calls="openat read pread64 write pwrite64 ftruncate fsync flock fchmod renameat2 unlinkat fstat
 newfstatat getdents64"
@@ -44,8 +45,10 @@ traced=$(printf ',?%s' $calls)
 traced=${traced#,}
 
 # A scenario is a folder that every run starts from, and a checkpoint in it.
-scenarios="folder file"
-target_of() { [ "$1" = folder ] && echo in || echo in/model.safetensors; }
+scenarios="folder file bundle"
+target_of() { [ "$1" = file ] && echo in/model.safetensors || echo in; }
+# The file of the folder that the journal is called after.
+first_of() { [ "$1" = bundle ] && echo bert_model.ckpt.data-00000-of-00001 || echo model.safetensors; }
 command_of() {
   command=("$fix" mlm-correct "$(target_of "$1")" --in-place --tied keep --mask-token 4 -q -j 1)
 }
@@ -61,7 +64,9 @@ state_of() { # SCENARIO FOLDER
 
 # jobs: "scenario call k fault", for every place where a run can fail.
 for s in $scenarios; do
-  mkdir -p "$work/$s/start" && cp -r "$work/model" "$work/$s/start/in"
+  model=model
+  [ "$s" = bundle ] && model=bundle_model
+  mkdir -p "$work/$s/start" && cp -r "$work/$model" "$work/$s/start/in"
   cp -r "$work/$s/start" "$work/$s/end"
   command_of "$s"
   (cd "$work/$s/end" && strace -f -qq -o ../trace -e trace="$traced" "${command[@]}" >/dev/null) ||
@@ -133,9 +138,12 @@ inject() {
     return
   fi
   [ $code = 137 ] || echo "$name: exit code $code, expected to be killed"
-  if [ -e in/.model.safetensors.undo ] && ! "$bin/ckpt" ls in >/dev/null 2>"$folder.err"; then
+  local first journal
+  first=$(first_of "$s")
+  journal=in/.$first.undo
+  if [ -e "$journal" ] && ! "$bin/ckpt" ls in >/dev/null 2>"$folder.err"; then
     # A complete journal: readers are told, in one line, what to do.
-    [ "$(wc -l <"$folder.err")" = 1 ] && grep -q 'embed-fix recover in/model' "$folder.err" ||
+    [ "$(wc -l <"$folder.err")" = 1 ] && grep -qF "embed-fix recover in/$first" "$folder.err" ||
       echo "$name: a reader says: $(cat "$folder.err")"
     echo "$name" >>"$work/unfinished$worker"
     # The recovery fails once, or is killed, too: another way every time.
@@ -143,7 +151,7 @@ inject() {
     shift $((turn++ % $#))
     strace -f -qq -o "$folder.trace" -e trace="${1%%:*}" -e inject="$1" \
       "$fix" recover "$(target_of "$s")" >/dev/null 2>&1
-    [ "$(state_of "$s" "$folder")" != torn ] || [ -e in/.model.safetensors.undo ] ||
+    [ "$(state_of "$s" "$folder")" != torn ] || [ -e "$journal" ] ||
       echo "$name: recovery with $1: torn, and no journal"
   fi
   recovered "$name" "$s" "$folder"

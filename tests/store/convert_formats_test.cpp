@@ -62,6 +62,14 @@ TEST_CASE("from every format to every other and back is the same bytes") {
   CHECK(pairs >= 9);
 }
 
+/// What is in a folder that the test below writes.
+Names files_of(const WeightsWriter& writer) {
+  Names names = {"config.json", std::string(writer.single), "sub"};
+  if (!writer.data.empty()) names.push_back(data_name(writer, names[1]));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 TEST_CASE("a folder in every format, its shards and its other files") {
   for (const WeightsWriter* writer : weights_writers()) {
     if (writer->single.empty()) continue;
@@ -74,8 +82,7 @@ TEST_CASE("a folder in every format, its shards and its other files") {
     ConvertRequest request;
     request.format = std::string(writer->name);
     convert_checkpoint(folder / "in", folder / "out", request);
-    Names expected = {"config.json", std::string(writer->single), "sub"};
-    std::sort(expected.begin(), expected.end());
+    const Names expected = files_of(*writer);
     CHECK(names_in(folder / "out") == expected);
     const auto same = [&](const char* name) {
       return compare_checkpoints(open_checkpoint(folder / "in"), open_checkpoint(folder / name), {})
@@ -106,9 +113,7 @@ TEST_CASE("a folder in every format, its shards and its other files") {
       back.write.existing = Existing::kRefuse;
       const std::string name = fmt::format("from-shards-{}", other->name);
       convert_checkpoint(folder / "sharded", folder / name, back);
-      Names single = {"config.json", std::string(other->single), "sub"};
-      std::sort(single.begin(), single.end());
-      CHECK(names_in(folder / name) == single);
+      CHECK(names_in(folder / name) == files_of(*other));
       CHECK(same(name.c_str()));
     }
   }
