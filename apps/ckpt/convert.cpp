@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
@@ -20,6 +21,7 @@ struct Options {
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
   NameStyle names = NameStyle::kKeep;
+  bool strict = false;
   bool saturate = false;
   bool skip_opaque = false;
   bool force = false;
@@ -31,6 +33,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
+  request.strict = o.strict;
   request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
@@ -40,6 +43,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write.progress = session.progress("writing");
   const ConvertResult result = convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
+  if (o.strict && !result.unknown.empty()) {
+    for (const std::string& name : result.unknown) session.print(escape(name) + "\n");
+    session.note("--strict: nothing is written");
+    return cli::ExitCode::kFound;
+  }
   if (o.names != NameStyle::kKeep)
     session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
@@ -60,8 +68,10 @@ void declare_convert(cli::Command& tool) {
   c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
   c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
             "with the names that transformers has today");
-  c.example("ckpt convert bert/ -o bert-tf/ --format tensorflow",
+  c.example("ckpt convert bert/ -o bert-tf/ --format tensorflow --names tf",
             "bert_model.ckpt.index and its data file, for bert4keras");
+  c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
+            "Google's BERT for transformers");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.option("-o,--output", "OUTPUT", o->out,
            "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
@@ -73,10 +83,16 @@ void declare_convert(cli::Command& tool) {
            fmt::format("of a folder: {}; default: that of the input", formats));
   c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
-  c.choice("--names", o->names,
-           {{"keep", NameStyle::kKeep}, {"hf", NameStyle::kHf}, {"variable", NameStyle::kVariable}},
-           "hf: as transformers has them today; variable: as the program that saved a TensorFlow 2 "
-           "object graph calls them");
+  c.choice(
+      "--names", o->names,
+      {{"keep", NameStyle::kKeep},
+       {"hf", NameStyle::kHf},
+       {"tf", NameStyle::kTf},
+       {"variable", NameStyle::kVariable}},
+      "hf: as transformers has them today; tf: as Google's checkpoints; variable: as the program "
+      "that saved a TensorFlow 2 object graph calls them");
+  c.flag("--strict", o->strict,
+         "with --names: lists names that no table knows, exit 1, and writes nothing");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");

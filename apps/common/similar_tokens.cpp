@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/line_filter.hpp"
+#include "store/tf_plan.hpp"
 #include "surgery/embedding_table.hpp"
 #include "surgery/similar_rows.hpp"
 #include "text/tokenizer.hpp"
@@ -59,7 +60,7 @@ records::SimilarTokens nearest_in_table(const std::string& path, const TokenName
                                         int threads, cli::Session& session) {
   const Checkpoint checkpoint = open_checkpoint(path);
   const EmbeddingTable table =
-      find_embedding_table(checkpoint, ModelConfig::find(checkpoint.folder()), std::nullopt);
+      find_embedding_table(checkpoint, find_config(checkpoint), std::nullopt);
   const TokenId size = tokens.table.size;
   if (size > 0 && table.rows() < static_cast<std::uint64_t>(size)) {
     throw InputError(path, fmt::format("a table of {} rows, expected at least the {} ids of the "

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "store/tf_plan.hpp"
 #include "surgery/embedding_table.hpp"
 #include "surgery/token_names.hpp"
 
@@ -13,7 +14,7 @@ namespace masque::embed_fix {
 struct TableArgument {
   TableArgument(const std::string& path, const std::optional<std::string>& tensor)
       : checkpoint(open_checkpoint(path)),
-        config(ModelConfig::find(checkpoint.folder())),
+        config(find_config(checkpoint)),
         names(TokenNames::load(checkpoint.folder())),
         table(find_embedding_table(checkpoint, config, tensor)) {}
   TableArgument(const TableArgument&) = delete;

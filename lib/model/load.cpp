@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "store/tf_plan.hpp"
 
 namespace masque::model {
 
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const Checkpoint checkpoint = open_checkpoint(path);
-  const auto config = ModelConfig::find(checkpoint.folder());
-  if (!config) throw InputError(path, "no config.json beside the weights");
+  const auto config = find_config(checkpoint);
+  if (!config) throw InputError(path, "no config.json or bert_config.json beside the weights");
   const Family& family = choose_family(*config, options.family);
-  LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint);
+  LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
+                               NamedTensors(checkpoint, config));
   LoadedModel<T> loaded;
   loaded.weights = read_tensors<T>(plan, checkpoint);
   loaded.design = std::move(plan.design);

@@ -6,6 +6,7 @@
 
 #include "model/placed.hpp"
 #include "store/checkpoint.hpp"
+#include "store/named_tensors.hpp"
 
 namespace masque::model {
 
@@ -23,9 +24,10 @@ struct LoadPlan {
   std::vector<std::string> unused;
 };
 
-/// Finds every tensor of a model in a checkpoint, by name and shape; nothing is read. Throws
-/// InputError.
-LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint);
+/// Finds every tensor of a model in a checkpoint, by name and shape; nothing is read. `names` are
+/// the checkpoint's. Throws InputError.
+LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint,
+                      const NamedTensors& names);
 
 /// Reads the tensors, in parallel. Throws InputError for the first (in plan order) that holds
 /// something that is not finite.

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "model/load.hpp"
+#include "store/tf_names.hpp"
 
 namespace masque::model {
 
@@ -18,8 +19,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
 
 class Finder {
  public:
-  Finder(const ModelPlan& model, const Checkpoint& checkpoint)
-      : model_(model), checkpoint_(checkpoint) {
+  Finder(const ModelPlan& model, const Checkpoint& checkpoint, const NamedTensors& named)
+      : model_(model), checkpoint_(checkpoint), named_(named) {
     plan_.design = model.design;
     plan_.layers = count_layers(plan_.design);
     choose_prefix();
@@ -46,6 +47,7 @@ class Finder {
 
   const ModelPlan& model_;
   const Checkpoint& checkpoint_;
+  const NamedTensors& named_;
   std::string prefix_;
   LoadPlan plan_;
   std::unordered_set<std::string> used_;
@@ -58,11 +60,11 @@ std::string Finder::full_name(std::string_view name) const {
 
 const TensorInfo* Finder::find_one(std::string_view name) const {
   const std::string full = full_name(name);
-  if (const TensorInfo* info = checkpoint_.find(full)) return info;
+  if (const TensorInfo* info = named_.find(full)) return info;
   // Checkpoints converted from TensorFlow in the old way keep its names of a layer norm.
   for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
                                  std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
-    if (full.ends_with(now)) return checkpoint_.find(replaced(full, now, old));
+    if (full.ends_with(now)) return named_.find(replaced(full, now, old));
   }
   return nullptr;
 }
@@ -99,17 +101,26 @@ void Finder::add_rows(const TensorRow& row) {
   for (PlacedTensor& tensor : place_row(plan_.design, row)) add_tensor(std::move(tensor));
 }
 
+/// The tensor as it lies in a file that has rows and columns the other way round.
+void turn_over(PlacedTensor& tensor) {
+  MASQUE_CHECK(tensor.turn == Turn::kNone || tensor.turn == Turn::kTransposed);
+  MASQUE_CHECK(tensor.shape.size() == 2);
+  tensor.turn = tensor.turn == Turn::kNone ? Turn::kTransposed : Turn::kNone;
+  std::swap(tensor.shape[0], tensor.shape[1]);
+}
+
 void Finder::add_tensor(PlacedTensor tensor) {
   const std::string& names = tensor.names;
   const TensorInfo* info = find(names);
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
+  if (info != nullptr && named_.is_transposed(*info)) turn_over(tensor);
   if (info == nullptr) {
     for_spellings(names, [&](std::string_view name) {
       if (checkpoint_.find_opaque(full_name(name)) != nullptr)
         static_cast<void>(checkpoint_.get(full_name(name)));  // throws, naming its type
     });
     throw InputError(checkpoint_.path(),
-                     fmt::format("no tensor '{}', expected {} of family {}", first,
+                     fmt::format("no tensor '{}', expected {} of family {}", named_.own_name(first),
                                  shape_text(tensor.shape), plan_.design.family));
   }
   const std::string name = escape(info->name);
@@ -187,9 +198,14 @@ void Finder::add_decoder(const HeadPlan& head) {
 
 void Finder::list_unused() {
   std::vector<std::size_t> counts(model_.skipped.size());
+  std::size_t optimizer = 0;
   for (const TensorInfo& info : checkpoint_.tensors()) {
     const std::string& name = info.name;
     if (used_.count(name) > 0) continue;
+    if (named_.tf() != nullptr && is_optimizer_state(name)) {
+      ++optimizer;
+      continue;
+    }
     const auto ends = [&](const std::string& end) { return name.ends_with(end); };
     if (std::ranges::any_of(model_.buffers, ends)) continue;
     const auto begins = [&](const Skipped& s) { return name.starts_with(s.prefix); };
@@ -205,12 +221,17 @@ void Finder::list_unused() {
     plan_.design.notes.push_back(
         fmt::format("{} tensors of {} are left out", counts[i], model_.skipped[i].what));
   }
+  if (optimizer > 0) {
+    plan_.design.notes.push_back(
+        fmt::format("{} tensors of the optimizer's state are left out", optimizer));
+  }
 }
 
 }  // namespace
 
-LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint) {
-  return Finder(model, checkpoint).run();
+LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint,
+                      const NamedTensors& names) {
+  return Finder(model, checkpoint, names).run();
 }
 
 }  // namespace masque::model

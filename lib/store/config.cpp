@@ -1,6 +1,7 @@
 #include "store/config.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,19 @@
 #include "base/file.hpp"
 
 namespace masque {
+
+namespace {
+
+constexpr std::array kNames{"config.json", "bert_config.json", "albert_config.json",
+                            "electra_config.json"};
+
+}  // namespace
+
+std::string config_name(const std::string& folder) {
+  const auto is_there = [&](const char* name) { return exists(join(folder, name)); };
+  const auto* found = std::ranges::find_if(kNames, is_there);
+  return found == kNames.end() ? kNames[0] : *found;
+}
 
 ModelConfig ModelConfig::read(const std::string& path) {
   return parse(InputFile::open(path).read_all(16 << 20), path);
@@ -25,7 +39,7 @@ ModelConfig ModelConfig::parse(std::string text, const std::string& path) {
 }
 
 std::optional<ModelConfig> ModelConfig::find(const std::string& folder) {
-  const std::string path = join(folder, "config.json");
+  const std::string path = join(folder, config_name(folder));
   if (!exists(path)) return std::nullopt;
   return read(path);
 }

@@ -1,4 +1,4 @@
-// config.json of a model: the few fields that weights need, and the text for edits.
+// config.json of a model (or Google's): the few fields that weights need, and the text for edits.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class ModelConfig {
   static ModelConfig read(const std::string& path);
   /// The same of a text of which `path` is the name in messages.
   static ModelConfig parse(std::string text, const std::string& path);
-  /// The config.json of a folder; nothing if there is none.
+  /// The config of a folder (config_name); nothing if there is none.
   static std::optional<ModelConfig> find(const std::string& folder);
 
   const std::string& path() const { return path_; }
@@ -51,6 +51,10 @@ class ModelConfig {
   std::string text_;
   JsonValue root_;
 };
+
+/// The name of a folder's config: config.json, else what Google's folders have, the first of
+/// bert_config.json, albert_config.json and electra_config.json; config.json if there is none.
+std::string config_name(const std::string& folder);
 
 /// The config's text with the name of an element type in `dtype` and `torch_dtype`, where it has
 /// them.

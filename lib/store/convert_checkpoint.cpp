@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include "store/rename_tensors.hpp"
 #include "store/safetensors.hpp"
 #include "store/sharding.hpp"
+#include "store/tf_plan.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque {
@@ -63,6 +65,8 @@ void check_request(const std::string& out, const ConvertRequest& request) {
     throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
                                  dtype_name(*request.dtype)));
   }
+  if (request.strict && request.names != NameStyle::kHf && request.names != NameStyle::kTf)
+    throw UsageError("--strict: expected --names hf or tf with it");
 }
 
 /// The format of the output.
@@ -230,15 +234,39 @@ void settle_opaque(OutputWeights& weights, const Checkpoint& checkpoint, bool sk
                   more == 0 ? "" : fmt::format(", nor {} more", more), more == 0 ? "it" : "them"));
 }
 
-/// The new names, checked.
-NameMap names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
-                  NameStyle style, std::vector<std::string>& notes) {
-  if (style == NameStyle::kKeep) return {};
-  NamePlan plan =
-      style == NameStyle::kVariable ? variable_names(checkpoint) : hf_names(checkpoint, config);
-  check_new_names(checkpoint, plan.names);
-  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
-  return std::move(plan.names);
+/// The new names, checked, and the config that goes with them if it changes.
+struct NewNames {
+  NamePlan plan;
+  std::optional<ConvertedConfig> config;
+};
+
+NewNames names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                   NameStyle style) {
+  NewNames names;
+  if (style == NameStyle::kKeep) return names;
+  if (style == NameStyle::kVariable) {
+    names.plan = variable_names(checkpoint);
+  } else if (style == NameStyle::kHf) {
+    names.plan = hf_names(checkpoint, config);
+    if (config && find_tf_family(checkpoint, config) != nullptr)
+      names.config = {"config.json", config->text()};
+  } else {
+    TfPlan tf = tf_names(checkpoint, config);
+    names.plan = std::move(tf.plan);
+    if (config && tf.family != nullptr)
+      names.config = {std::string(tf.family->config), tf_config(*config)};
+  }
+  check_new_names(checkpoint, names.plan.names);
+  return names;
+}
+
+/// Takes tensors out; what shared its bytes with one of them has its own then.
+void leave_out(OutputWeights& weights, const std::vector<std::string>& names) {
+  const std::set<std::string_view> gone(names.begin(), names.end());
+  std::erase_if(weights.tensors,
+                [&](const OutputTensor& tensor) { return gone.contains(tensor.info.name); });
+  for (OutputTensor& tensor : weights.tensors)
+    if (gone.contains(tensor.info.alias_of)) tensor.info.alias_of.clear();
 }
 
 }  // namespace
@@ -255,13 +283,17 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   }
   ConvertResult result;
   result.notes = checkpoint.notes();
-  const auto config =
-      checkpoint.is_folder() ? ModelConfig::find(checkpoint.folder()) : std::nullopt;
-  const NameMap names = names_for(checkpoint, config, request.names, result.notes);
+  const auto config = checkpoint.is_folder() ? find_config(checkpoint) : std::nullopt;
+  const NewNames new_names = names_for(checkpoint, config, request.names);
+  const NameMap& names = new_names.plan.names;
+  result.notes.insert(result.notes.end(), new_names.plan.notes.begin(), new_names.plan.notes.end());
+  result.unknown = new_names.plan.unknown;
+  if (request.strict && !result.unknown.empty()) return result;
   const Metadata markers = markers_of(checkpoint);
   bool sorted = true;
   OutputWeights all = merged(checkpoint, sorted, result.notes);
   all.writer = writer.name;
+  leave_out(all, new_names.plan.left_out);
   settle_metadata(all, markers, config, result.notes);
   settle_opaque(all, checkpoint, request.skip_opaque, result.notes);
   Values values(checkpoint, request, names);
@@ -291,7 +323,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
     write_marked_file(out, shards[0], outside, options);
     return result;
   }
-  ConvertedFolder folder(checkpoint, request.dtype, outside);
+  ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside);
   write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
   return result;
 }

@@ -14,8 +14,6 @@ namespace masque {
 
 namespace {
 
-constexpr const char* kConfig = "config.json";
-
 OutputExtra text_file(std::string name, std::string text, unsigned mode) {
   const std::uint64_t size = text.size();
   return {std::move(name), Literal{std::move(text)}, size, mode};
@@ -23,15 +21,24 @@ OutputExtra text_file(std::string name, std::string text, unsigned mode) {
 
 }  // namespace
 
-ConvertedFolder::ConvertedFolder(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                                 const Metadata& markers)
-    : checkpoint_(checkpoint), dtype_(dtype), markers_(markers) {}
+ConvertedFolder::ConvertedFolder(const Checkpoint& checkpoint,
+                                 const std::optional<ConvertedConfig>& config,
+                                 std::optional<DType> dtype, const Metadata& markers)
+    : checkpoint_(checkpoint), config_(config), dtype_(dtype), markers_(markers) {}
 
+/// The name of the output's config.
+std::string ConvertedFolder::config_file() const {
+  return config_ ? config_->name : config_name(checkpoint_.folder());
+}
+
+/// The text of the output's config; nothing if it is the input's file.
 std::optional<std::string> ConvertedFolder::new_config() const {
-  const auto before = ModelConfig::find(checkpoint_.folder());
+  const auto before = config_ ? ModelConfig::parse(config_->text, config_->name)
+                              : ModelConfig::find(checkpoint_.folder());
   if (!before) return std::nullopt;
   std::string text = with_markers(dtype_ ? with_dtype(*before, *dtype_) : before->text(), markers_);
-  return text == before->text() ? std::nullopt : std::optional(std::move(text));
+  const bool same = !config_ && text == before->text();
+  return same ? std::nullopt : std::optional(std::move(text));
 }
 
 std::vector<OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes) {
@@ -44,14 +51,18 @@ std::vector<OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes
     except.push_back(side_path(weights_name(checkpoint_, file)));
   }
   auto config = new_config();
-  if (config) except.emplace_back(kConfig);
+  const std::string before = config_name(checkpoint_.folder());
+  if (config) {
+    except.push_back(before);
+    except.push_back(config_file());
+  }
   std::vector<std::string> left_out;
   auto extras = other_files(checkpoint_.folder(), except, opened_, &left_out);
   for (const std::string& name : left_out)
     notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   if (config) {
-    const auto mode = InputFile::open(join(checkpoint_.folder(), kConfig)).mode() & 0777U;
-    extras.push_back(text_file(kConfig, *std::move(config), mode));
+    const auto mode = InputFile::open(join(checkpoint_.folder(), before)).mode() & 0777U;
+    extras.push_back(text_file(config_file(), *std::move(config), mode));
   }
   return extras;
 }
@@ -88,7 +99,7 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
   if (left_out > 0)
     notes.push_back(fmt::format("{} other files of TensorFlow checkpoints are left out", left_out));
   if (shards.size() > 1) extras.push_back(index_extra(shards));
-  const bool config = std::ranges::find(extras, kConfig, &OutputExtra::name) != extras.end();
+  const bool config = std::ranges::find(extras, config_file(), &OutputExtra::name) != extras.end();
   if (!markers_.empty() && !config) {
     for (const OutputWeights& shard : shards)
       extras.push_back(text_file(side_path(shard.name), side_file_text(markers_), 0644));

@@ -10,14 +10,21 @@
 
 namespace masque {
 
+/// A config that takes the place of the input's.
+struct ConvertedConfig {
+  std::string name;  ///< of its file
+  std::string text;
+};
+
 /// Keeps the files open that it copies: must live until they are written.
 class ConvertedFolder {
  public:
-  /// `markers` are those that the weights have no place for. The checkpoint must outlive it.
-  ConvertedFolder(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                  const Metadata& markers);
+  /// `config`: instead of the input's; nothing: that one. `markers` are those that the weights have
+  /// no place for. What is referred to must outlive it.
+  ConvertedFolder(const Checkpoint& checkpoint, const std::optional<ConvertedConfig>& config,
+                  std::optional<DType> dtype, const Metadata& markers);
 
-  /// The index, config.json with its new dtype and markers, and, if the input is a folder, copies
+  /// The index, the config with its new dtype and markers, and, if the input is a folder, copies
   /// of its other files. Left out, with a note, are files whose name the weights take and weights
   /// that would be opened instead of the new ones. Called once.
   std::vector<OutputExtra> files(const std::vector<OutputWeights>& shards,
@@ -26,8 +33,10 @@ class ConvertedFolder {
  private:
   std::vector<OutputExtra> copies(std::vector<std::string>& notes);
   std::optional<std::string> new_config() const;
+  std::string config_file() const;
 
   const Checkpoint& checkpoint_;
+  const std::optional<ConvertedConfig>& config_;
   std::optional<DType> dtype_;
   const Metadata& markers_;
   std::deque<InputFile> opened_;

@@ -8,6 +8,8 @@
 
 #include "base/escape.hpp"
 #include "store/family.hpp"
+#include "store/tf_names.hpp"
+#include "store/tf_plan.hpp"
 
 namespace masque {
 
@@ -179,6 +181,7 @@ std::string with_current_layer_norm(std::string_view name) {
 }
 
 NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config) {
+  if (const TfFamily* tf = find_tf_family(checkpoint, config)) return hf_of_tf(checkpoint, *tf);
   NamePlan plan;
   std::set<std::string> all;
   for (const TensorInfo& tensor : checkpoint.tensors()) {
@@ -191,21 +194,20 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
     plan.notes.emplace_back(
         "no config.json with a family that we know: only LayerNorm's names and wrappers' prefixes "
         "are looked at");
+    for (const TensorInfo& tensor : checkpoint.tensors()) plan.unknown.push_back(tensor.name);
     return plan;
   }
   const FamilyNames known(*family);
   const bool prefixed = has_prefix(*family, config);
-  std::uint64_t unknown = 0;
-  std::string first;
   for (auto& [old, now] : plan.names) {
     if (prefixed && known.is_bare(now.name)) now.name = std::string(family->prefix) + now.name;
     if (known.knows(now.name) || known.knows(std::string(family->prefix) + now.name)) continue;
-    if (unknown++ == 0) first = now.name;
+    plan.unknown.push_back(old);
   }
-  if (unknown > 0) {
+  if (const std::size_t unknown = plan.unknown.size(); unknown > 0) {
     plan.notes.push_back(fmt::format("{} name{} of {} that no table knows, the first '{}': kept",
                                      unknown, unknown == 1 ? "" : "s", family->name,
-                                     escape(first)));
+                                     escape(plan.names.at(plan.unknown.front()).name)));
   }
   find_transposed(checkpoint, *family, plan.names);
   return plan;

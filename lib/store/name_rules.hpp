@@ -29,13 +29,16 @@ std::string with_current_layer_norm(std::string_view name);
 /// New names, and what to say about them.
 struct NamePlan {
   NameMap names;
+  std::vector<std::string> left_out;  ///< tensors that the new names have no place for, by old name
+  std::vector<std::string> unknown;   ///< names, old ones, that no table knows: kept
   std::vector<std::string> notes;
 };
 
 /// The names that transformers has for the tensors of a checkpoint: wrappers' prefixes go,
 /// LayerNorm's parts get their current names, and tensors of the base model get its prefix if the
 /// config's architecture has it. Names that no table knows are kept, and counted in a note. A
-/// config is needed for the prefix, except for OpenAI's names of GPT-2.
+/// config is needed for the prefix, except for OpenAI's names of GPT-2. Names of TensorFlow are
+/// those of a table (store/tf_names); the state of its optimizer is left out, with a note.
 NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
 
 }  // namespace masque

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "store/tf_plan.hpp"
 #include "surgery/edit_proof.hpp"
 #include "surgery/id_map.hpp"
 #include "surgery/row_map.hpp"
@@ -35,7 +36,7 @@ class Change {
   Change(const std::string& in, const VocabularyRequest& request)
       : request_(request),
         checkpoint_(open_checkpoint(in)),
-        config_(ModelConfig::find(checkpoint_.folder())),
+        config_(find_config(checkpoint_)),
         names_(TokenNames::load(checkpoint_.folder())),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         edit_(checkpoint_) {}

@@ -16,7 +16,6 @@ namespace masque {
 namespace {
 
 constexpr std::uint64_t kMostFileBytes = 256 << 20;
-constexpr const char* kConfig = "config.json";
 
 void remove_file(const std::string& path) {
   const std::string folder = folder_of(path);
@@ -73,9 +72,10 @@ void CheckpointEdit::drop_file(const std::string& name) {
 }
 
 bool CheckpointEdit::set_config(std::string_view name, const std::string& json) {
-  const auto text = checkpoint_->is_folder() ? file_text(kConfig) : std::nullopt;
+  const std::string file = config_name(checkpoint_->folder());
+  const auto text = checkpoint_->is_folder() ? file_text(file) : std::nullopt;
   if (!text) return false;
-  set_file(kConfig, set_json_member(*text, {std::string(name)}, json));
+  set_file(file, set_json_member(*text, {std::string(name)}, json));
   return true;
 }
 

@@ -40,7 +40,7 @@ class CheckpointEdit {
   void set_file(const std::string& name, std::string text);
   /// A file of the folder is not copied.
   void drop_file(const std::string& name);
-  /// A member of config.json, as JSON text. Does nothing if there is no config.json; then false.
+  /// A member of the folder's config, as JSON text. Does nothing if there is none; then false.
   bool set_config(std::string_view name, const std::string& json);
   /// The text of a file as it will be: set before, or of the folder; nothing if there is none.
   std::optional<std::string> file_text(const std::string& name) const;

@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "store/aliases.hpp"
+#include "store/tf_plan.hpp"
 #include "surgery/correction_settings.hpp"
 #include "surgery/edit_in_place.hpp"
 #include "surgery/head.hpp"
@@ -75,7 +76,7 @@ class Correction {
         out_(out),
         locked_(lock_if(in, request)),
         checkpoint_(open_checkpoint(in)),
-        config_(ModelConfig::find(checkpoint_.folder())),
+        config_(find_config(checkpoint_)),
         names_(TokenNames::load(checkpoint_.folder())),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         settings_(correction_settings(request, checkpoint_, config_, names_, table_)),
@@ -188,6 +189,7 @@ class Correction {
   }
 
   void untie() {
+    check_untie(checkpoint_, table_);
     if (request_.in_place) {
       throw InputError(
           checkpoint_.path(),

@@ -8,9 +8,6 @@ namespace masque {
 
 namespace {
 
-/// transformers keeps members of a config that it does not know.
-constexpr const char* kConfig = "config.json";
-
 bool has_metadata(const WeightsFile& file) {
   return weights_writer(file.content.writer).has_metadata;
 }
@@ -23,14 +20,16 @@ bool is_empty_object(const std::string& text) {
 
 std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) const {
   std::map<std::string, std::string> out;
+  // transformers keeps members of a config that it does not know.
+  const std::string config_file = config_name(checkpoint_->folder());
   for (const Marker& marker : markers_) {
     const WeightsFile& file = checkpoint_->files()[marker.file];
     const std::string side = side_path(weights_name(*checkpoint_, file));
-    const bool config = checkpoint_->is_folder() && file_text(kConfig).has_value();
+    const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
     const bool beside = marker.value && (in_place || !has_metadata(file));
-    const std::string place = config ? kConfig : side;
-    for (const std::string& name : {std::string(kConfig), side}) {
-      if (name == kConfig && !config) continue;
+    const std::string place = config ? config_file : side;
+    for (const std::string& name : {config_file, side}) {
+      if (name == config_file && !config) continue;
       const auto edited = out.find(name);
       const auto before = edited != out.end() ? std::optional(edited->second) : file_text(name);
       const bool here = beside && name == place;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/in_place.hpp"
+#include "store/tf_plan.hpp"
 #include "surgery/checkpoint_edit.hpp"
 #include "surgery/embedding_table.hpp"
 #include "surgery/token_names.hpp"
@@ -37,7 +38,7 @@ struct EditedCheckpoint {
                    ? std::optional(lock_checkpoint(path, request.wait_seconds))
                    : std::nullopt),
         checkpoint(open_checkpoint(path)),
-        config(ModelConfig::find(checkpoint.folder())),
+        config(find_config(checkpoint)),
         edit(checkpoint) {}
   EditedCheckpoint(const EditedCheckpoint&) = delete;
   EditedCheckpoint& operator=(const EditedCheckpoint&) = delete;

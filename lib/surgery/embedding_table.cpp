@@ -7,42 +7,43 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/tensor_stats.hpp"
+#include "store/tf_names.hpp"
 
 namespace masque {
 
 namespace {
 
-bool holds(const Checkpoint& checkpoint, std::string_view name) {
-  return checkpoint.find(std::string(name)) != nullptr;
+bool holds(const NamedTensors& names, std::string_view name) {
+  return names.find(std::string(name)) != nullptr;
 }
 
-bool has_head_tensor(const Checkpoint& checkpoint, const Family& family) {
-  return holds(checkpoint, family.decoder_weight) ||
+bool has_head_tensor(const NamedTensors& names, const Family& family) {
+  return holds(names, family.decoder_weight) ||
          std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
-                     [&](std::string_view name) { return holds(checkpoint, name); });
+                     [&](std::string_view name) { return holds(names, name); });
 }
 
 /// The family's table under its prefix, or without it (headless exports).
-const TensorInfo* table_of(const Checkpoint& checkpoint, const Family& family) {
-  const TensorInfo* with = checkpoint.find(with_prefix(family.input_table, family.prefix));
-  return with != nullptr ? with : checkpoint.find(with_prefix(family.input_table, ""));
+const TensorInfo* table_of(const NamedTensors& names, const Family& family) {
+  const TensorInfo* with = names.find(with_prefix(family.input_table, family.prefix));
+  return with != nullptr ? with : names.find(with_prefix(family.input_table, ""));
 }
 
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
 /// without both fits several families, which then do not matter: nothing hangs on it.
-const Family* family_by_names(const Checkpoint& checkpoint) {
+const Family* family_by_names(const NamedTensors& names) {
   for (const Family* family : families()) {
-    const bool prefixed = holds(checkpoint, with_prefix(family->input_table, family->prefix));
-    if (prefixed || (table_of(checkpoint, *family) && has_head_tensor(checkpoint, *family))) {
+    const bool prefixed = holds(names, with_prefix(family->input_table, family->prefix));
+    if (prefixed || (table_of(names, *family) && has_head_tensor(names, *family))) {
       return family;
     }
   }
   return nullptr;
 }
 
-const TensorInfo* bare_table(const Checkpoint& checkpoint) {
+const TensorInfo* bare_table(const NamedTensors& names) {
   for (const Family* family : families()) {
-    if (const TensorInfo* table = table_of(checkpoint, *family)) return table;
+    if (const TensorInfo* table = table_of(names, *family)) return table;
   }
   return nullptr;
 }
@@ -55,13 +56,14 @@ bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const Tensor
 void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                EmbeddingTable& table) {
   const Family& family = *table.family;
+  const NamedTensors& names = table.names;
   table.config_tied = !config || config->tie_word_embeddings().value_or(true);
   const auto classes = config ? config->architectures() : std::vector<std::string>();
   const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
     return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
            family.lm_classes.end();
   });
-  if (!has_head_tensor(checkpoint, family) && !named) {
+  if (!has_head_tensor(names, family) && !named) {
     // GPT-2's tied head leaves no trace in the weights: only a class name could tell.
     if (family.head_evidence.empty() && classes.empty()) {
       table.head = HeadState::kUnknown;
@@ -71,11 +73,11 @@ void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& c
   }
   table.decoder_weight = family.decoder_weight;
   for (const HeadCopy& copy : family.head_copies) {
-    if (!holds(checkpoint, copy.name) && holds(checkpoint, copy.source)) {
+    if (!holds(names, copy.name) && holds(names, copy.source)) {
       table.missing_copies.emplace_back(copy.name, copy.source);
     }
   }
-  const TensorInfo* decoder = checkpoint.find(table.decoder_weight);
+  const TensorInfo* decoder = names.find(table.decoder_weight);
   if (decoder == nullptr) {
     table.head = table.config_tied ? HeadState::kTied : HeadState::kMissing;
   } else {
@@ -114,12 +116,16 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
                                     const std::optional<ModelConfig>& config,
                                     const std::optional<std::string>& tensor) {
   EmbeddingTable table;
+  table.names = NamedTensors(checkpoint, config);
   if (config) table.family = find_family(config->model_type());
-  if (table.family != nullptr && table_of(checkpoint, *table.family) == nullptr) {
+  if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
     table.family = nullptr;
   }
-  if (table.family == nullptr) table.family = family_by_names(checkpoint);
-  table.input = table.family ? table_of(checkpoint, *table.family) : bare_table(checkpoint);
+  if (table.family == nullptr) table.family = family_by_names(table.names);
+  table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
+  if (table.family != nullptr &&
+      holds(table.names, with_prefix(table.family->input_table, table.family->prefix)))
+    table.prefix = table.family->prefix;
   if (tensor) {
     const TensorInfo& named = checkpoint.get(*tensor);
     if (&named != table.input) {
@@ -137,16 +143,16 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
   return table;
 }
 
-std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
   if (table.family == nullptr) return roles;
   const Family& family = *table.family;
-  const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
   const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
     if (pattern.empty()) return;
-    const std::string name = with_prefix(pattern, prefixed ? family.prefix : "");
-    const TensorInfo* tensor = checkpoint.find(name);
-    roles.push_back({role, name, tensor, tensor == nullptr ? absent : "stored"});
+    const std::string name = with_prefix(pattern, table.prefix);
+    const TensorInfo* tensor = table.names.find(name);
+    roles.push_back(
+        {role, table.names.own_name(name), tensor, tensor == nullptr ? absent : "stored"});
   };
   add("position", family.position_table, "missing");
   add("segment", family.segment_table, "missing");
@@ -154,10 +160,21 @@ std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const Embedding
   add("decoder", family.decoder_weight, table.config_tied ? "tied" : "missing");
   if (table.head == HeadState::kCopy) roles.back().state = "tied";
   add("output_bias", family.output_bias, "missing");
+  if (table.names.tf() != nullptr) return roles;  // there is no second name
   for (const HeadCopy& copy : family.head_copies) {
     add("output_bias", copy.name, table.config_tied ? "tied" : "missing");
   }
   return roles;
+}
+
+std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
+                                               const TensorInfo& tensor) {
+  std::vector<const TensorInfo*> slots;
+  for (const std::string_view end : slot_ends()) {
+    const TensorInfo* slot = checkpoint.find(tensor.name + std::string(end));
+    if (slot != nullptr && slot->shape == tensor.shape) slots.push_back(slot);
+  }
+  return slots;
 }
 
 }  // namespace masque

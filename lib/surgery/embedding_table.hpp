@@ -9,6 +9,7 @@
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
 #include "store/family.hpp"
+#include "store/named_tensors.hpp"
 
 namespace masque {
 
@@ -31,28 +32,36 @@ struct EmbeddingTable {
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
   bool config_tied = true;  ///< tie_word_embeddings, absent means true
+  NamedTensors names;       ///< the checkpoint's tensors by the names of the family
+  std::string prefix;       ///< the family's, or none: what its names have here in front
 
   std::uint64_t rows() const { return input->shape[0]; }
   std::uint64_t width() const { return input->shape[1]; }
 };
 
-/// Finds the table, from `tensor` if given, else by the family of the config, else by names.
-/// Throws InputError if there is none, if several fit, or if it is no matrix of F16, BF16, F32 or
-/// F64. Reads weights only to compare a stored head with the table.
+/// Finds the table, under the names of transformers or of TensorFlow, from `tensor` if given, else
+/// by the family of the config, else by names. Throws InputError if there is none, if several fit,
+/// or if it is no matrix of F16, BF16, F32 or F64. Reads weights only to compare a stored head with
+/// the table.
 EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
                                     const std::optional<ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
 
 /// A tensor that a family's language model keeps beside its encoder, and how it is there.
 struct TableRole {
-  const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
-  std::string name;
+  const char* role;                    ///< "input", "position", "segment", "decoder", "output_bias"
+  std::string name;                    ///< as the file has or would have it
   const TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
   const char* state;                   ///< "stored", "tied", "missing"
 };
 
 /// Where the family of a table keeps what; the input alone if the family is unknown.
-std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const EmbeddingTable& table);
+std::vector<TableRole> table_roles(const EmbeddingTable& table);
+
+/// The slots that an optimizer keeps beside a tensor under TensorFlow's names (NAME/adam_m …), and
+/// that have its shape.
+std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
+                                               const TensorInfo& tensor);
 
 /// Checks a table that was found: rank 2, a type that can be computed with.
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);

@@ -142,8 +142,17 @@ std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bo
 
 }  // namespace
 
+void check_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  if (table.names.tf() == nullptr) return;
+  throw InputError(checkpoint.path(),
+                   "the output head is tied to the input table, and TensorFlow's names have none "
+                   "for a head of its own: --tied keep changes both, 'ckpt convert --names hf' "
+                   "gives names that have one");
+}
+
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
                 std::vector<std::string>& notes) {
+  check_untie(edit.checkpoint(), table);
   std::string names;
   for (OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);

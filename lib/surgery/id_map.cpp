@@ -120,11 +120,12 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const Family* f
   if (!edit.checkpoint().is_folder()) return notes;
   const IdMap ids(change, rows);
   check_positions(edit, ids);
-  for (const char* file : {"config.json", "generation_config.json"})
+  const std::string file_of_config = config_name(edit.checkpoint().folder());
+  for (const std::string& file : {file_of_config, std::string("generation_config.json")})
     ConfigIds(edit, ids, rows, file).renumber(notes);
-  const auto text = edit.file_text("config.json");
+  const auto text = edit.file_text(file_of_config);
   if (!text || change.from.size() == rows) return notes;
-  const ModelConfig config = ModelConfig::parse(*text, "config.json");
+  const ModelConfig config = ModelConfig::parse(*text, file_of_config);
   const std::string size = fmt::format("{}", change.from.size());
   std::vector<std::string_view> names = {"vocab_size"};
   if (family != nullptr) {

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "surgery/new_rows.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque {
@@ -118,6 +119,21 @@ void resize_position_buffers(CheckpointEdit& edit, const Family& family, const s
       resize_buffer(edit, *tensor, buffer.content, before, after, notes);
       if (at == std::string::npos) break;
     }
+  }
+}
+
+void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after) {
+  for (const TensorInfo* slot : optimizer_slots(edit.checkpoint(), table)) {
+    const std::uint64_t before = slot->shape[0];
+    Shape shape = slot->shape;
+    shape[0] = after;
+    edit.replace(slot->name, std::move(shape),
+                 new_rows_source(edit.checkpoint(), *slot,
+                                 [before](std::uint64_t row, std::span<double> values) {
+                                   if (row < before) return row;
+                                   std::ranges::fill(values, 0.0);
+                                   return kComputedRow;
+                                 }));
   }
 }
 

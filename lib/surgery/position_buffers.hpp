@@ -16,6 +16,10 @@ void resize_position_buffers(CheckpointEdit& edit, const Family& family, const s
                              std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes);
 
+/// Gives the slots that an optimizer keeps beside a table (optimizer_slots) `after` rows: those
+/// that they have, then zeros.
+void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after);
+
 /// Lets the limits of text length in the tokenizer's files follow: those that were the number of
 /// positions are so again, those above it become it, lower ones stay with a note.
 void resize_text_limits(CheckpointEdit& edit, std::uint64_t before, std::uint64_t after,

@@ -49,9 +49,8 @@ Positions find_positions(const Checkpoint& checkpoint, const std::optional<Model
                                                       "texts of any length",
                                                       family.name));
     }
-    const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
-    found.prefix = prefixed ? family.prefix : "";
-    found.table = &checkpoint.get(with_prefix(family.position_table, found.prefix));
+    found.prefix = table.prefix;
+    found.table = &table.names.get(with_prefix(family.position_table, found.prefix));
   }
   check_table(checkpoint, *found.table);
   return found;
@@ -149,6 +148,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                                   [way, before, length](Index place) {
                                                     return way->row(place, before, length);
                                                   })));
+  resize_slots(edited.edit, table, after);
   if (positions.family != nullptr) {
     resize_position_buffers(edited.edit, *positions.family, positions.prefix, rows, after,
                             report.notes);

@@ -8,6 +8,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "surgery/new_rows.hpp"
+#include "surgery/position_buffers.hpp"
 #include "surgery/row_map.hpp"
 
 namespace masque {
@@ -28,8 +29,7 @@ const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<M
   report.family = family.name;
   if (family.segment_table.empty())
     throw InputError(checkpoint.path(), fmt::format("{} has no token types", family.name));
-  const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
-  return checkpoint.get(with_prefix(family.segment_table, prefixed ? family.prefix : ""));
+  return table.names.get(with_prefix(family.segment_table, table.prefix));
 }
 
 /// What every new row is: numbers, or the number of a stored row.
@@ -83,6 +83,7 @@ TypesReport resize_types(const std::string& in, const std::string& out,
                         std::ranges::copy(type.values, values.begin());
                         return type.copy;
                       }));
+  resize_slots(edited.edit, table, request.types);
   if (!edited.edit.set_config(kSize, fmt::format("{}", request.types))) {
     report.notes.push_back(
         fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));

@@ -33,8 +33,14 @@ class Collector {
       : checkpoint_(checkpoint), table_(table) {}
 
   void add(const std::string& name, const TensorInfo* twin = nullptr) {
-    const TensorInfo* tensor = checkpoint_.find(name);
+    const TensorInfo* tensor = table_.names.find(name);
     if (tensor == nullptr) return;
+    add(*tensor, twin);
+  }
+
+  void add(const TensorInfo& found, const TensorInfo* twin) {
+    const TensorInfo* tensor = &found;
+    const std::string& name = tensor->name;
     const auto known = [&](const VocabularyTensor& other) { return other.tensor == tensor; };
     if (std::ranges::any_of(out_, known)) return;
     if (tensor->shape.empty() || tensor->shape[0] != table_.rows()) {
@@ -53,7 +59,16 @@ class Collector {
     out_.push_back({tensor, follows ? twin : tensor});
   }
 
-  std::vector<VocabularyTensor> take() { return std::move(out_); }
+  std::vector<VocabularyTensor> take() {
+    const std::size_t count = out_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const TensorInfo* slot : optimizer_slots(checkpoint_, *out_[i].tensor)) {
+        add(*slot, nullptr);
+        out_.back().is_slot = true;
+      }
+    }
+    return std::move(out_);
+  }
 
  private:
   const Checkpoint& checkpoint_;
@@ -66,18 +81,17 @@ class Collector {
 std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
                                                  const EmbeddingTable& table) {
   Collector collector(checkpoint, table);
-  collector.add(table.input->name);
+  collector.add(*table.input, nullptr);
   if (table.family == nullptr) return collector.take();
   const Family& family = *table.family;
-  const bool prefixed = table.input->name == with_prefix(family.input_table, family.prefix);
-  const std::string_view prefix = prefixed ? family.prefix : "";
   collector.add(std::string(family.decoder_weight),
                 table.head == HeadState::kCopy ? table.input : nullptr);
   for (const TensorPattern& pattern : family.tensors) {
-    if (has_dimension_of_vocabulary(pattern)) collector.add(with_prefix(pattern.name, prefix));
+    if (has_dimension_of_vocabulary(pattern))
+      collector.add(with_prefix(pattern.name, table.prefix));
   }
   for (const HeadCopy& copy : family.head_copies) {
-    collector.add(std::string(copy.name), checkpoint.find(std::string(copy.source)));
+    collector.add(std::string(copy.name), table.names.find(std::string(copy.source)));
   }
   return collector.take();
 }
@@ -124,16 +138,19 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
   if (keeps_rows(context.change, context.rows)) return;
   const auto from = std::make_shared<const std::vector<std::uint64_t>>(context.change.from);
   const bool computes = std::ranges::find(*from, VocabularyChange::kNew) != from->end();
+  const RowValues zero = [](std::uint64_t, std::span<double> out) { std::ranges::fill(out, 0.0); };
   for (auto at = tensors.begin(); at != tensors.end(); ++at) {
     const TensorInfo& tensor = *at->tensor;
     Shape shape = tensor.shape;
     shape[0] = from->size();
     // What was stored once goes on being one.
     const auto twin = std::find_if(tensors.begin(), at, [&](const VocabularyTensor& other) {
-      return share_bytes(*other.tensor, tensor) && (!computes || other.source == at->source);
+      return share_bytes(*other.tensor, tensor) && other.is_slot == at->is_slot &&
+             (!computes || other.source == at->source);
     });
     Source source = twin != at ? edit.replacement(twin->tensor->name)->source
-                               : edited_rows(edit.checkpoint(), tensor, from, rows.of(*at->source));
+                               : edited_rows(edit.checkpoint(), tensor, from,
+                                             at->is_slot ? zero : rows.of(*at->source));
     edit.replace(tensor.name, std::move(shape), std::move(source));
   }
 }

@@ -14,10 +14,12 @@ struct VocabularyTensor {
   const TensorInfo* tensor = nullptr;
   /// Whose new rows it gets: itself, or the tensor that it is a tied copy of.
   const TensorInfo* source = nullptr;
+  bool is_slot = false;  ///< an optimizer's, of another one: its new rows are zero
 };
 
 /// The input table first, then what the family's names tell: an output head's matrix, stored as its
-/// own or as a copy, and its biases under all names. The table alone if the family is unknown.
+/// own or as a copy, and its biases under all names; then the slots of an optimizer beside any of
+/// these. The table alone if the family is unknown.
 /// Reads weights only to compare a bias with its second name. Throws InputError if one of them has
 /// other rows than the table, or a type that cannot be computed with.
 std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,

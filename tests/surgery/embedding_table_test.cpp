@@ -134,7 +134,7 @@ TEST_CASE("roles: what is stored, tied or missing") {
   ExampleBert().write(folder);
   const Found found(folder / "in");
   std::string all;
-  for (const TableRole& role : table_roles(found.checkpoint, found.table)) {
+  for (const TableRole& role : table_roles(found.table)) {
     all += std::string(role.role) + " " + role.name + " " + role.state + "\n";
   }
   CHECK(all ==

@@ -1,0 +1,43 @@
+// Tensors by the names of transformers, whatever names their file has.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "store/checkpoint.hpp"
+#include "store/config.hpp"
+
+namespace masque {
+
+struct TfFamily;
+
+/// The tensors of a checkpoint as transformers calls them: under their own names, or, where these
+/// are TensorFlow's, under those that their table gives. The checkpoint must outlive it.
+/// Thread-safe.
+class NamedTensors {
+ public:
+  NamedTensors() = default;
+  /// Memory: about 200 bytes a tensor with TensorFlow's names, else none.
+  NamedTensors(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
+
+  /// The tensor; nullptr if there is none. Cost O(1).
+  const TensorInfo* find(const std::string& name) const;
+  /// The tensor. Throws InputError, as Checkpoint::get, with the name that the file would have.
+  const TensorInfo& get(const std::string& name) const;
+  /// Whether its rows are the columns of what transformers has.
+  bool is_transposed(const TensorInfo& tensor) const { return transposed_.contains(&tensor); }
+  /// The name that a file like this one has for a tensor of transformers.
+  std::string own_name(const std::string& name) const;
+  /// The table of TensorFlow's names; nullptr if the names are those of transformers.
+  const TfFamily* tf() const { return tf_; }
+
+ private:
+  const Checkpoint* checkpoint_ = nullptr;
+  const TfFamily* tf_ = nullptr;
+  std::unordered_map<std::string, const TensorInfo*> by_name_;
+  std::unordered_set<const TensorInfo*> transposed_;
+};
+
+}  // namespace masque
