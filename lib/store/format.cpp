@@ -35,7 +35,6 @@ constexpr std::array kOthers{
     Signature{"\x28\xB5\x2F\xFD"sv, "compressed by zstd: unpack it first"sv},
     Signature{"\xFD\x37\x7A\x58\x5A\x00"sv, "compressed by xz: unpack it first"sv},
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
-    Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
