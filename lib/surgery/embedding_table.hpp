@@ -31,6 +31,8 @@ struct EmbeddingTable {
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
   bool config_tied = true;  ///< tie_word_embeddings, absent means true
+  /// False: readers of this layout would not look for a head's own matrix.
+  bool can_untie = true;
 
   std::uint64_t rows() const { return input->shape[0]; }
   std::uint64_t width() const { return input->shape[1]; }
@@ -48,11 +50,14 @@ struct TableRole {
   const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
   std::string name;
   const TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
-  const char* state;                   ///< "stored", "tied", "missing"
+  const char* state;                   ///< "stored", "tied", "missing", "opaque"
 };
 
 /// Where the family of a table keeps what; the input alone if the family is unknown.
 std::vector<TableRole> table_roles(const Checkpoint& checkpoint, const EmbeddingTable& table);
+
+/// Throws InputError if the head of this layout cannot be untied.
+void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table);
 
 /// Checks a table that was found: rank 2, a type that can be computed with.
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);

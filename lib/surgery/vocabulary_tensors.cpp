@@ -33,6 +33,8 @@ class Collector {
 
   void add(const std::string& name, const TensorInfo* twin = nullptr) {
     const TensorInfo* tensor = checkpoint_.find(name);
+    if (tensor == nullptr && checkpoint_.find_opaque(name) != nullptr)
+      tensor = &checkpoint_.get(name);  // throws, naming its type
     if (tensor == nullptr) return;
     const auto known = [&](const VocabularyTensor& other) { return other.tensor == tensor; };
     if (std::ranges::any_of(out_, known)) return;
