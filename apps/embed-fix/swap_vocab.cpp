@@ -19,6 +19,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   o.request.means = [&](const RowInitContext& context) { return tokenizer.pieces(context); };
   o.request.change_files = [&](CheckpointEdit& edit, const TokenNames& names,
                                const VocabularyChange&) { return tokenizer.write(edit, names); };
+  o.request.other_tokenizer = true;
   return run_vocabulary(
       o, session, [&](const VocabularyState& state) { return tokenizer.plan(state, o.multiple); });
 }

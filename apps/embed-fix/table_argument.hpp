@@ -15,7 +15,7 @@ struct TableArgument {
   TableArgument(const std::string& path, const std::optional<std::string>& tensor)
       : checkpoint(open_checkpoint(path)),
         config(find_config(checkpoint)),
-        names(TokenNames::load(checkpoint.folder())),
+        names(TokenNames::of(checkpoint)),
         table(find_embedding_table(checkpoint, config, tensor)) {}
   TableArgument(const TableArgument&) = delete;
   TableArgument& operator=(const TableArgument&) = delete;

@@ -13,6 +13,7 @@
 #include "store/aliases.hpp"
 #include "store/config.hpp"
 #include "store/converted_folder.hpp"
+#include "store/gguf_names.hpp"
 #include "store/markers.hpp"
 #include "store/object_graph.hpp"
 #include "store/rename_tensors.hpp"
@@ -24,9 +25,6 @@
 namespace masque {
 
 namespace {
-
-/// What a GGUF file says about the model's family.
-constexpr const char* kArchitecture = "general.architecture";
 
 std::string writer_names() {
   std::string names;
@@ -137,8 +135,8 @@ void settle_metadata(OutputWeights& weights, const Metadata& markers,
   if (weights_writer(weights.writer).has_typed) {
     if (weights.typed.empty()) erase_metadata(weights.metadata, "format");
     const std::string type = config ? config->model_type() : "";
-    if (!type.empty() && find_metadata(weights.metadata, kArchitecture) == nullptr)
-      weights.metadata.insert(weights.metadata.begin(), {std::string(kArchitecture), type});
+    if (!type.empty() && find_metadata(weights.metadata, kGgufArchitecture) == nullptr)
+      weights.metadata.insert(weights.metadata.begin(), {std::string(kGgufArchitecture), type});
     for (const auto& [key, value] : markers) set_metadata(weights.metadata, key, value);
     return;
   }

@@ -39,7 +39,6 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"model_checkpoint_path:"sv,
               "the list of a folder's TensorFlow checkpoints: name the folder or one of them"sv},
-    Signature{"GGUF"sv, "GGUF, which this version does not read"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},

@@ -25,6 +25,10 @@ const TensorInfo& NamedTensors::get(const std::string& name) const {
   return checkpoint_->get(own_name(name));
 }
 
+bool NamedTensors::is_opaque(const std::string& name) const {
+  return checkpoint_->find_opaque(own_name(name)) != nullptr;
+}
+
 std::string NamedTensors::own_name(const std::string& name) const {
   const auto own = tf_ == nullptr ? std::nullopt : tf_name(*tf_, name);
   return own ? own->name : name;

@@ -26,6 +26,8 @@ class NamedTensors {
   const TensorInfo* find(const std::string& name) const;
   /// The tensor. Throws InputError, as Checkpoint::get, with the name that the file would have.
   const TensorInfo& get(const std::string& name) const;
+  /// Whether the file has it without a DType.
+  bool is_opaque(const std::string& name) const;
   /// Whether its rows are the columns of what transformers has.
   bool is_transposed(const TensorInfo& tensor) const { return transposed_.contains(&tensor); }
   /// The name that a file like this one has for a tensor of transformers.

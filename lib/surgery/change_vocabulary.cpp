@@ -9,8 +9,10 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "store/gguf_names.hpp"
 #include "store/tf_plan.hpp"
 #include "surgery/edit_proof.hpp"
+#include "surgery/gguf_tokens.hpp"
 #include "surgery/id_map.hpp"
 #include "surgery/row_map.hpp"
 #include "surgery/stale_copies.hpp"
@@ -37,7 +39,7 @@ class Change {
       : request_(request),
         checkpoint_(open_checkpoint(in)),
         config_(find_config(checkpoint_)),
-        names_(TokenNames::load(checkpoint_.folder())),
+        names_(TokenNames::of(checkpoint_)),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         edit_(checkpoint_) {}
 
@@ -91,12 +93,19 @@ class Change {
   }
 
   void change_files() {
-    if (!checkpoint_.is_folder() && (!names_.empty() || config_))
+    const bool inside = names_.source() == kGgufTokens;
+    if (request_.other_tokenizer && inside) {
+      throw InputError(checkpoint_.path(),
+                       "carries its tokenizer in its metadata, which is not "
+                       "exchanged: expected the Hugging Face folder");
+    }
+    if (!checkpoint_.is_folder() && ((!names_.empty() && !inside) || config_))
       report_.notes.emplace_back("a file alone: config and tokenizer beside it stay as they are");
     append(report_.notes, renumber_correction_mark(edit_, *table_.input, names_, change_));
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;
     if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));
+    change_gguf_tokens(edit_, change_, table_.rows());
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));
@@ -135,7 +144,7 @@ class Change {
       to_double(table_.input->dtype, bytes, value);
       row.norm = std::sqrt(dot(value, value));
     });
-    if (report_.changed_tensors.empty() && report_.edited_files.empty())
+    if (report_.changed_tensors.empty() && report_.edited_files.empty() && edit_.typed().empty())
       report_.notes.emplace_back("nothing changes: the output is a copy");
   }
 

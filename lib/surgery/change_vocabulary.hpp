@@ -23,6 +23,7 @@ struct VocabularyRequest {
   std::function<std::vector<std::string>(CheckpointEdit& edit, const TokenNames& before,
                                          const VocabularyChange& change)>
       change_files;
+  bool other_tokenizer = false;       ///< change_files exchanges the tokenizer as a whole
   std::optional<std::string> tensor;  ///< the input table; absent: by the family's names
   std::uint64_t seed = 0;
   bool dry_run = false;

@@ -46,7 +46,8 @@ void CheckpointEdit::replace(const std::string& name, Shape shape, Source source
 
 void CheckpointEdit::add(OutputTensor tensor, const std::string& beside) {
   MASQUE_CHECK(checkpoint_->find(beside) != nullptr);
-  if (checkpoint_->find(tensor.info.name) != nullptr) {
+  if (checkpoint_->find(tensor.info.name) != nullptr ||
+      checkpoint_->find_opaque(tensor.info.name) != nullptr) {
     throw InputError(checkpoint_->path(),
                      fmt::format("tensor '{}' is there already", escape(tensor.info.name)));
   }
@@ -60,6 +61,11 @@ void CheckpointEdit::remove(const std::string& name) {
 void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
                                 std::optional<std::string> value) {
   markers_.push_back({checkpoint_->get(beside).file, std::string(key), std::move(value)});
+}
+
+void CheckpointEdit::set_typed(TypedValue value) {
+  MASQUE_CHECK(value.type != "STRING");
+  typed_.insert_or_assign(value.key, std::move(value));
 }
 
 void CheckpointEdit::set_file(const std::string& name, std::string text) {
@@ -131,6 +137,8 @@ bool CheckpointEdit::changes(const WeightsFile& file) const {
     return replaced_.contains(tensor.name) || removed_.contains(tensor.name);
   };
   return std::ranges::any_of(file.content.tensors, touched) ||
+         std::ranges::any_of(file.content.typed,
+                             [&](const TypedValue& v) { return typed_.contains(v.key); }) ||
          (weights_writer(file.content.writer).has_metadata &&
           std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; })) ||
          std::ranges::any_of(added_, [&](const Addition& addition) {
@@ -159,6 +167,9 @@ OutputWeights CheckpointEdit::changed(OutputWeights weights,
     if (found != replaced_.end()) tensor = found->second;
     const auto [twin, added] = first.emplace(std::pair(root, found != replaced_.end()), name);
     tensor.info.alias_of = added ? std::string() : twin->second;
+  }
+  for (TypedValue& value : weights.typed) {
+    if (const auto found = typed_.find(value.key); found != typed_.end()) value = found->second;
   }
   for (const Marker& marker : markers_) {
     if (!holds(marker.file)) continue;

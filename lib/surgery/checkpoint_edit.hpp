@@ -36,6 +36,8 @@ class CheckpointEdit {
   /// FILE.masque.json beside it. It goes from where it was before. Nothing removes it.
   void set_marker(const std::string& beside, std::string_view key,
                   std::optional<std::string> value);
+  /// Metadata with a type: replaces that of the same key in every file that has it. Not a text.
+  void set_typed(TypedValue value);
   /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
   void set_file(const std::string& name, std::string text);
   /// A file of the folder is not copied.
@@ -58,6 +60,8 @@ class CheckpointEdit {
   std::vector<std::string> replaced() const;
   /// Names of tensors that were added, in order.
   std::vector<std::string> added() const;
+  /// Metadata with a type that change, by key.
+  const std::map<std::string, TypedValue>& typed() const { return typed_; }
   /// Names of the folder's files with another text than before, sorted.
   std::vector<std::string> edited_files() const;
 
@@ -113,6 +117,7 @@ class CheckpointEdit {
   std::vector<Addition> added_;
   std::map<std::string, bool> removed_;
   std::vector<Marker> markers_;
+  std::map<std::string, TypedValue> typed_;
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
 };
 

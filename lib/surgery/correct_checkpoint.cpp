@@ -77,7 +77,7 @@ class Correction {
         locked_(lock_if(in, request)),
         checkpoint_(open_checkpoint(in)),
         config_(find_config(checkpoint_)),
-        names_(TokenNames::load(checkpoint_.folder())),
+        names_(TokenNames::of(checkpoint_)),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         settings_(correction_settings(request, checkpoint_, config_, names_, table_)),
         edit_(checkpoint_) {}
@@ -189,7 +189,7 @@ class Correction {
   }
 
   void untie() {
-    check_untie(checkpoint_, table_);
+    check_can_untie(checkpoint_, table_);
     if (request_.in_place) {
       throw InputError(
           checkpoint_.path(),

@@ -291,6 +291,7 @@ std::optional<std::string> CheckpointEdit::against_in_place() const {
   if (!added_.empty())
     return fmt::format("tensor '{}' is new", escape(added_.front().tensor.info.name));
   if (!removed_.empty()) return fmt::format("tensor '{}' goes", escape(removed_.begin()->first));
+  if (!typed_.empty()) return fmt::format("metadata '{}' changes", escape(typed_.begin()->first));
   for (const auto& [name, tensor] : replaced_) {
     if (tensor.info.shape != checkpoint_->get(name).shape ||
         tensor.info.dtype != checkpoint_->get(name).dtype)

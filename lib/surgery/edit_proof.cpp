@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/hash.hpp"
 #include "base/parallel.hpp"
+#include "store/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque {
@@ -72,6 +73,7 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
   const Checkpoint& before = edit_->checkpoint();
   const Checkpoint after =
       open_checkpoint(before.index_name().empty() ? staged : join(staged, before.index_name()));
+  check_typed(after);
   std::map<std::string, const TensorInfo*> unchanged;
   std::size_t expected = edit_->added().size();
   for (const TensorInfo& tensor : before.tensors()) {
@@ -80,6 +82,8 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
     if (edit_->replacement(tensor.name) == nullptr) unchanged[tensor.name] = &tensor;
   }
   if (after.tensors().size() != expected) fail("the number of tensors differs");
+  if (const auto name = different_opaque(before, after))
+    fail(fmt::format("tensor '{}' differs", escape(*name)));
   const auto found = [&](const TensorInfo& info) -> const TensorInfo& {
     const TensorInfo* tensor = after.find(info.name);
     if (tensor == nullptr || tensor->dtype != info.dtype || tensor->shape != info.shape)
@@ -104,6 +108,24 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
   result.digest_after = combined(right);
   if (before.is_folder()) check_files(staged, result);
   return result;
+}
+
+void EditProof::check_typed(const Checkpoint& after) const {
+  using Key = std::pair<std::size_t, std::string>;  // a staged file has another name
+  const auto all = [](const Checkpoint& checkpoint) {
+    std::map<Key, std::string> values;
+    for (std::size_t i = 0; i < checkpoint.files().size(); ++i) {
+      for (const TypedValue& value : checkpoint.files()[i].content.typed)
+        if (value.type != "STRING") values[{i, value.key}] = value.bytes;
+    }
+    return values;
+  };
+  auto wanted = all(edit_->checkpoint());
+  for (auto& [key, bytes] : wanted) {
+    const auto changed = edit_->typed().find(key.second);
+    if (changed != edit_->typed().end()) bytes = changed->second.bytes;
+  }
+  if (all(after) != wanted) fail("the metadata differ");
 }
 
 void EditProof::check_files(const std::string& staged, VerifyResult& result) const {

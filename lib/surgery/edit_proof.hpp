@@ -21,6 +21,7 @@ class EditProof {
   VerifyResult check(const std::string& staged, int threads) const;
 
  private:
+  void check_typed(const Checkpoint& after) const;
   void check_files(const std::string& staged, VerifyResult& result) const;
 
   const CheckpointEdit* edit_;

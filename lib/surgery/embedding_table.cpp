@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tf_names.hpp"
 
@@ -87,7 +88,36 @@ void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& c
   }
 }
 
+/// llama.cpp takes output.weight where it is there, whatever a config says.
+void find_gguf_head(const Checkpoint& checkpoint, EmbeddingTable& table) {
+  const std::string name(table.family->decoder_weight);
+  const bool own = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
+  const GgufHead without = gguf_head(checkpoint);
+  table.config_tied = !own;
+  table.can_untie = false;
+  table.head = own                          ? HeadState::kOwn
+               : without == GgufHead::kNone ? HeadState::kNone
+               : without == GgufHead::kTied ? HeadState::kTied
+                                            : HeadState::kUnknown;
+  if (table.head != HeadState::kNone) table.decoder_weight = name;
+}
+
 }  // namespace
+
+void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  if (table.names.tf() != nullptr) {
+    throw InputError(
+        checkpoint.path(),
+        "the output head is tied to the input table, and TensorFlow's names have none for a head "
+        "of its own: --tied keep changes both, 'ckpt convert --names hf' gives names that have "
+        "one");
+  }
+  if (table.can_untie) return;
+  throw InputError(checkpoint.path(),
+                   "the output head is tied to the input table and cannot be untied in this "
+                   "layout: --tied keep changes both; in the Hugging Face layout (ckpt convert "
+                   "--names hf) it can be untied");
+}
 
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
   if (tensor.shape.size() == 2 && tensor.elements() == 0) {
@@ -116,12 +146,14 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
                                     const std::optional<ModelConfig>& config,
                                     const std::optional<std::string>& tensor) {
   EmbeddingTable table;
+  const bool gguf = has_gguf_names(checkpoint);
   table.names = NamedTensors(checkpoint, config);
   if (config) table.family = find_family(config->model_type());
   if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
     table.family = nullptr;
   }
   if (table.family == nullptr) table.family = family_by_names(table.names);
+  if (gguf) table.family = &gguf_family();
   table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
   if (table.family != nullptr &&
       holds(table.names, with_prefix(table.family->input_table, table.family->prefix)))
@@ -134,12 +166,18 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
     }
     table.input = &named;
   }
+  if (table.input == nullptr && gguf)  // throws, naming its type
+    table.input = &checkpoint.get(std::string(table.family->input_table));
   if (table.input == nullptr) {
     throw InputError(checkpoint.path(),
                      "no embedding table of a known family found: name it with --tensor");
   }
   check_table(checkpoint, *table.input);
-  if (table.family != nullptr) find_head(checkpoint, config, table);
+  if (table.family == &gguf_family()) {
+    find_gguf_head(checkpoint, table);
+  } else if (table.family != nullptr) {
+    find_head(checkpoint, config, table);
+  }
   return table;
 }
 
@@ -151,8 +189,11 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
     if (pattern.empty()) return;
     const std::string name = with_prefix(pattern, table.prefix);
     const TensorInfo* tensor = table.names.find(name);
-    roles.push_back(
-        {role, table.names.own_name(name), tensor, tensor == nullptr ? absent : "stored"});
+    const bool opaque = tensor == nullptr && table.names.is_opaque(name);
+    roles.push_back({role, table.names.own_name(name), tensor,
+                     opaque              ? "opaque"
+                     : tensor == nullptr ? absent
+                                         : "stored"});
   };
   add("position", family.position_table, "missing");
   add("segment", family.segment_table, "missing");

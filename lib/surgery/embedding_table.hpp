@@ -34,6 +34,8 @@ struct EmbeddingTable {
   bool config_tied = true;  ///< tie_word_embeddings, absent means true
   NamedTensors names;       ///< the checkpoint's tensors by the names of the family
   std::string prefix;       ///< the family's, or none: what its names have here in front
+  /// False: readers of this layout would not look for a head's own matrix.
+  bool can_untie = true;
 
   std::uint64_t rows() const { return input->shape[0]; }
   std::uint64_t width() const { return input->shape[1]; }
@@ -52,7 +54,7 @@ struct TableRole {
   const char* role;                    ///< "input", "position", "segment", "decoder", "output_bias"
   std::string name;                    ///< as the file has or would have it
   const TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
-  const char* state;                   ///< "stored", "tied", "missing"
+  const char* state;                   ///< "stored", "tied", "missing", "opaque"
 };
 
 /// Where the family of a table keeps what; the input alone if the family is unknown.
@@ -62,6 +64,9 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table);
 /// that have its shape.
 std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
                                                const TensorInfo& tensor);
+
+/// Throws InputError if the head of this layout cannot be untied.
+void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table);
 
 /// Checks a table that was found: rank 2, a type that can be computed with.
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);

@@ -142,17 +142,9 @@ std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bo
 
 }  // namespace
 
-void check_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
-  if (table.names.tf() == nullptr) return;
-  throw InputError(checkpoint.path(),
-                   "the output head is tied to the input table, and TensorFlow's names have none "
-                   "for a head of its own: --tied keep changes both, 'ckpt convert --names hf' "
-                   "gives names that have one");
-}
-
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
                 std::vector<std::string>& notes) {
-  check_untie(edit.checkpoint(), table);
+  check_can_untie(edit.checkpoint(), table);
   std::string names;
   for (OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
@@ -173,6 +165,8 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
   report.family = table.family->name;
   report.head = table.decoder_weight;
   const TensorInfo* decoder = edited.checkpoint.find(table.decoder_weight);
+  if (decoder == nullptr && edited.checkpoint.find_opaque(table.decoder_weight) != nullptr)
+    decoder = &edited.checkpoint.get(table.decoder_weight);  // throws, naming its type
   if (decoder == nullptr) {
     report.notes.emplace_back("the output head is tied already: the output is a copy");
   } else {
@@ -193,7 +187,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
     edited.edit.remove(decoder->name);
     report.removed.push_back(decoder->name);
     remove_copies(edited, *table.family, report);
-    set_tie(edited.edit, true, report.notes);
+    if (table.can_untie) set_tie(edited.edit, true, report.notes);
   }
   finish_edit(edited, out, request, report);
   return report;

@@ -12,9 +12,6 @@ namespace masque {
 /// The tensors that untying adds: the head's matrix as the stored table, and what goes with it.
 std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table);
 
-/// Throws InputError if the file's names have none for a head of its own: those of TensorFlow.
-void check_untie(const Checkpoint& checkpoint, const EmbeddingTable& table);
-
 /// Gives the head tensors of its own and config.json the word of it; notes say so. The table's
 /// replacement in `edit`, if any, does not reach the head.
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table, std::vector<std::string>& notes);

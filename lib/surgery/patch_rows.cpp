@@ -24,7 +24,7 @@ namespace {
 struct PatchedCheckpoint : EditedCheckpoint {
   PatchedCheckpoint(const std::string& path, const PatchRequest& request)
       : EditedCheckpoint(path, request),
-        names(TokenNames::load(checkpoint.folder())),
+        names(TokenNames::of(checkpoint)),
         table(find_embedding_table(checkpoint, config, request.tensor)) {}
 
   TokenNames names;

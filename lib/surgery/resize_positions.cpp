@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/gguf_metadata.hpp"
+#include "store/gguf_names.hpp"
 #include "surgery/new_rows.hpp"
 #include "surgery/position_buffers.hpp"
 #include "surgery/position_extension.hpp"
@@ -87,6 +89,11 @@ void set_sizes(EditedCheckpoint& edited, const Family* family, std::uint64_t bef
   if (family != nullptr) {
     const auto size = std::ranges::find(family->sizes, 'P', &SizeField::symbol);
     if (size != family->sizes.end()) first = size->names.front();
+  }
+  if (const TypedValue* size = find_gguf_size(edited.checkpoint, "context_length")) {
+    edited.edit.set_typed(make_gguf_integer(*size, after, edited.checkpoint.path()));
+    notes.push_back(fmt::format("metadata '{}' becomes {}", size->key, after));
+    return;
   }
   if (!edited.config || !edited.checkpoint.is_folder()) {
     notes.push_back(fmt::format("set \"{}\": {} in the config.json of the output",

@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "store/gguf_metadata.hpp"
+#include "store/gguf_names.hpp"
 #include "surgery/new_rows.hpp"
 #include "surgery/position_buffers.hpp"
 #include "surgery/row_map.hpp"
@@ -84,7 +86,9 @@ TypesReport resize_types(const std::string& in, const std::string& out,
                         return type.copy;
                       }));
   resize_slots(edited.edit, table, request.types);
-  if (!edited.edit.set_config(kSize, fmt::format("{}", request.types))) {
+  const TypedValue* count = find_gguf_value(edited.checkpoint, "tokenizer.ggml.token_type_count");
+  if (count != nullptr) edited.edit.set_typed(make_gguf_integer(*count, request.types, in));
+  if (!edited.edit.set_config(kSize, fmt::format("{}", request.types)) && count == nullptr) {
     report.notes.push_back(
         fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "store/checkpoint.hpp"
 
 namespace masque {
 
@@ -21,6 +22,10 @@ class TokenNames {
   /// tokenizer_config.json and special_tokens_map.json. Without any of them the result is empty().
   /// Throws InputError if a file is malformed.
   static TokenNames load(const std::string& folder);
+
+  /// The vocabulary that the checkpoint's files carry themselves (GGUF: tokenizer.ggml.tokens,
+  /// those of BERT as vocab.txt spells them), else that of its folder.
+  static TokenNames of(const Checkpoint& checkpoint);
 
   /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
   /// usual names. Throws InputError if it is none.

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "store/gguf_names.hpp"
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 
@@ -105,7 +106,7 @@ std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
 
 VocabularyChange plan_rename(const VocabularyState& state,
                              const std::vector<std::pair<std::string, std::string>>& names) {
-  if (!state.checkpoint.is_folder())
+  if (!state.checkpoint.is_folder() && state.names.source() != kGgufTokens)
     refuse(state, "a lone file has no tokenizer: expected a folder");
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> seen;

@@ -34,6 +34,8 @@ class Collector {
 
   void add(const std::string& name, const TensorInfo* twin = nullptr) {
     const TensorInfo* tensor = table_.names.find(name);
+    if (tensor == nullptr && table_.names.is_opaque(name))
+      tensor = &checkpoint_.get(table_.names.own_name(name));  // throws, naming its type
     if (tensor == nullptr) return;
     add(*tensor, twin);
   }

@@ -225,7 +225,7 @@ def kinds():
         "html-bare": b"<html><body>", "xml": b"<?xml version='1.0'?>",
         "server-error": b'{"error":"Repository not found"}',
         "gzip": b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "zstd": b"\x28\xb5\x2f\xfd\x04\0\0\0\0",
-        "xz": b"\xfd7zXZ\0\0\x04\xe6", "bzip2": b"BZh91AY&SY", "gguf": b"GGUF\3\0\0\0\0\0\0\0",
+        "xz": b"\xfd7zXZ\0\0\x04\xe6", "bzip2": b"BZh91AY&SY",
         "hdf5": b"\x89HDF\r\n\x1a\n\0\0",
         "pickle-2": b"\x80\x02}q\0.xxx", "pickle-3": b"\x80\x03}q\0.xxx",
         "pickle-4": b"\x80\x04}\x94.xxxx", "pickle-5": b"\x80\x05}\x94.xxxx",

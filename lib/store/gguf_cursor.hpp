@@ -1,0 +1,62 @@
+// The bytes of a GGUF file's header, one behind the other, each compared with what is left before
+// memory is asked for.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/types.hpp"
+#include "store/violation.hpp"
+
+namespace masque {
+
+/// out ← bytes of a file from byte `offset`, inside of it.
+using GgufRead = std::function<void(std::uint64_t offset, MutableBytes out)>;
+
+/// Reads forward. Functions that return bool return false at the first broken rule, which
+/// violation() is from then on. For one thread.
+class GgufCursor {
+ public:
+  GgufCursor(const GgufRead& read, std::uint64_t size) : read_(read), size_(size) {}
+
+  std::uint64_t offset() const { return at_; }
+  std::uint64_t left() const { return size_ - at_; }
+  const std::optional<Violation>& violation() const { return violation_; }
+
+  /// Notes a broken rule; false.
+  bool fail(std::string rule, std::string message, std::uint64_t offset, std::string tensor = {});
+
+  /// out ← the next number, little-endian.
+  template <class Number>
+  bool number(Number& out) {
+    if (!need(sizeof(Number))) return false;
+    fetch(sizeof(Number));
+    std::memcpy(&out, buffer_.data() + (at_ - begin_), sizeof(Number));
+    at_ += sizeof(Number);
+    return true;
+  }
+
+  /// Adds the next `count` bytes to `out`.
+  bool bytes(std::uint64_t count, std::string& out);
+
+  /// out ← the next text: a length of 64 bits and so many bytes, at most `most`.
+  bool text(std::uint64_t most, std::string& out);
+
+ private:
+  bool need(std::uint64_t count);
+  /// Makes the next `count` bytes, a few, lie in the buffer.
+  void fetch(std::uint64_t count);
+
+  const GgufRead& read_;
+  std::uint64_t size_;
+  std::uint64_t at_ = 0;
+  std::vector<std::byte> buffer_;
+  std::uint64_t begin_ = 0;  ///< of the buffer, in the file
+  std::optional<Violation> violation_;
+};
+
+}  // namespace masque

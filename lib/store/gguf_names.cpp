@@ -1,0 +1,79 @@
+#include "store/gguf_names.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "store/gguf_metadata.hpp"
+
+namespace masque {
+
+namespace {
+
+const Family kFamily{
+    .name = "gguf",
+    .model_types = {},
+    .lm_classes = {},
+    .prefix = "",
+    .input_table = "token_embd.weight",
+    .position_table = "position_embd.weight",
+    .segment_table = "token_types.weight",
+    .decoder_weight = "output.weight",
+    .output_bias = "",
+    .head_copies = {},
+    .head_evidence = {"output.weight"},
+    .sizes = {},
+    .tensors =
+        {
+            {"token_embd.weight", "V,H"},
+            {"output.weight", "V,H"},
+            {"output.bias", "V"},
+        },
+};
+
+/// Models that end with hidden states.
+constexpr std::array<std::string_view, 12> kEncoders{
+    "bert",     "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "modern-bert",
+    "neo-bert", "eurobert",   "t5encoder",      "llama-embed",  "clip",         "gemma-embedding"};
+
+const std::string* architecture_of(const Checkpoint& checkpoint) {
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (const auto* name = find_metadata(file.content.metadata, kGgufArchitecture)) return name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Family& gguf_family() { return kFamily; }
+
+bool has_gguf_names(const Checkpoint& checkpoint) {
+  const std::string name(kFamily.input_table);
+  const bool there = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
+  return there && std::ranges::all_of(checkpoint.files(), [](const WeightsFile& file) {
+           return file.content.writer == "gguf";
+         });
+}
+
+GgufHead gguf_head(const Checkpoint& checkpoint) {
+  const std::string* name = architecture_of(checkpoint);
+  if (name == nullptr) return GgufHead::kUnknown;
+  const bool encoder = std::ranges::find(kEncoders, *name) != kEncoders.end();
+  return encoder ? GgufHead::kNone : GgufHead::kTied;
+}
+
+const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key) {
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (const TypedValue* value = find_typed(file.content.typed, key)) return value;
+  }
+  return nullptr;
+}
+
+const TypedValue* find_gguf_size(const Checkpoint& checkpoint, std::string_view name) {
+  const std::string* architecture = architecture_of(checkpoint);
+  if (architecture == nullptr) return nullptr;
+  return find_gguf_value(checkpoint, fmt::format("{}.{}", *architecture, name));
+}
+
+}  // namespace masque

@@ -1,0 +1,55 @@
+// The numbers that GGUF files have for types of elements and of metadata.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tensor/dtype.hpp"
+
+namespace masque {
+
+/// A type of tensors. Quantised ones keep their elements in blocks along the last dimension of a
+/// shape.
+struct GgmlType {
+  std::uint32_t number = 0;
+  std::string_view name;
+  std::uint64_t block_elements = 1;
+  std::uint64_t block_bytes = 1;
+  std::optional<DType> dtype = std::nullopt;  ///< nothing: quantised
+};
+
+/// The type of a number or of a name; nullptr for those that were removed from ggml or never are in
+/// files.
+const GgmlType* find_ggml_type(std::uint32_t number);
+const GgmlType* find_ggml_type(std::string_view name);
+/// The type of these elements; nullptr if there is none.
+const GgmlType* ggml_type_of(DType dtype);
+
+/// Types of metadata values, by their numbers in files.
+enum class GgufType : std::uint32_t {
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kFloat32,
+  kBool,
+  kString,
+  kArray,
+  kUint64,
+  kInt64,
+  kFloat64,
+};
+
+/// How many types there are: numbers are below.
+inline constexpr std::uint32_t kGgufTypes = 13;
+
+/// "UINT8", "STRING", …
+std::string_view gguf_type_name(GgufType type);
+
+/// Bytes of a value; 0 if they differ from value to value.
+std::uint64_t gguf_type_bytes(GgufType type);
+
+}  // namespace masque

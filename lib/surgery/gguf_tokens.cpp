@@ -1,0 +1,188 @@
+#include "surgery/gguf_tokens.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/gguf_metadata.hpp"
+#include "store/gguf_names.hpp"
+#include "surgery/id_map.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kWordStart = "\u2581";
+constexpr const char* kModel = "tokenizer.ggml.model";
+
+struct RoleKey {
+  std::string_view role;
+  std::string_view key;
+};
+
+/// The spelling of the separator is the format's; newer files have it right.
+constexpr std::array kRoleKeys{
+    RoleKey{"mask_token", "tokenizer.ggml.mask_token_id"},
+    RoleKey{"cls_token", "tokenizer.ggml.cls_token_id"},
+    RoleKey{"sep_token", "tokenizer.ggml.seperator_token_id"},
+    RoleKey{"sep_token", "tokenizer.ggml.separator_token_id"},
+    RoleKey{"pad_token", "tokenizer.ggml.padding_token_id"},
+    RoleKey{"unk_token", "tokenizer.ggml.unknown_token_id"},
+    RoleKey{"bos_token", "tokenizer.ggml.bos_token_id"},
+    RoleKey{"eos_token", "tokenizer.ggml.eos_token_id"},
+};
+
+template <class Number>
+std::vector<Number> numbers_of(const Checkpoint& checkpoint, const char* key, GgufType type) {
+  const TypedValue* value = find_gguf_value(checkpoint, key);
+  const auto elements = value == nullptr ? std::nullopt : gguf_elements(*value, type);
+  std::vector<Number> numbers(elements ? elements->size() / sizeof(Number) : 0);
+  if (!numbers.empty()) std::memcpy(numbers.data(), elements->data(), elements->size());
+  return numbers;
+}
+
+template <class Number>
+std::string_view bytes_of(const std::vector<Number>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
+}
+
+/// The vocabulary in a file.
+struct Tokens {
+  explicit Tokens(const Checkpoint& checkpoint)
+      : types(numbers_of<std::int32_t>(checkpoint, kGgufTokenTypes, GgufType::kInt32)),
+        scores(numbers_of<float>(checkpoint, kGgufScores, GgufType::kFloat32)) {
+    if (const TypedValue* value = find_gguf_value(checkpoint, kGgufTokens))
+      texts = gguf_texts(*value).value_or(texts);
+    const TypedValue* name = find_gguf_value(checkpoint, kModel);
+    if (name != nullptr && name->type == "STRING") model = name->text;
+  }
+
+  GgufToken type(std::uint64_t id) const {
+    return id < types.size() ? static_cast<GgufToken>(types[id]) : GgufToken::kNormal;
+  }
+  std::string plain(std::uint64_t id) const { return plain_gguf_token(model, texts[id], type(id)); }
+
+  std::string model;
+  std::vector<std::string> texts;
+  std::vector<std::int32_t> types;
+  std::vector<float> scores;
+};
+
+/// The tokens of after, of which each array gets an element for every row.
+class NewTokens {
+ public:
+  NewTokens(const Tokens& before, const VocabularyChange& change) {
+    const float least = before.scores.empty() ? 0 : *std::ranges::min_element(before.scores);
+    const bool bert = before.model == "bert";
+    for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+      const std::uint64_t old = change.from[id];
+      const bool is_old = old < before.texts.size();
+      const std::string& plain = change.tokens[id];
+      GgufToken type =
+          is_old ? before.type(old) : (bert ? GgufToken::kNormal : GgufToken::kUserDefined);
+      const bool same = is_old && before.plain(old) == plain;
+      std::string text = same ? before.texts[old] : gguf_token(before.model, plain, type);
+      if (plain.empty() && !same) {
+        type = GgufToken::kUnused;
+        text = gguf_token(before.model, fmt::format("[PAD{}]", id), type);
+      }
+      texts_.push_back(std::move(text));
+      types_.push_back(static_cast<std::int32_t>(type));
+      scores_.push_back(is_old && old < before.scores.size() ? before.scores[old] : least);
+    }
+  }
+
+  void write(CheckpointEdit& edit, const Tokens& before) const {
+    edit.set_typed(make_gguf_texts(kGgufTokens, texts_));
+    if (!before.types.empty())
+      edit.set_typed(make_gguf_array(kGgufTokenTypes, GgufType::kInt32, bytes_of(types_)));
+    if (!before.scores.empty())
+      edit.set_typed(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(scores_)));
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<std::int32_t> types_;
+  std::vector<float> scores_;
+};
+
+/// Merges name their tokens by text: each of these must stay as it is.
+void check_merges(const Checkpoint& checkpoint, const Tokens& before,
+                  const VocabularyChange& change) {
+  if (find_gguf_value(checkpoint, kGgufMerges) == nullptr) return;
+  const IdMap ids(change, before.texts.size());
+  for (std::uint64_t id = 0; id < before.texts.size(); ++id) {
+    if (before.type(id) != GgufToken::kNormal) continue;
+    const auto now = ids.after(id);
+    if (now && change.tokens[*now] == before.plain(id)) continue;
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("token '{}' would be {}, but {} may make it: expected the Hugging Face folder, "
+                    "whose merges are looked at one by one",
+                    escape(before.plain(id)), now ? "renamed" : "gone", kGgufMerges));
+  }
+}
+
+void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t number) {
+  if (size == nullptr || gguf_integer(*size) == number) return;
+  edit.set_typed(make_gguf_integer(*size, number, edit.checkpoint().path()));
+}
+
+}  // namespace
+
+std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
+  if (model != "bert" || type == GgufToken::kControl) return std::string(token);
+  if (token.starts_with(kWordStart)) return std::string(token.substr(kWordStart.size()));
+  return fmt::format("##{}", token);
+}
+
+std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type) {
+  if (model != "bert" || type == GgufToken::kControl) return std::string(plain);
+  if (plain.starts_with("##")) return std::string(plain.substr(2));
+  return fmt::format("{}{}", kWordStart, plain);
+}
+
+TokenNames TokenNames::of(const Checkpoint& checkpoint) {
+  const Tokens tokens(checkpoint);
+  if (tokens.texts.empty()) return load(checkpoint.folder());
+  TokenNames names;
+  names.source_ = kGgufTokens;
+  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id)
+    names.set(tokens.plain(id), id, checkpoint.path());
+  for (const auto& [role, key] : kRoleKeys) {
+    const TypedValue* value = find_gguf_value(checkpoint, key);
+    const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);
+    if (id && names.assigned(*id)) names.roles_[std::string(role)] = names.token(*id);
+  }
+  names.guess_roles();
+  return names;
+}
+
+void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, std::uint64_t rows) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
+  const Tokens before(checkpoint);
+  if (before.texts.empty()) return;
+  check_merges(checkpoint, before, change);
+  NewTokens(before, change).write(edit, before);
+  const IdMap ids(change, rows);
+  for (const WeightsFile& file : checkpoint.files()) {
+    for (const TypedValue& value : file.content.typed) {
+      const auto id = gguf_integer(value);
+      if (!id || !value.key.starts_with("tokenizer.ggml.") || !value.key.ends_with("_token_id"))
+        continue;
+      const auto now = ids.after(*id);
+      if (!now) {
+        throw InputError(checkpoint.path(), fmt::format("metadata '{}' is {}, a row that would go",
+                                                        escape(value.key), *id));
+      }
+      change_size(edit, &value, *now);
+    }
+  }
+}
+
+}  // namespace masque

@@ -1,0 +1,194 @@
+// GGUF files: what the gguf package wrote reads as what it is and is written as it was.
+#include <set>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "store/compare_checkpoints.hpp"
+#include "store/convert_checkpoint.hpp"
+#include "support/gguf_oracle.hpp"
+#include "support/message.hpp"
+#include "support/table.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::test {
+namespace {
+
+const std::string kGood = MASQUE_TEST_DATA "/gguf/good";
+
+std::vector<std::string> good_files() {
+  std::vector<std::string> names = names_in(kGood);
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".gguf"); });
+  REQUIRE(names.size() >= 6);
+  return names;
+}
+
+std::string hash_of(const Checkpoint& checkpoint, const std::string& name) {
+  if (const OpaqueTensor* opaque = checkpoint.find_opaque(name))
+    return opaque_hash(checkpoint, *opaque, HashKind::kSha256);
+  return tensor_hash(checkpoint, checkpoint.get(name), HashKind::kSha256);
+}
+
+TEST_CASE("files of the gguf package list their tensors with type, shape, place and bytes") {
+  std::size_t plain = 0;
+  std::size_t quantised = 0;
+  for (const std::string& name : good_files()) {
+    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
+    CHECK(checkpoint.notes().empty());
+    std::size_t rows = 0;
+    for (const Row& row : read_table(kGood + "/tensors.tsv", 6)) {
+      if (row[0] != name) continue;
+      ++rows;
+      CAPTURE(row[1]);
+      const OpaqueTensor* opaque = checkpoint.find_opaque(row[1]);
+      const TensorInfo* tensor = checkpoint.find(row[1]);
+      REQUIRE((opaque == nullptr) != (tensor == nullptr));
+      CHECK((opaque == nullptr ? dtype_name(tensor->dtype) : opaque->type) == row[2]);
+      CHECK(shape_text(opaque == nullptr ? tensor->shape : opaque->shape) == row[3]);
+      CHECK(std::to_string(opaque == nullptr ? tensor->begin : opaque->begin) == row[4]);
+      CHECK(hash_of(checkpoint, row[1]) == row[5]);
+      ++(opaque == nullptr ? plain : quantised);
+    }
+    CHECK(rows == checkpoint.tensors().size() + checkpoint.opaque().size());
+  }
+  CHECK(plain > 30);
+  CHECK(quantised > 25);
+}
+
+/// The value of a row of metadata.tsv as ckpt ls shows it as JSON.
+std::string shown(const std::string& type, const std::string& json) {
+  const JsonValue value = parse_json_file(json, "metadata.tsv");
+  const auto one = [&](const JsonValue& item) {
+    const std::string text = json.substr(item.begin, item.end - item.begin);
+    if (type == "FLOAT32" && text == "\"nan\"") return std::string("null");
+    return type.starts_with("FLOAT32") ? fmt::format("{}", static_cast<float>(*item.number()))
+                                       : text;
+  };
+  if (!type.ends_with("[]")) return one(value);
+  std::string first;
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, value.items.size()); ++i)
+    first += fmt::format("{}{}", i == 0 ? "" : ",", one(value.items[i]));
+  return fmt::format(R"({{"count":{},"first":[{}]}})", value.items.size(), first);
+}
+
+TEST_CASE("files of the gguf package keep their metadata in order, with types") {
+  std::set<std::string> types;
+  for (const std::string& name : good_files()) {
+    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
+    const FileContent& content = checkpoint.files().front().content;
+    std::size_t at = 0;
+    for (const Row& row : read_table(kGood + "/metadata.tsv", 4)) {
+      if (row[0] != name) continue;
+      CAPTURE(row[1]);
+      REQUIRE(at < content.typed.size());
+      const TypedValue& value = content.typed[at++];
+      CHECK(value.key == row[1]);
+      CHECK(value.type == row[2]);
+      if (value.type == "STRING") {
+        CHECK(value.json.empty());
+        CHECK(quote_json(value.text) == row[3]);
+        CHECK(*find_metadata(content.metadata, value.key) == value.text);
+      } else {
+        CHECK(value.json == shown(row[2], row[3]));
+      }
+      types.insert(value.type);
+    }
+    CHECK(at == content.typed.size());
+  }
+  CHECK(types.size() == 24);
+}
+
+TEST_CASE("what is read and written again are the same bytes") {
+  const TempFolder folder;
+  for (const std::string& name : good_files()) {
+    CAPTURE(name);
+    convert_checkpoint(kGood + "/" + name, folder / name, {});
+    const std::string written = read_file(folder / name);
+    const std::string original = read_file(kGood + "/" + name);
+    if (name == "version2.gguf") {
+      CHECK((written == read_file(kGood + "/bert.gguf")));
+    } else {
+      CHECK((written.substr(0, original.size()) == original));
+      CHECK(written.size() - original.size() < (name == "empty.gguf" ? 32 : 1));
+    }
+    CHECK(
+        compare_checkpoints(open_checkpoint(kGood + "/" + name), open_checkpoint(folder / name), {})
+            .empty());
+  }
+}
+
+TEST_CASE("the naive reading agrees about the files of the gguf package") {
+  for (const std::string& name : good_files()) {
+    CAPTURE(name);
+    CHECK(wrong_gguf(read_file(kGood + "/" + name)) == "");
+  }
+}
+
+TEST_CASE("what GGUF cannot hold is not written") {
+  const auto write = [](const TensorInfo& info, const Metadata& metadata) {
+    OutputWeights weights;
+    weights.tensors.push_back({info, Literal{std::string(4, 'x')}});
+    weights.metadata = metadata;
+    return message_of([&] { weights_writer("gguf").plan(weights, "out.gguf"); });
+  };
+  const TensorInfo one{.name = "a", .dtype = DType::kF32, .shape = {1}};
+  TensorInfo name = one;
+  name.name.assign(64, 'n');
+  TensorInfo rank = one;
+  rank.shape = {1, 1, 1, 1, 1};
+  CHECK(contains(write(name, {}), "a name of 64 bytes, GGUF has 1 to 63"));
+  CHECK(contains(write(rank, {}), "5 dimensions, GGUF has at most 4"));
+  CHECK(contains(write(one, {{"\xC3\xA9", "x"}}), "GGUF has keys of 1 to 65535 bytes of ASCII"));
+  CHECK(contains(write(one, {{"general.alignment", "64"}}), "which GGUF does not have there"));
+  CHECK(write(one, {{"k", "\xC3\xA9"}}) == "(nothing thrown)");
+}
+
+TEST_CASE("opaque tensors go along inside of their format and nowhere else") {
+  const TempFolder folder;
+  const auto convert = [&](const std::string& out, bool skip) {
+    ConvertRequest request;
+    request.skip_opaque = skip;
+    return convert_checkpoint(kGood + "/types.gguf", folder / out, request);
+  };
+  CHECK(convert("same.gguf", false).notes.empty());
+  CHECK_FALSE(different_opaque(open_checkpoint(kGood + "/types.gguf"),
+                               open_checkpoint(folder / "same.gguf")));
+  const std::string why = message_of([&] { convert("out.safetensors", false); });
+  CHECK(contains(why, "tensor 'blocks.Q4_0' is Q4_0, which safetensors cannot hold, nor "));
+  CHECK_FALSE(exists(folder / "out.safetensors"));
+  const auto skipped = convert("out.safetensors", true);
+  const Checkpoint all = open_checkpoint(kGood + "/types.gguf");
+  CHECK(skipped.notes.size() == all.opaque().size());
+  CHECK(contains(skipped.notes.front(), "'blocks.Q4_0' is left out: Q4_0 [2,256]"));
+  const auto changes = compare_checkpoints(all, open_checkpoint(folder / "out.safetensors"), {});
+  CHECK(changes.size() == all.opaque().size());
+  CHECK(contains(message_of([&] { all.get("blocks.Q6_K"); }),
+                 "tensor 'blocks.Q6_K' is Q6_K, whose values are not read"));
+}
+
+TEST_CASE("opaque tensors count in differences and digests") {
+  const TempFolder folder;
+  std::string file = read_file(kGood + "/bert.gguf");
+  const Checkpoint before = open_checkpoint(kGood + "/bert.gguf");
+  const OpaqueTensor& opaque = before.opaque().front();
+  file[opaque.begin + 3] = static_cast<char>(file[opaque.begin + 3] ^ 1);
+  write_file(folder / "other.gguf", file);
+  const Checkpoint after = open_checkpoint(folder / "other.gguf");
+  const auto changes = compare_checkpoints(before, after, {});
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].name == opaque.name);
+  CHECK(changes[0].kind == ChangeKind::kValues);
+  CHECK(changes[0].diff.count == 1);
+  CHECK(changes[0].diff.first == 3);
+  CHECK(different_opaque(before, after) == opaque.name);
+  const auto total = [](const Checkpoint& checkpoint) {
+    return hash_checkpoint(checkpoint, HashKind::kSha256, 1, {}).total;
+  };
+  CHECK(total(before) != total(after));
+  CHECK(total(before) == total(open_checkpoint(kGood + "/align64.gguf")));
+}
+
+}  // namespace
+}  // namespace masque::test

@@ -1,0 +1,228 @@
+// The vocabulary inside of a GGUF file: as names of rows, and changed with the table.
+#include "surgery/gguf_tokens.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "store/gguf_metadata.hpp"
+#include "store/gguf_names.hpp"
+#include "support/make_gguf.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+#include "surgery/change_vocabulary.hpp"
+#include "surgery/correct_checkpoint.hpp"
+#include "surgery/patch_rows.hpp"
+#include "surgery/resize_positions.hpp"
+#include "surgery/resize_types.hpp"
+
+namespace masque::test {
+namespace {
+
+const std::string kBert = MASQUE_TEST_DATA "/gguf/good/bert.gguf";
+const std::vector<std::string> kTokens{"[PAD]", "[UNK]", "[CLS]",    "[SEP]",  "[MASK]",
+                                       "the",   "un",    "##aff",    "##able", "a",
+                                       "##s",   "世",    "[unused1]"};
+
+using Texts = std::vector<std::string>;
+
+Texts texts_of(const Checkpoint& checkpoint) {
+  return gguf_texts(*find_gguf_value(checkpoint, kGgufTokens)).value();
+}
+
+std::string json_of(const Checkpoint& checkpoint, std::string_view key) {
+  const TypedValue* value = find_gguf_value(checkpoint, key);
+  return value == nullptr ? "none" : value->json;
+}
+
+Texts names_of(const Checkpoint& checkpoint) {
+  const TokenNames names = TokenNames::of(checkpoint);
+  Texts out;
+  for (std::uint64_t id = 0; id < names.size(); ++id) out.push_back(names.token(id));
+  return out;
+}
+
+/// A decoder with merges, scores where asked for, and 5 tokens.
+std::string decoder(bool own_head, const std::string& model = "gpt2", bool merges = true) {
+  std::string tokens;
+  std::string types;
+  std::string scores;
+  for (int i = 0; i < 5; ++i) {
+    tokens += gguf_text(std::string(1, static_cast<char>('a' + i)));
+    types += le(std::int32_t{i == 4 ? 3 : 1});
+    scores += le(static_cast<float>(-i));
+  }
+  std::vector<std::string> metadata{gguf_value("general.architecture", 8, gguf_text("gpt2")),
+                                    gguf_value("gpt2.context_length", 2, le(std::uint16_t{3})),
+                                    gguf_value("tokenizer.ggml.model", 8, gguf_text(model)),
+                                    gguf_array(kGgufTokens, 8, 5, tokens),
+                                    gguf_array(kGgufTokenTypes, 5, 5, types),
+                                    gguf_array(kGgufScores, 6, 5, scores),
+                                    gguf_value("tokenizer.ggml.eos_token_id", 4, u32(4))};
+  if (merges) metadata.push_back(gguf_array(kGgufMerges, 8, 1, gguf_text("a b")));
+  std::string data;
+  for (int i = 0; i < 40; ++i) data += le(static_cast<float>(i));
+  const std::string table = data.substr(0, 5 * 8 * 4);
+  std::vector<std::string> tensors{gguf_tensor("token_embd.weight", {8, 5}, 0, 0),
+                                   gguf_tensor("position_embd.weight", {8, 3}, 0, 160)};
+  if (own_head) tensors.push_back(gguf_tensor("output.weight", {8, 5}, 0, 256));
+  return make_gguf(metadata, tensors, table + table.substr(0, 96) + (own_head ? table : ""));
+}
+
+VocabularyReport change(const std::string& in, const std::string& out, const VocabularyPlan& plan) {
+  VocabularyRequest request;
+  request.verify = true;
+  return change_vocabulary(in, out, plan, request);
+}
+
+TEST_CASE("tokens of a BERT in GGUF are those of its vocab.txt, and back") {
+  const Checkpoint checkpoint = open_checkpoint(kBert);
+  CHECK(names_of(checkpoint) == kTokens);
+  const TokenNames names = TokenNames::of(checkpoint);
+  CHECK(names.role("mask_token") == 4);
+  CHECK(names.role("sep_token") == 3);
+  CHECK(names.role("pad_token") == 0);
+  const Texts texts = texts_of(checkpoint);
+  for (std::size_t id = 0; id < texts.size(); ++id) {
+    const auto type = id < 5 ? GgufToken::kControl : GgufToken::kNormal;
+    CHECK(gguf_token("bert", kTokens[id], type) == texts[id]);
+    CHECK(plain_gguf_token("bert", texts[id], type) == kTokens[id]);
+    CHECK(plain_gguf_token("gpt2", texts[id], type) == texts[id]);
+  }
+}
+
+TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") {
+  const TempFolder folder;
+  const auto report = change(kBert, folder / "added.gguf", [](const VocabularyState& state) {
+    return plan_add(state, {"new", "##er"}, false, 8);
+  });
+  const Checkpoint added = open_checkpoint(folder / "added.gguf");
+  CHECK(report.rows_after == 16);
+  CHECK(added.get("token_embd.weight").shape == Shape{16, 32});
+  Texts wanted = kTokens;
+  wanted.insert(wanted.end(), {"new", "##er", "[PAD15]"});
+  CHECK(names_of(added) == wanted);
+  CHECK(texts_of(added)[13] == "\u2581new");
+  CHECK(texts_of(added)[14] == "er");
+  const TypedValue* types = find_gguf_value(added, kGgufTokenTypes);
+  const std::string_view bytes = *gguf_elements(*types, GgufType::kInt32);
+  CHECK(bytes.size() == 64);
+  CHECK(bytes.substr(48) == le(1) + le(1) + le(1) + le(5));
+  CHECK(json_of(added, "bert.vocab_size") == "16");
+  CHECK(added.opaque().size() == 1);
+
+  change(folder / "added.gguf", folder / "fewer.gguf", [](const VocabularyState& state) {
+    return plan_remove(state, {{"[unused1]", "the"}});
+  });
+  const Checkpoint fewer = open_checkpoint(folder / "fewer.gguf");
+  std::erase(wanted, "[unused1]");
+  std::erase(wanted, "the");
+  CHECK(names_of(fewer) == wanted);
+  CHECK(json_of(fewer, "tokenizer.ggml.mask_token_id") == "4");
+
+  Texts order = kTokens;
+  std::ranges::reverse(order);
+  change(kBert, folder / "turned.gguf",
+         [&](const VocabularyState& state) { return plan_permute(state, {order}); });
+  const Checkpoint turned = open_checkpoint(folder / "turned.gguf");
+  CHECK(names_of(turned) == order);
+  CHECK(json_of(turned, "tokenizer.ggml.mask_token_id") == "8");
+  CHECK(json_of(turned, "tokenizer.ggml.seperator_token_id") == "9");
+}
+
+TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
+  const TempFolder folder;
+  const auto why = [&](const std::string& in, const VocabularyPlan& plan) {
+    return message_of([&] { change(in, folder / "out.gguf", plan); });
+  };
+  write_file(folder / "gpt2.gguf", decoder(true));
+  const auto removes = [](const char* token) {
+    return [token](const VocabularyState& state) { return plan_remove(state, {{token}}); };
+  };
+  CHECK(contains(why(folder / "gpt2.gguf", removes("b")),
+                 "token 'b' would be gone, but tokenizer.ggml.merges may make it"));
+  VocabularyRequest request;
+  request.other_tokenizer = true;
+  const auto swap = [&] { change_vocabulary(kBert, folder / "out.gguf", removes("the"), request); };
+  CHECK(contains(message_of(swap), "carries its tokenizer in its metadata"));
+  CHECK_FALSE(exists(folder / "out.gguf"));
+  // Without merges the same is done, with the least score for what is new.
+  write_file(folder / "spm.gguf", decoder(true, "llama", false));
+  change(folder / "spm.gguf", folder / "fewer.gguf", removes("b"));
+  CHECK(texts_of(open_checkpoint(folder / "fewer.gguf")) == Texts{"a", "c", "d", "e"});
+  CHECK(json_of(open_checkpoint(folder / "fewer.gguf"), "tokenizer.ggml.eos_token_id") == "3");
+  change(folder / "gpt2.gguf", folder / "more.gguf",
+         [](const VocabularyState& state) { return plan_add(state, {"f"}, false, 1); });
+  const Checkpoint more = open_checkpoint(folder / "more.gguf");
+  CHECK(json_of(more, kGgufTokenTypes) == R"({"count":6,"first":[1,1,1,1,3]})");
+  const TypedValue* scores = find_gguf_value(more, kGgufScores);
+  CHECK(gguf_elements(*scores, GgufType::kFloat32)->substr(20) == le(-4.0F));
+  CHECK(more.get("output.weight").shape == Shape{6, 8});
+}
+
+TEST_CASE("a quantised table is refused by its name and type") {
+  const TempFolder folder;
+  write_file(folder / "q.gguf", make_gguf({}, {gguf_tensor("token_embd.weight", {32, 2}, 8, 0)},
+                                          std::string(68, 'x')));
+  const auto add = [](const VocabularyState& state) { return plan_append(state, 1, 1); };
+  CHECK(contains(message_of([&] { change(folder / "q.gguf", folder / "o.gguf", add); }),
+                 "tensor 'token_embd.weight' is Q8_0, whose values are not read"));
+}
+
+TEST_CASE("a correction of a GGUF file and its inverse") {
+  const TempFolder folder;
+  CorrectionRequest request;
+  request.verify = true;
+  const auto report = correct_checkpoint(kBert, folder / "out.gguf", request);
+  CHECK(report.head == HeadState::kNone);
+  CHECK(report.moves.rows == 9);  // all but [MASK], [CLS], [SEP], [PAD]
+  const Checkpoint out = open_checkpoint(folder / "out.gguf");
+  CHECK(find_metadata(out.files()[0].content.metadata, "masque.mlm_correct") != nullptr);
+  CHECK(json_of(out, "bert.context_length") == "16");
+  request.inverse = true;
+  const auto back = correct_checkpoint(folder / "out.gguf", folder / "back.gguf", request);
+  CHECK(back.moves.rows == 9);
+}
+
+TEST_CASE("a tied head in llama.cpp's layout stays tied") {
+  const TempFolder folder;
+  write_file(folder / "tied.gguf", decoder(false));
+  write_file(folder / "own.gguf", decoder(true));
+  CorrectionRequest request;
+  request.mask_token = "0";
+  const auto correct = [&](const char* name) {
+    return correct_checkpoint(folder / name, folder / "out.gguf", request);
+  };
+  const std::string why = message_of([&] { correct("tied.gguf"); });
+  CHECK(contains(why, "--tied keep changes both"));
+  CHECK(contains(why, "ckpt convert --names hf"));
+  CHECK_FALSE(exists(folder / "out.gguf"));
+  CHECK(correct("own.gguf").head == HeadState::kOwn);
+  request.tied = TiedPolicy::kKeep;
+  CHECK(correct("tied.gguf").head == HeadState::kTied);
+}
+
+TEST_CASE("positions and token types of a GGUF file, and the sizes that say so") {
+  const TempFolder folder;
+  PositionsRequest positions;
+  positions.positions = 24;
+  positions.how = "repeat";
+  resize_positions(kBert, folder / "long.gguf", positions);
+  const Checkpoint longer = open_checkpoint(folder / "long.gguf");
+  CHECK(longer.get("position_embd.weight").shape == Shape{24, 32});
+  CHECK(json_of(longer, "bert.context_length") == "24");
+  // The number must fit its type, and stays as it was if it does not.
+  write_file(folder / "gpt2.gguf", decoder(true));
+  positions.positions = 70000;
+  CHECK(contains(
+      message_of([&] { resize_positions(folder / "gpt2.gguf", folder / "out.gguf", positions); }),
+      "metadata 'gpt2.context_length' is UINT16, which cannot be 70000"));
+  TypesRequest types;
+  types.types = 3;
+  resize_types(kBert, folder / "types.gguf", types);
+  CHECK(open_checkpoint(folder / "types.gguf").get("token_types.weight").shape == Shape{3, 32});
+}
+
+}  // namespace
+}  // namespace masque::test
