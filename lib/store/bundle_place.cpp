@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kIndex = ".index";
 constexpr std::string_view kGraph = ".meta";
 constexpr std::string_view kList = "checkpoint";
+constexpr std::string_view kSavedModel = "variables/variables.index";
 constexpr std::uint64_t kMaxListBytes = 1 << 20;
 
 /// Whether a file of this name is an index: its first data file is there, or it ends as one does.
@@ -108,7 +109,12 @@ std::optional<std::string> find_bundle_index(const std::string& folder,
   std::vector<std::string> found;
   std::ranges::copy_if(names, std::back_inserter(found),
                        [&](const auto& name) { return is_index(folder, names, name); });
-  if (found.empty()) return std::nullopt;
+  if (found.empty()) {
+    if (std::ranges::find(names, kSavedModel) == names.end()) return std::nullopt;
+    const std::string inside = join(folder, kSavedModel.substr(0, kSavedModel.rfind('.')));
+    throw InputError(folder,
+                     fmt::format("is a SavedModel: name its checkpoint '{}'", escape(inside)));
+  }
   if (found.size() == 1) return found[0];
   const std::string newest = newest_of(folder, names) + std::string(kIndex);
   if (std::ranges::find(found, newest) == found.end()) {

@@ -29,7 +29,7 @@ std::optional<std::string> bundle_index_of(const std::string& path);
 
 /// The index in a folder with these files: the only one, or the one that the file `checkpoint`
 /// names. Nothing if there is none. Notes which others are not used. Throws InputError if it is
-/// not clear which.
+/// not clear which, and for a SavedModel, whose checkpoint is in a folder of its own.
 std::optional<std::string> find_bundle_index(const std::string& folder,
                                              const std::vector<std::string>& names,
                                              std::vector<std::string>& notes);

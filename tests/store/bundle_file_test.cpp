@@ -189,6 +189,15 @@ TEST_CASE("of several checkpoints in a folder the list says which") {
   }
 }
 
+TEST_CASE("of a SavedModel the checkpoint is named") {
+  const test::TempFolder folder;
+  copy_bundle("adam", folder, "variables/variables");
+  CHECK(
+      contains(message_of([&] { open_checkpoint(folder.path()); }),
+               "is a SavedModel: name its checkpoint '" + (folder / "variables/variables") + "'"));
+  CHECK(open_checkpoint(folder / "variables/variables").tensors().size() == 13);
+}
+
 TEST_CASE("what is no V2 checkpoint is explained") {
   const auto rule = [](const std::string& path) {
     const auto opened = open_checked(path);

@@ -173,6 +173,9 @@ TEST_CASE("what cannot be the name of a bundle or of a variable is refused") {
   OutputWeights twice = good;
   twice.tensors.push_back(good.tensors.front());
   CHECK(contains(why("x.index", twice), "two variables called 'a'"));
+  OutputWeights wide = good;
+  wide.tensors[0] = {{.name = "a", .dtype = DType::kU8, .shape = {0, 1ULL << 63}}, Literal{}};
+  CHECK(contains(why("x.index", wide), "tensor 'a' has a dimension of more than 2^63 - 1"));
   OutputWeights opaque = good;
   opaque.opaque.push_back({{.name = "b", .type = "Q4_K", .shape = {}}, Literal{}});
   CHECK(contains(why("x.index", opaque), "tensor 'b' is Q4_K"));

@@ -52,7 +52,12 @@ TEST_CASE("from every format to every other and back is the same bytes") {
       const auto there = convert_checkpoint(path("a", *a), path("b", *b), {});
       CHECK(there.notes.empty());
       convert_checkpoint(path("b", *b), path("back", *a), {});
-      CHECK((read_file(path("a", *a)) == read_file(path("back", *a))));
+      // A bundle sorts its tensors by their names, whatever their order was.
+      const bool sorts = b->name == "tensorflow" && a != b;
+      CHECK((sorts || read_file(path("a", *a)) == read_file(path("back", *a))));
+      CHECK(
+          compare_checkpoints(open_checkpoint(path("a", *a)), open_checkpoint(path("back", *a)), {})
+              .empty());
       CHECK(compare_checkpoints(open_checkpoint(folder / "start.safetensors"),
                                 open_checkpoint(path("b", *b)), {})
                 .empty());

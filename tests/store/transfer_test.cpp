@@ -4,13 +4,16 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
 
 #include <doctest/doctest.h>
 
+#include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "store/zip_stream.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
@@ -66,6 +69,33 @@ TEST_CASE("pieces of all kinds arrive in place on any number of threads") {
     CAPTURE(threads);
     CHECK(read_file(folder / "a") == literal + made + hole + copied.substr(5));
     CHECK(read_file(folder / "b") == std::string(3, '\0') + made);
+  }
+}
+
+TEST_CASE("sums of both kinds are those of the pieces in order, on any number of threads") {
+  const TempFolder folder;
+  const std::string copied = pattern(20'000'000, 1);  // several chunks
+  const std::string made = pattern(1003, 2);
+  write_file(folder / "from", copied);
+  const InputFile from = InputFile::open(folder / "from");
+  const std::string all = "abc" + copied + made;
+  for (const int threads : {1, 2, 5}) {
+    for (const Checksum kind : {Checksum::kCrc32, Checksum::kCrc32c}) {
+      const Descriptor out = create(folder / "out");
+      const std::vector<Piece> pieces = {
+          {out.get(), "out", 0, 3, Literal{"abc"}, 1, kind},
+          {out.get(), "out", 3, copied.size(), CopyFrom{&from, 0}, 1, kind},
+          {out.get(), "out", 3 + copied.size(), made.size(), computed(made, 100), 1, kind},
+          {out.get(), "out", all.size(), made.size(), computed(made, 1), 0, kind},
+      };
+      std::array<std::uint32_t, 3> sums{1, 2, 3};
+      transfer(pieces, threads, {}, sums);
+      const bool c = kind == Checksum::kCrc32c;
+      CHECK(sums[0] == (c ? crc32c_plain(as_bytes(made)) : crc32_of(as_bytes(made))));
+      CHECK(sums[1] == (c ? crc32c_plain(as_bytes(all)) : crc32_of(as_bytes(all))));
+      CHECK(sums[2] == 0);
+      CHECK((read_file(folder / "out") == all + made));
+    }
   }
 }
 

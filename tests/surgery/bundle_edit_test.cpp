@@ -132,6 +132,20 @@ TEST_CASE("a bundle changed in place is what an output would be, byte for byte")
                  "is corrected already"));
 }
 
+TEST_CASE("the data files are locked, and one of them by its name, as a message about it says") {
+  const TempFolder folder;
+  write_two_shards(folder, "tf");
+  const auto locked = [&](const char* name) {
+    Names names;
+    const LockedFiles files = lock_checkpoint(folder / "tf" + name, 0);
+    for (const auto& file : files.files()) names.push_back(file.name);
+    return names;
+  };
+  const Names both = {"m.data-00000-of-00002", "m.data-00001-of-00002"};
+  for (const char* name : {"", "/m", "/m.index"}) CHECK(locked(name) == both);
+  CHECK(locked("/m.data-00001-of-00002") == Names{both[1]});
+}
+
 TEST_CASE("of several data files one becomes another in place, and all become one as an output") {
   const TempFolder folder;
   write_two_shards(folder, "tf");

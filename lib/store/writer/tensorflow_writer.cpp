@@ -1,6 +1,7 @@
 // TensorFlow's bundles: PREFIX.index and one PREFIX.data-00000-of-00001, in which the tensors lie
 // one behind the other in the order of their names' bytes.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ namespace {
 
 /// More than any name of a variable, so that the index is small.
 constexpr std::size_t kMostNameBytes = 65'536;
+constexpr std::uint64_t kMostSize = std::numeric_limits<std::int64_t>::max();
 
 struct Item {
   BundleItem entry;
@@ -52,6 +54,11 @@ std::vector<Item> items_of(const OutputWeights& weights, const std::string& path
     if (name.empty() || name.front() == '\0' || name.size() > kMostNameBytes) {
       throw InputError(path, fmt::format("a variable called '{}', expected a plain name",
                                          escape(name.substr(0, 100))));
+    }
+    // Its numbers have a sign; only a tensor without elements can have such a size.
+    if (std::ranges::any_of(items[i].entry.shape, [](auto size) { return size > kMostSize; })) {
+      throw InputError(
+          path, fmt::format("tensor '{}' has a dimension of more than 2^63 - 1", escape(name)));
     }
     if (i > 0 && items[i - 1].entry.name == name)
       throw InputError(path, fmt::format("two variables called '{}'", escape(name)));
