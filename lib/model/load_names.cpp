@@ -116,12 +116,16 @@ void Finder::add_tensor(PlacedTensor tensor) {
   if (info != nullptr && named_.is_transposed(*info)) turn_over(tensor);
   if (info == nullptr) {
     for_spellings(names, [&](std::string_view name) {
-      if (checkpoint_.find_opaque(full_name(name)) != nullptr)
-        static_cast<void>(checkpoint_.get(full_name(name)));  // throws, naming its type
+      const std::string own = named_.own_name(full_name(name));
+      if (checkpoint_.find_opaque(own) != nullptr)
+        static_cast<void>(checkpoint_.get(own));  // throws, naming its type
     });
-    throw InputError(checkpoint_.path(),
-                     fmt::format("no tensor '{}', expected {} of family {}", named_.own_name(first),
-                                 shape_text(tensor.shape), plan_.design.family));
+    const auto own = named_.tf() == nullptr ? std::nullopt : tf_name(*named_.tf(), first);
+    if (own && own->transposed) turn_over(tensor);
+    throw InputError(
+        checkpoint_.path(),
+        fmt::format("no tensor '{}', expected {} of family {}", own ? own->name : first,
+                    shape_text(tensor.shape), plan_.design.family));
   }
   const std::string name = escape(info->name);
   if (info->shape != tensor.shape) {

@@ -45,6 +45,12 @@ constexpr std::array kFurther{
     "~h.{l}.attn.masked_bias"sv,
     "cls.seq_relationship.weight"sv,
     "cls.seq_relationship.bias"sv,
+    "sop_classifier.classifier.weight"sv,
+    "sop_classifier.classifier.bias"sv,
+    "discriminator_predictions.dense.weight"sv,
+    "discriminator_predictions.dense.bias"sv,
+    "discriminator_predictions.dense_prediction.weight"sv,
+    "discriminator_predictions.dense_prediction.bias"sv,
     "classifier.weight"sv,
     "classifier.bias"sv,
 };
