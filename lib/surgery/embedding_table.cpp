@@ -49,6 +49,19 @@ const TensorInfo* bare_table(const NamedTensors& names) {
   return nullptr;
 }
 
+/// Throws InputError if a table that a family names has no DType.
+void refuse_opaque_table(const Checkpoint& checkpoint) {
+  const auto refuse = [&](const Family& family) {
+    for (const std::string_view prefix : {family.prefix, std::string_view()}) {
+      const std::string name = with_prefix(family.input_table, prefix);
+      if (checkpoint.find_opaque(name) != nullptr)
+        static_cast<void>(checkpoint.get(name));  // throws, naming its type
+    }
+  };
+  refuse(gguf_family());
+  for (const Family* family : families()) refuse(*family);
+}
+
 bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
   return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
@@ -166,8 +179,7 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
     }
     table.input = &named;
   }
-  if (table.input == nullptr && gguf)  // throws, naming its type
-    table.input = &checkpoint.get(std::string(table.family->input_table));
+  if (table.input == nullptr) refuse_opaque_table(checkpoint);
   if (table.input == nullptr) {
     throw InputError(checkpoint.path(),
                      "no embedding table of a known family found: name it with --tensor");

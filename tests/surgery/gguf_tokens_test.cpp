@@ -13,6 +13,7 @@
 #include "support/temp_folder.hpp"
 #include "surgery/change_vocabulary.hpp"
 #include "surgery/correct_checkpoint.hpp"
+#include "surgery/head.hpp"
 #include "surgery/patch_rows.hpp"
 #include "surgery/resize_positions.hpp"
 #include "surgery/resize_types.hpp"
@@ -161,13 +162,30 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
   CHECK(more.get("output.weight").shape == Shape{6, 8});
 }
 
-TEST_CASE("a quantised table is refused by its name and type") {
+TEST_CASE("quantised tables are refused by their name and type") {
   const TempFolder folder;
-  write_file(folder / "q.gguf", make_gguf({}, {gguf_tensor("token_embd.weight", {32, 2}, 8, 0)},
-                                          std::string(68, 'x')));
   const auto add = [](const VocabularyState& state) { return plan_append(state, 1, 1); };
-  CHECK(contains(message_of([&] { change(folder / "q.gguf", folder / "o.gguf", add); }),
-                 "tensor 'token_embd.weight' is Q8_0, whose values are not read"));
+  const auto why = [&](const char* name) {
+    return message_of([&] { change(folder / name, folder / "out.gguf", add); });
+  };
+  for (const std::string name : {"token_embd.weight", "bert.embeddings.word_embeddings.weight"}) {
+    write_file(folder / "q.gguf",
+               make_gguf({}, {gguf_tensor(name, {32, 2}, 8, 0)}, std::string(68, 'x')));
+    CHECK(contains(why("q.gguf"), "tensor '" + name + "' is Q8_0, whose values are not read"));
+  }
+  // A head of its own, too: its rows would have to follow, and could not be compared.
+  write_file(folder / "head.gguf",
+             make_gguf({gguf_value("general.architecture", 8, gguf_text("llama"))},
+                       {gguf_tensor("token_embd.weight", {32, 2}, 0, 0),
+                        gguf_tensor("output.weight", {32, 2}, 8, 256)},
+                       std::string(256 + 68, 'x')));
+  CHECK(contains(why("head.gguf"), "tensor 'output.weight' is Q8_0, whose values are not read"));
+  const auto tie = [&] { tie_checkpoint(folder / "head.gguf", folder / "out.gguf", {}); };
+  CHECK(contains(message_of(tie), "tensor 'output.weight' is Q8_0, whose values are not read"));
+  CHECK(folder.names() == Texts{"head.gguf", "q.gguf"});
+  const Checkpoint head = open_checkpoint(folder / "head.gguf");
+  const EmbeddingTable table = find_embedding_table(head, std::nullopt, std::nullopt);
+  CHECK(table.head == HeadState::kOwn);
 }
 
 TEST_CASE("a correction of a GGUF file and its inverse") {
@@ -197,10 +215,14 @@ TEST_CASE("a tied head in llama.cpp's layout stays tied") {
   const std::string why = message_of([&] { correct("tied.gguf"); });
   CHECK(contains(why, "--tied keep changes both"));
   CHECK(contains(why, "ckpt convert --names hf"));
+  CHECK(contains(
+      message_of([&] { untie_checkpoint(folder / "tied.gguf", folder / "out.gguf", {}); }), why));
   CHECK_FALSE(exists(folder / "out.gguf"));
   CHECK(correct("own.gguf").head == HeadState::kOwn);
   request.tied = TiedPolicy::kKeep;
   CHECK(correct("tied.gguf").head == HeadState::kTied);
+  tie_checkpoint(folder / "own.gguf", folder / "out.gguf", {});
+  CHECK(open_checkpoint(folder / "out.gguf").find("output.weight") == nullptr);
 }
 
 TEST_CASE("positions and token types of a GGUF file, and the sizes that say so") {
