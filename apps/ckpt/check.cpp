@@ -105,7 +105,8 @@ void declare_check(cli::Command& tool) {
   c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");
   c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
   c.flag("--sums", o->sums,
-         "reads the data too: every checksum of zip files (PyTorch, npz) and TensorFlow must be right");
+         "reads the data too: every checksum of zip files (PyTorch, npz) and TensorFlow must be "
+         "right");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);
