@@ -144,8 +144,10 @@ void write_checkpoint_folder(const std::string& path, const std::vector<OutputWe
   std::vector<Descriptor> descriptors;
   Writing writing;
   for (const OutputWeights& file : weights) {
+    // The name may lead into a folder of its own: "generator/model.safetensors".
+    const std::string inside = file.name.substr(0, file.name.rfind('/') + 1);
     writing.add(file, join(path, file.name), [&](const std::string& name) {
-      return descriptors.emplace_back(output.create(name, file.mode)).get();
+      return descriptors.emplace_back(output.create(inside + name, file.mode)).get();
     });
   }
   for (const OutputExtra& extra : extras) {
