@@ -1,9 +1,8 @@
 // What the index of a TensorFlow checkpoint says: one message about all of it, one for each tensor.
 // Fields that are 0 or empty may be absent, others than these are skipped.
 //
-//   empty key   1 number of data files · 2 byte order (1: big-endian) · 3 versions: 1 of the
-//   writer,
-//               2 lowest that may read, 3 that may not (several)
+//   empty key   1 number of data files · 2 byte order (1: big-endian) ·
+//               3 versions: 1 writer, 2 lowest that may read, 3 that may not (several)
 //   a tensor    1 type · 2 shape · 3 data file · 4 offset · 5 size · 6 fixed32 masked CRC-32C ·
 //               7 slices (several), each with 1 extents (several): 1 start, 2 length
 //   a shape     2 dimensions (several): 1 size · 3 whether the rank is unknown
