@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -67,6 +68,8 @@ TensorDiff opaque_diff(const Checkpoint& a, const OpaqueTensor& in_a, const Chec
                        const OpaqueTensor& in_b) {
   constexpr std::uint64_t kChunk = 1 << 20;
   TensorDiff diff;
+  // Bytes have no distance.
+  diff.max_absolute = diff.max_relative = std::numeric_limits<double>::quiet_NaN();
   std::vector<std::byte> left;
   std::vector<std::byte> right;
   for (std::uint64_t done = 0; done < in_a.bytes(); done += kChunk) {

@@ -281,7 +281,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   }
   ConvertResult result;
   result.notes = checkpoint.notes();
-  const auto config = checkpoint.is_folder() ? find_config(checkpoint) : std::nullopt;
+  const auto config = find_config(checkpoint);
   const NewNames new_names = names_for(checkpoint, config, request.names);
   const NameMap& names = new_names.plan.names;
   result.notes.insert(result.notes.end(), new_names.plan.notes.begin(), new_names.plan.notes.end());

@@ -18,6 +18,8 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t kListed = 8;  // names in a note
+/// A string of TensorFlow about names, no tensor of a model.
+constexpr std::string_view kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /// Tensors of transformers that nothing learned: every reader makes them itself.
 constexpr std::array kBuffers{"embeddings.position_ids"sv, "embeddings.token_type_ids"sv,
@@ -36,6 +38,13 @@ void note_unknown(NamePlan& plan, std::string_view family) {
   plan.notes.push_back(fmt::format("{} name{} that the table '{}' does not have: kept: {}",
                                    plan.unknown.size(), plan.unknown.size() == 1 ? "" : "s", family,
                                    listed(plan.unknown)));
+}
+
+/// No table has names of tensors without a DType: a matrix of them could not be turned.
+void add_opaque(NamePlan& plan, const Checkpoint& checkpoint) {
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) {
+    if (tensor.name != kGraphKey) plan.unknown.push_back(tensor.name);
+  }
 }
 
 /// Whether a name may be given: a matrix is turned only if it is one.
@@ -90,6 +99,7 @@ class ToTf {
 
   NamePlan run() && {
     for (const auto& [hf, tensor] : by_hf_) add(hf, *tensor);
+    add_opaque(plan_, checkpoint_);
     note_unknown(plan_, family_.name);
     return std::move(plan_);
   }
@@ -162,6 +172,7 @@ NamePlan hf_of_tf(const Checkpoint& checkpoint, const TfFamily& family) {
       plan.unknown.push_back(tensor.name);
     }
   }
+  add_opaque(plan, checkpoint);
   if (!plan.left_out.empty()) {
     plan.notes.push_back(fmt::format("{} tensor{} of the optimizer's state left out: {}",
                                      plan.left_out.size(), plan.left_out.size() == 1 ? "" : "s",

@@ -12,7 +12,8 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "model/save.hpp"
-#include "store/checkpoint.hpp"
+#include "store/named_tensors.hpp"
+#include "store/tf_plan.hpp"
 #include "tensor/convert.hpp"
 #include "train/folder_parts.hpp"
 
@@ -22,17 +23,24 @@ using model::Role;
 
 namespace {
 
-/// A tensor under one of two names; empty if there is none of this shape.
-Matrix<float> read_floats(const Checkpoint& checkpoint, const std::string& name,
-                          const Shape& shape) {
+/// A tensor under one of two names; empty if there is none of this shape. Of matrices only square
+/// ones are ever kept the other way round.
+Matrix<float> read_floats(const Checkpoint& checkpoint, const NamedTensors& names,
+                          const std::string& name, const Shape& shape) {
   for (const std::string& prefix : {std::string("bert."), std::string()}) {
-    const TensorInfo* tensor = checkpoint.find(prefix + name);
+    const TensorInfo* tensor = names.find(prefix + name);
     if (tensor == nullptr || tensor->shape != shape || !can_encode(tensor->dtype)) continue;
     std::vector<std::byte> bytes(tensor->bytes());
     checkpoint.read(*tensor, 0, bytes);
     const auto columns = static_cast<Index>(shape.back());
     Matrix<float> out(shape.size() == 2 ? static_cast<Index>(shape.front()) : 1, columns);
     to_float(tensor->dtype, bytes, out.span());
+    if (!names.is_transposed(*tensor)) return out;
+    MASQUE_CHECK(out.rows() == out.columns());
+    const MatrixView<float> turned = out.view();
+    for (Index i = 0; i < columns; ++i) {
+      for (Index j = 0; j < i; ++j) std::swap(turned.row(i)[j], turned.row(j)[i]);
+    }
     return out;
   }
   return {};
@@ -62,7 +70,8 @@ std::optional<Pooling> pooling_of(const JsonValue& config, const Checkpoint& che
 }
 
 /// The layer of labels that a checkpoint has, and how it pools.
-void read_labels(const std::string& folder, const Checkpoint& checkpoint, ClassifierStart& start) {
+void read_labels(const std::string& folder, const Checkpoint& checkpoint,
+                 const NamedTensors& tensors, ClassifierStart& start) {
   const TensorInfo* weight = checkpoint.find("classifier.weight");
   if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
   const std::string path = join(folder, "config.json");
@@ -72,8 +81,8 @@ void read_labels(const std::string& folder, const Checkpoint& checkpoint, Classi
   if (!pooling) return;
   const std::vector<std::string> names = names_of(config, weight->shape[0]);
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
-  start.label_weight = read_floats(checkpoint, "classifier.weight", {names.size(), width});
-  start.label_bias = read_floats(checkpoint, "classifier.bias", {names.size()});
+  start.label_weight = read_floats(checkpoint, tensors, "classifier.weight", {names.size(), width});
+  start.label_bias = read_floats(checkpoint, tensors, "classifier.bias", {names.size()});
   if (start.label_weight.rows() == 0 || start.label_bias.rows() == 0) return;
   start.names = names;
   start.pooling = pooling;
@@ -158,9 +167,10 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   }
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
   const Checkpoint file = open_checkpoint(checkpoint);
-  start.pooler_weight = read_floats(file, "pooler.dense.weight", {width, width});
-  start.pooler_bias = read_floats(file, "pooler.dense.bias", {width});
-  read_labels(checkpoint, file, start);
+  const NamedTensors names(file, find_config(file));
+  start.pooler_weight = read_floats(file, names, "pooler.dense.weight", {width, width});
+  start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
+  read_labels(checkpoint, file, names, start);
   return start;
 }
 

@@ -18,7 +18,9 @@ std::vector<TfRow> rows() {
   return rows;
 }
 
-bool is_named(const Checkpoint& checkpoint, const std::optional<ModelConfig>& /*config*/) {
+bool is_named(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config) {
+  // NEZHA has these names, too, and relative positions of another kind.
+  if (config && config->flag("use_relative_position").value_or(false)) return false;
   return has_tensor(checkpoint, kWords) &&
          has_tensor(checkpoint, "bert/encoder/layer_0/attention/self/query/kernel") &&
          !has_tensor(checkpoint, "bert/embeddings/position_embeddings");
