@@ -112,10 +112,10 @@ class NewTokens {
 
 /// Merges name their tokens by text: each of these must stay as it is.
 void check_merges(const Checkpoint& checkpoint, const Tokens& before,
-                  const VocabularyChange& change) {
+                  const VocabularyChange& change, std::uint64_t rows) {
   if (find_gguf_value(checkpoint, kGgufMerges) == nullptr) return;
-  const IdMap ids(change, before.texts.size());
-  for (std::uint64_t id = 0; id < before.texts.size(); ++id) {
+  const IdMap ids(change, rows);
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
     if (before.type(id) != GgufToken::kNormal) continue;
     const auto now = ids.after(id);
     if (now && change.tokens[*now] == before.plain(id)) continue;
@@ -167,7 +167,7 @@ void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, st
   change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
   if (before.texts.empty()) return;
-  check_merges(checkpoint, before, change);
+  check_merges(checkpoint, before, change, rows);
   NewTokens(before, change).write(edit, before);
   const IdMap ids(change, rows);
   for (const WeightsFile& file : checkpoint.files()) {

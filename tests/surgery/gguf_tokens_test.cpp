@@ -44,8 +44,9 @@ Texts names_of(const Checkpoint& checkpoint) {
   return out;
 }
 
-/// A decoder with merges, scores where asked for, and 5 tokens.
-std::string decoder(bool own_head, const std::string& model = "gpt2", bool merges = true) {
+/// A decoder with merges where asked for, scores, 5 tokens and at least as many rows.
+std::string decoder(bool own_head, const std::string& model = "gpt2", bool merges = true,
+                    std::uint64_t rows = 5) {
   std::string tokens;
   std::string types;
   std::string scores;
@@ -63,12 +64,12 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
                                     gguf_value("tokenizer.ggml.eos_token_id", 4, u32(4))};
   if (merges) metadata.push_back(gguf_array(kGgufMerges, 8, 1, gguf_text("a b")));
   std::string data;
-  for (int i = 0; i < 40; ++i) data += le(static_cast<float>(i));
-  const std::string table = data.substr(0, 5 * 8 * 4);
-  std::vector<std::string> tensors{gguf_tensor("token_embd.weight", {8, 5}, 0, 0),
-                                   gguf_tensor("position_embd.weight", {8, 3}, 0, 160)};
-  if (own_head) tensors.push_back(gguf_tensor("output.weight", {8, 5}, 0, 256));
-  return make_gguf(metadata, tensors, table + table.substr(0, 96) + (own_head ? table : ""));
+  for (std::uint64_t i = 0; i < rows * 8; ++i) data += le(static_cast<float>(i));
+  const std::uint64_t bytes = data.size();
+  std::vector<std::string> tensors{gguf_tensor("token_embd.weight", {8, rows}, 0, 0),
+                                   gguf_tensor("position_embd.weight", {8, 3}, 0, bytes)};
+  if (own_head) tensors.push_back(gguf_tensor("output.weight", {8, rows}, 0, bytes + 96));
+  return make_gguf(metadata, tensors, data + data.substr(0, 96) + (own_head ? data : ""));
 }
 
 VocabularyReport change(const std::string& in, const std::string& out, const VocabularyPlan& plan) {
@@ -160,6 +161,26 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
   const TypedValue* scores = find_gguf_value(more, kGgufScores);
   CHECK(gguf_elements(*scores, GgufType::kFloat32)->substr(20) == le(-4.0F));
   CHECK(more.get("output.weight").shape == Shape{6, 8});
+}
+
+TEST_CASE("a vocabulary with merges and more rows than tokens") {
+  const TempFolder folder;
+  write_file(folder / "in.gguf", decoder(false, "gpt2", true, 8));
+  const auto plan = [](const char* token) {
+    return [token](const VocabularyState& state) { return plan_add(state, {token}, false, 1); };
+  };
+  CHECK(change(folder / "in.gguf", folder / "add.gguf", plan("f")).rows_after == 8);
+  CHECK(texts_of(open_checkpoint(folder / "add.gguf")) ==
+        Texts{"a", "b", "c", "d", "e", "f", "[PAD6]", "[PAD7]"});
+  change(folder / "in.gguf", folder / "turned.gguf", [](const VocabularyState& state) {
+    return plan_permute(state, {{"b", "a", "c", "d", "e"}});
+  });
+  CHECK(names_of(open_checkpoint(folder / "turned.gguf"))[1] == "a");
+  const auto removes = [&] {
+    change(folder / "in.gguf", folder / "out.gguf",
+           [](const VocabularyState& state) { return plan_remove(state, {{"b"}}); });
+  };
+  CHECK(contains(message_of(removes), "token 'b' would be gone"));
 }
 
 TEST_CASE("quantised tables are refused by their name and type") {
