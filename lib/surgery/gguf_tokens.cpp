@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json.hpp"
 #include "store/gguf_metadata.hpp"
 #include "store/gguf_names.hpp"
 #include "surgery/id_map.hpp"
@@ -72,27 +73,49 @@ struct Tokens {
   std::vector<float> scores;
 };
 
+/// Whether a text is what the converter calls a row without a token: "[PADn]".
+bool is_padding(std::string_view text) {
+  if (text.starts_with(kWordStart)) text.remove_prefix(kWordStart.size());
+  constexpr std::string_view kOpen = "[PAD";
+  return text.starts_with(kOpen) && text.ends_with("]") &&
+         parse_unsigned(text.substr(kOpen.size(), text.size() - kOpen.size() - 1)).has_value();
+}
+
+/// A token as a file has it.
+struct Piece {
+  std::string text;
+  GgufToken type;
+};
+
+/// The token of a new id. "[PADn]" goes with the id, other texts of unused rows stay.
+Piece piece_of(const Tokens& before, const VocabularyChange& change, std::uint64_t id) {
+  const std::uint64_t old = change.from[id];
+  const std::string& plain = change.tokens[id];
+  const std::string text = old < before.texts.size() ? before.texts[old] : std::string();
+  const bool named = old < before.texts.size() && before.type(old) != GgufToken::kUnused;
+  if (named && before.plain(old) == plain) return {text, before.type(old)};
+  if (plain.empty()) {
+    const std::string padding = fmt::format("[PAD{}]", id);
+    constexpr GgufToken kType = GgufToken::kUnused;
+    if (named || text.empty()) return {gguf_token(before.model, padding, kType), kType};
+    return {is_padding(text) ? text.substr(0, text.find('[')) + padding : text, kType};
+  }
+  const GgufToken fresh = before.model == "bert" ? GgufToken::kNormal : GgufToken::kUserDefined;
+  const GgufToken type = named ? before.type(old) : fresh;
+  return {gguf_token(before.model, plain, type), type};
+}
+
 /// The tokens of after, of which each array gets an element for every row.
 class NewTokens {
  public:
   NewTokens(const Tokens& before, const VocabularyChange& change) {
     const float least = before.scores.empty() ? 0 : *std::ranges::min_element(before.scores);
-    const bool bert = before.model == "bert";
     for (std::uint64_t id = 0; id < change.from.size(); ++id) {
       const std::uint64_t old = change.from[id];
-      const bool is_old = old < before.texts.size();
-      const std::string& plain = change.tokens[id];
-      GgufToken type =
-          is_old ? before.type(old) : (bert ? GgufToken::kNormal : GgufToken::kUserDefined);
-      const bool same = is_old && before.plain(old) == plain;
-      std::string text = same ? before.texts[old] : gguf_token(before.model, plain, type);
-      if (plain.empty() && !same) {
-        type = GgufToken::kUnused;
-        text = gguf_token(before.model, fmt::format("[PAD{}]", id), type);
-      }
-      texts_.push_back(std::move(text));
-      types_.push_back(static_cast<std::int32_t>(type));
-      scores_.push_back(is_old && old < before.scores.size() ? before.scores[old] : least);
+      Piece piece = piece_of(before, change, id);
+      texts_.push_back(std::move(piece.text));
+      types_.push_back(static_cast<std::int32_t>(piece.type));
+      scores_.push_back(old < before.scores.size() ? before.scores[old] : least);
     }
   }
 
@@ -151,8 +174,9 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
   if (tokens.texts.empty()) return load(checkpoint.folder());
   TokenNames names;
   names.source_ = kGgufTokens;
-  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id)
-    names.set(tokens.plain(id), id, checkpoint.path());
+  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id) {
+    if (tokens.type(id) != GgufToken::kUnused) names.set(tokens.plain(id), id, checkpoint.path());
+  }
   for (const auto& [role, key] : kRoleKeys) {
     const TypedValue* value = find_gguf_value(checkpoint, key);
     const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);

@@ -27,9 +27,10 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
 
 /// Carries a change to the metadata of a GGUF file: tokens, their types and scores, the ids of
 /// special tokens, the size of the vocabulary. Rows without a token are called "[PADn]", unused, as
-/// the converter does; new tokens are normal ones for BERT, user-defined ones for others, with the
-/// least score that there is. Nothing happens where these are not there. Throws InputError if the
-/// row of a special token is gone, or if a vocabulary with merges would lose or rename a token.
+/// the converter does, but unused ones keep another text; new tokens are normal ones for BERT,
+/// user-defined ones for others, with the least score that there is. Nothing happens where these
+/// are not there. Throws InputError if the row of a special token is gone, or if a vocabulary with
+/// merges would lose or rename a token.
 void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, std::uint64_t rows);
 
 }  // namespace masque

@@ -24,7 +24,7 @@ class TokenNames {
   static TokenNames load(const std::string& folder);
 
   /// The vocabulary that the checkpoint's files carry themselves (GGUF: tokenizer.ggml.tokens,
-  /// those of BERT as vocab.txt spells them), else that of its folder.
+  /// those of BERT as vocab.txt spells them; unused ones are none), else that of its folder.
   static TokenNames of(const Checkpoint& checkpoint);
 
   /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their

@@ -14,6 +14,7 @@
 #include "surgery/change_vocabulary.hpp"
 #include "surgery/correct_checkpoint.hpp"
 #include "surgery/head.hpp"
+#include "surgery/mlm_correction.hpp"
 #include "surgery/patch_rows.hpp"
 #include "surgery/resize_positions.hpp"
 #include "surgery/resize_types.hpp"
@@ -72,6 +73,21 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
   return make_gguf(metadata, tensors, data + data.substr(0, 96) + (own_head ? data : ""));
 }
 
+/// A BERT with rows of 8 numbers.
+std::string encoder(const Texts& texts, const std::vector<int>& types) {
+  std::string tokens;
+  std::string numbers;
+  std::string data;
+  for (const std::string& text : texts) tokens += gguf_text(text);
+  for (const int type : types) numbers += le(type);
+  for (std::size_t i = 0; i < texts.size() * 8; ++i) data += le(static_cast<float>(i * i % 13));
+  return make_gguf({gguf_value("general.architecture", 8, gguf_text("bert")),
+                    gguf_value("tokenizer.ggml.model", 8, gguf_text("bert")),
+                    gguf_array(kGgufTokens, 8, texts.size(), tokens),
+                    gguf_array(kGgufTokenTypes, 5, types.size(), numbers)},
+                   {gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
+}
+
 VocabularyReport change(const std::string& in, const std::string& out, const VocabularyPlan& plan) {
   VocabularyRequest request;
   request.verify = true;
@@ -103,8 +119,9 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   CHECK(report.rows_after == 16);
   CHECK(added.get("token_embd.weight").shape == Shape{16, 32});
   Texts wanted = kTokens;
-  wanted.insert(wanted.end(), {"new", "##er", "[PAD15]"});
+  wanted.insert(wanted.end(), {"new", "##er"});
   CHECK(names_of(added) == wanted);
+  CHECK(texts_of(added)[15] == "\u2581[PAD15]");
   CHECK(texts_of(added)[13] == "\u2581new");
   CHECK(texts_of(added)[14] == "er");
   const TypedValue* types = find_gguf_value(added, kGgufTokenTypes);
@@ -121,6 +138,7 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   std::erase(wanted, "[unused1]");
   std::erase(wanted, "the");
   CHECK(names_of(fewer) == wanted);
+  CHECK(texts_of(fewer)[13] == "\u2581[PAD13]");
   CHECK(json_of(fewer, "tokenizer.ggml.mask_token_id") == "4");
 
   Texts order = kTokens;
@@ -161,6 +179,34 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
   const TypedValue* scores = find_gguf_value(more, kGgufScores);
   CHECK(gguf_elements(*scores, GgufType::kFloat32)->substr(20) == le(-4.0F));
   CHECK(more.get("output.weight").shape == Shape{6, 8});
+}
+
+TEST_CASE("unused rows of a GGUF file are no tokens") {
+  const TempFolder folder;
+  write_file(
+      folder / "in.gguf",
+      encoder({"[MASK]", "\u2581the", "gone", "s", "\u2581[PAD4]", "[PAD5]"}, {3, 1, 5, 1, 5, 5}));
+  const Checkpoint in = open_checkpoint(folder / "in.gguf");
+  CHECK(names_of(in) == Texts{"[MASK]", "the", "", "##s"});
+  CHECK_FALSE(TokenNames::of(in).assigned(2));
+  CHECK(used_weights(6, TokenNames::of(in)) ==
+        std::vector<double>{1. / 3, 1. / 3, 0, 1. / 3, 0, 0});
+  const auto report =
+      change(folder / "in.gguf", folder / "add.gguf",
+             [](const VocabularyState& state) { return plan_add(state, {"Foo"}, false, 1); });
+  CHECK(report.rows_after == 6);
+  CHECK(report.tokens_after == 4);
+  const Checkpoint added = open_checkpoint(folder / "add.gguf");
+  CHECK(texts_of(added) == Texts{"[MASK]", "\u2581the", "gone", "s", "\u2581Foo", "[PAD5]"});
+  CHECK(gguf_elements(*find_gguf_value(added, kGgufTokenTypes), GgufType::kInt32) ==
+        le(3) + le(1) + le(5) + le(1) + le(1) + le(5));
+  change(folder / "in.gguf", folder / "fewer.gguf",
+         [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
+  CHECK(texts_of(open_checkpoint(folder / "fewer.gguf")) ==
+        Texts{"[MASK]", "gone", "s", "\u2581[PAD3]", "[PAD4]"});
+  change(folder / "in.gguf", folder / "cut.gguf",
+         [](const VocabularyState& state) { return plan_resize(state, 4, 1); });
+  CHECK(texts_of(open_checkpoint(folder / "cut.gguf")).back() == "s");
 }
 
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
