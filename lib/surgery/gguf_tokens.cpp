@@ -20,6 +20,8 @@ namespace {
 constexpr std::string_view kWordStart = "\u2581";
 constexpr const char* kModel = "tokenizer.ggml.model";
 
+bool is_bracketed(std::string_view text) { return text.starts_with("[") && text.ends_with("]"); }
+
 struct RoleKey {
   std::string_view role;
   std::string_view key;
@@ -102,6 +104,7 @@ Piece piece_of(const Tokens& before, const VocabularyChange& change, std::uint64
   }
   const GgufToken fresh = before.model == "bert" ? GgufToken::kNormal : GgufToken::kUserDefined;
   const GgufToken type = named ? before.type(old) : fresh;
+  if (named && is_bracketed(text) && is_bracketed(plain)) return {plain, type};
   return {gguf_token(before.model, plain, type), type};
 }
 
@@ -158,7 +161,8 @@ void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t num
 }  // namespace
 
 std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
-  if (model != "bert" || type == GgufToken::kControl) return std::string(token);
+  if (model != "bert" || type == GgufToken::kControl || is_bracketed(token))
+    return std::string(token);
   if (token.starts_with(kWordStart)) return std::string(token.substr(kWordStart.size()));
   return fmt::format("##{}", token);
 }

@@ -20,8 +20,9 @@ enum class GgufToken : std::int32_t {
 };
 
 /// A token of a file as BERT's vocab.txt has it, and back. llama.cpp's converter leaves control
-/// tokens, takes "##" off and writes U+2581 before any other one. Tokens of other models
-/// (`model`, from tokenizer.ggml.model) are the same in both.
+/// tokens, takes "##" off and writes U+2581 before any other one; earlier ones left every "[…]" as
+/// it is, which is read so. Tokens of other models (`model`, from tokenizer.ggml.model) are the
+/// same in both.
 std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type);
 std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type);
 

@@ -209,6 +209,23 @@ TEST_CASE("unused rows of a GGUF file are no tokens") {
   CHECK(texts_of(open_checkpoint(folder / "cut.gguf")).back() == "s");
 }
 
+TEST_CASE("bracketed tokens of earlier converters are read and written as they are") {
+  const TempFolder folder;
+  write_file(folder / "in.gguf",
+             encoder({"[MASK]", "[unused0]", "\u2581[unused1]", "s", "[x"}, {3, 1, 1, 1, 1}));
+  CHECK(names_of(open_checkpoint(folder / "in.gguf")) ==
+        Texts{"[MASK]", "[unused0]", "[unused1]", "##s", "##[x"});
+  change(folder / "in.gguf", folder / "out.gguf", [](const VocabularyState& state) {
+    return plan_rename(state, {{"[unused0]", "[E1]"}, {"[unused1]", "[E2]"}, {"##s", "[E3]"}});
+  });
+  CHECK(texts_of(open_checkpoint(folder / "out.gguf")) ==
+        Texts{"[MASK]", "[E1]", "\u2581[E2]", "\u2581[E3]", "[x"});
+  change(folder / "out.gguf", folder / "word.gguf", [](const VocabularyState& state) {
+    return plan_rename(state, {{"[E1]", "word"}});
+  });
+  CHECK(texts_of(open_checkpoint(folder / "word.gguf"))[1] == "\u2581word");
+}
+
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
   const TempFolder folder;
   write_file(folder / "in.gguf", decoder(false, "gpt2", true, 8));
