@@ -179,7 +179,9 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
   TokenNames names;
   names.source_ = kGgufTokens;
   for (std::uint64_t id = 0; id < tokens.texts.size(); ++id) {
-    if (tokens.type(id) != GgufToken::kUnused) names.set(tokens.plain(id), id, checkpoint.path());
+    if (tokens.type(id) == GgufToken::kUnused) continue;
+    names.set(tokens.plain(id), id, checkpoint.path());
+    if (tokens.type(id) == GgufToken::kControl) names.special_.insert(tokens.plain(id));
   }
   for (const auto& [role, key] : kRoleKeys) {
     const TypedValue* value = find_gguf_value(checkpoint, key);

@@ -47,7 +47,7 @@ class TokenNames {
   /// "unk_token".
   std::optional<std::uint64_t> role(std::string_view role) const;
   /// Whether a file calls the token of this id special: an added token with "special": true, one of
-  /// the additional special tokens. Says nothing about roles.
+  /// the additional special tokens, a control token of GGUF. Says nothing about roles.
   bool special(std::uint64_t id) const;
 
  private:

@@ -18,6 +18,7 @@
 #include "surgery/patch_rows.hpp"
 #include "surgery/resize_positions.hpp"
 #include "surgery/resize_types.hpp"
+#include "surgery/vocabulary_spelling.hpp"
 
 namespace masque::test {
 namespace {
@@ -224,6 +225,21 @@ TEST_CASE("bracketed tokens of earlier converters are read and written as they a
     return plan_rename(state, {{"[E1]", "word"}});
   });
   CHECK(texts_of(open_checkpoint(folder / "word.gguf"))[1] == "\u2581word");
+}
+
+TEST_CASE("control tokens of a GGUF file are special") {
+  const TempFolder folder;
+  write_file(folder / "in.gguf", encoder({"[MASK]", "\u2581the", "[extra]", "s"}, {3, 1, 3, 1}));
+  const auto removes = [&] {
+    change(folder / "in.gguf", folder / "out.gguf",
+           [](const VocabularyState& state) { return plan_remove(state, {{"[extra]"}}); });
+  };
+  CHECK(contains(message_of(removes), "2 [extra] is a special token of the tokenizer"));
+  const auto report =
+      change(folder / "in.gguf", folder / "kept.gguf",
+             [](const VocabularyState& state) { return plan_keep(state, {{"##s"}}); });
+  CHECK(names_of(open_checkpoint(folder / "kept.gguf")) == Texts{"[MASK]", "[extra]", "##s"});
+  CHECK(contains(report.notes.front(), "2 special tokens are kept, too: 0 [MASK], 2 [extra]"));
 }
 
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
