@@ -28,9 +28,13 @@ bool has_gguf_names(const Checkpoint& checkpoint);
 enum class GgufHead {
   kTied,     ///< it takes the table of tokens
   kNone,     ///< it has no head: an encoder
-  kUnknown,  ///< no architecture is named
+  kUnknown,  ///< no architecture is named, or the file is a part of a model
 };
 GgufHead gguf_head(const Checkpoint& checkpoint);
+
+/// Throws InputError if a file is one of the parts of a split model: what the other parts have to
+/// follow is not done to one alone.
+void check_whole_gguf(const Checkpoint& checkpoint);
 
 /// A metadata value of the first file that has it; nullptr if none has.
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key);

@@ -44,6 +44,7 @@ class Change {
         edit_(checkpoint_) {}
 
   VocabularyReport run(const std::string& out, const VocabularyPlan& plan) {
+    check_whole_gguf(checkpoint_);
     start_report();
     check_names();
     change_ = plan({checkpoint_, names_, table_.rows(), report_.notes});

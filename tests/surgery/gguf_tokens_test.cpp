@@ -2,6 +2,7 @@
 #include "surgery/gguf_tokens.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -74,19 +75,20 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
   return make_gguf(metadata, tensors, data + data.substr(0, 96) + (own_head ? data : ""));
 }
 
-/// A BERT with rows of 8 numbers.
-std::string encoder(const Texts& texts, const std::vector<int>& types) {
+/// A BERT with rows of 8 numbers, and more metadata.
+std::string encoder(const Texts& texts, const std::vector<int>& types, const Texts& more = {}) {
   std::string tokens;
   std::string numbers;
   std::string data;
   for (const std::string& text : texts) tokens += gguf_text(text);
   for (const int type : types) numbers += le(type);
   for (std::size_t i = 0; i < texts.size() * 8; ++i) data += le(static_cast<float>(i * i % 13));
-  return make_gguf({gguf_value("general.architecture", 8, gguf_text("bert")),
-                    gguf_value("tokenizer.ggml.model", 8, gguf_text("bert")),
-                    gguf_array(kGgufTokens, 8, texts.size(), tokens),
-                    gguf_array(kGgufTokenTypes, 5, types.size(), numbers)},
-                   {gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
+  Texts metadata{gguf_value("general.architecture", 8, gguf_text("bert")),
+                 gguf_value("tokenizer.ggml.model", 8, gguf_text("bert")),
+                 gguf_array(kGgufTokens, 8, texts.size(), tokens),
+                 gguf_array(kGgufTokenTypes, 5, types.size(), numbers)};
+  metadata.insert(metadata.end(), more.begin(), more.end());
+  return make_gguf(metadata, {gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
 }
 
 VocabularyReport change(const std::string& in, const std::string& out, const VocabularyPlan& plan) {
@@ -240,6 +242,33 @@ TEST_CASE("control tokens of a GGUF file are special") {
              [](const VocabularyState& state) { return plan_keep(state, {{"##s"}}); });
   CHECK(names_of(open_checkpoint(folder / "kept.gguf")) == Texts{"[MASK]", "[extra]", "##s"});
   CHECK(contains(report.notes.front(), "2 special tokens are kept, too: 0 [MASK], 2 [extra]"));
+}
+
+TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not known") {
+  const TempFolder folder;
+  const std::string in = folder / "in-00001-of-00002.gguf";
+  const std::string out = folder / "out.gguf";
+  write_file(in, encoder({"[MASK]", "\u2581the"}, {3, 1},
+                         {gguf_value("split.no", 2, le(std::uint16_t{0})),
+                          gguf_value("split.count", 2, le(std::uint16_t{2}))}));
+  const Checkpoint part = open_checkpoint(in);
+  CHECK(find_embedding_table(part, std::nullopt, std::nullopt).head == HeadState::kUnknown);
+  const auto append = [](const VocabularyState& state) { return plan_append(state, 1, 1); };
+  PositionsRequest positions;
+  positions.positions = 4;
+  TypesRequest types;
+  types.types = 3;
+  for (const std::function<void()>& edit : std::vector<std::function<void()>>{
+           [&] { change(in, out, append); }, [&] { untie_checkpoint(in, out, {}); },
+           [&] { tie_checkpoint(in, out, {}); }, [&] { resize_positions(in, out, positions); },
+           [&] { resize_types(in, out, types); }}) {
+    CHECK(contains(message_of(edit), "part 1 of 2 of a model, whose other parts would have to"));
+  }
+  CorrectionRequest request;
+  CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "--tied keep"));
+  CHECK_FALSE(exists(out));
+  request.tied = TiedPolicy::kKeep;
+  CHECK(correct_checkpoint(in, out, request).moves.rows == 1);
 }
 
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
