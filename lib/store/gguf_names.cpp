@@ -71,6 +71,15 @@ GgufHead gguf_head(const Checkpoint& checkpoint) {
   return encoder ? GgufHead::kNone : GgufHead::kTied;
 }
 
+std::optional<std::uint64_t> gguf_file_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return 0;
+    case DType::kF16: return 1;
+    case DType::kBF16: return 32;
+    default: return std::nullopt;
+  }
+}
+
 void check_whole_gguf(const Checkpoint& checkpoint) {
   const auto part = part_of(checkpoint);
   if (!part) return;

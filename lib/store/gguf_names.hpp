@@ -1,6 +1,8 @@
 // What llama.cpp calls the parts of a model that surgery looks for, in tensors and metadata.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 namespace masque {
 
 inline constexpr const char* kGgufArchitecture = "general.architecture";
+inline constexpr const char* kGgufFileType = "general.file_type";
 inline constexpr const char* kGgufTokens = "tokenizer.ggml.tokens";
 inline constexpr const char* kGgufTokenTypes = "tokenizer.ggml.token_type";
 inline constexpr const char* kGgufScores = "tokenizer.ggml.scores";
@@ -31,6 +34,9 @@ enum class GgufHead {
   kUnknown,  ///< no architecture is named, or the file is a part of a model
 };
 GgufHead gguf_head(const Checkpoint& checkpoint);
+
+/// What general.file_type calls a file whose values are of one type; nothing if it has no number.
+std::optional<std::uint64_t> gguf_file_type(DType dtype);
 
 /// Throws InputError if a file is one of the parts of a split model: what the other parts have to
 /// follow is not done to one alone.
