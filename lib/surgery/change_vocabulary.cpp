@@ -106,7 +106,7 @@ class Change {
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;
     if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));
-    change_gguf_tokens(edit_, change_, table_.rows());
+    append(report_.notes, change_gguf_tokens(edit_, change_, table_.rows()));
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));

@@ -130,6 +130,8 @@ class NewTokens {
       edit.set_typed(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(scores_)));
   }
 
+  const std::vector<std::string>& texts() const { return texts_; }
+
  private:
   std::vector<std::string> texts_;
   std::vector<std::int32_t> types_;
@@ -151,6 +153,24 @@ void check_merges(const Checkpoint& checkpoint, const Tokens& before,
                     "whose merges are looked at one by one",
                     escape(before.plain(id)), now ? "renamed" : "gone", kGgufMerges));
   }
+}
+
+bool moves(const IdMap& ids, std::uint64_t rows) {
+  for (std::uint64_t id = 0; id < rows; ++id)
+    if (ids.after(id) != id) return true;
+  return false;
+}
+
+/// Notes about metadata that do not follow: those that have tokens, and those that have ids.
+std::vector<std::string> stale_values(const Checkpoint& checkpoint, bool new_texts, bool new_ids) {
+  std::vector<std::string> notes;
+  for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
+                                   std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
+    if (!stale || find_gguf_value(checkpoint, key) == nullptr) continue;
+    notes.push_back(
+        fmt::format("metadata '{}' stays as it is, and speaks of the vocabulary before", key));
+  }
+  return notes;
 }
 
 void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t number) {
@@ -192,27 +212,30 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
   return names;
 }
 
-void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, std::uint64_t rows) {
+std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
+                                            std::uint64_t rows) {
   const Checkpoint& checkpoint = edit.checkpoint();
   change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
-  if (before.texts.empty()) return;
+  if (before.texts.empty()) return {};
   check_merges(checkpoint, before, change, rows);
-  NewTokens(before, change).write(edit, before);
+  const NewTokens now(before, change);
+  now.write(edit, before);
   const IdMap ids(change, rows);
   for (const WeightsFile& file : checkpoint.files()) {
     for (const TypedValue& value : file.content.typed) {
       const auto id = gguf_integer(value);
       if (!id || !value.key.starts_with("tokenizer.ggml.") || !value.key.ends_with("_token_id"))
         continue;
-      const auto now = ids.after(*id);
-      if (!now) {
+      const auto after = ids.after(*id);
+      if (!after) {
         throw InputError(checkpoint.path(), fmt::format("metadata '{}' is {}, a row that would go",
                                                         escape(value.key), *id));
       }
-      change_size(edit, &value, *now);
+      change_size(edit, &value, *after);
     }
   }
+  return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
 }
 
 }  // namespace masque

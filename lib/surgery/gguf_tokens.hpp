@@ -32,6 +32,8 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
 /// user-defined ones for others, with the least score that there is. Nothing happens where these
 /// are not there. Throws InputError if the row of a special token is gone, or if a vocabulary with
 /// merges would lose or rename a token.
-void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, std::uint64_t rows);
+/// Returns notes: what else names tokens or their ids, and stays as it was.
+std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
+                                            std::uint64_t rows);
 
 }  // namespace masque

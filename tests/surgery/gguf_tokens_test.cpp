@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "store/gguf_metadata.hpp"
 #include "store/gguf_names.hpp"
@@ -269,6 +270,25 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
   CHECK_FALSE(exists(out));
   request.tied = TiedPolicy::kKeep;
   CHECK(correct_checkpoint(in, out, request).moves.rows == 1);
+}
+
+TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted") {
+  const TempFolder folder;
+  write_file(folder / "in.gguf",
+             encoder({"[MASK]", "\u2581the", "s"}, {3, 1, 1},
+                     {gguf_value("tokenizer.huggingface.json", 8, gguf_text("{}")),
+                      gguf_array("tokenizer.ggml.suppress_tokens", 5, 1, le(2))}));
+  const auto notes = [&](const char* out, const VocabularyPlan& plan) {
+    return fmt::format("{}", fmt::join(change(folder / "in.gguf", folder / out, plan).notes, "\n"));
+  };
+  const std::string removed =
+      notes("a.gguf", [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
+  CHECK(contains(removed, "metadata 'tokenizer.huggingface.json' stays as it is"));
+  CHECK(contains(removed, "metadata 'tokenizer.ggml.suppress_tokens' stays as it is"));
+  const std::string added = notes(
+      "b.gguf", [](const VocabularyState& state) { return plan_add(state, {"foo"}, false, 1); });
+  CHECK(contains(added, "metadata 'tokenizer.huggingface.json' stays as it is"));
+  CHECK_FALSE(contains(added, "suppress_tokens"));
 }
 
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
