@@ -13,6 +13,7 @@
 #include "store/aliases.hpp"
 #include "store/config.hpp"
 #include "store/converted_folder.hpp"
+#include "store/gguf_metadata.hpp"
 #include "store/gguf_names.hpp"
 #include "store/markers.hpp"
 #include "store/object_graph.hpp"
@@ -151,6 +152,20 @@ void settle_metadata(OutputWeights& weights, const Metadata& markers,
     notes.push_back(fmt::format("metadata '{}' is lost: {} has none", escape(key), weights.writer));
   }
   weights.metadata.clear();
+}
+
+/// Lets what a GGUF file says of the type of its values follow a new one. With quantised tensors it
+/// speaks of these.
+void set_file_type(OutputWeights& weights, DType dtype, const std::string& path,
+                   std::vector<std::string>& notes) {
+  const auto value = std::ranges::find(weights.typed, kGgufFileType, &TypedValue::key);
+  if (value == weights.typed.end() || !weights.opaque.empty()) return;
+  if (const auto type = gguf_file_type(dtype); type && gguf_integer(*value)) {
+    *value = make_gguf_integer(*value, *type, path);
+  } else {
+    notes.push_back(fmt::format("metadata '{}' stays {}: it has no number for {}", kGgufFileType,
+                                value->text, dtype_name(dtype)));
+  }
 }
 
 /// New types and orders of elements: what the sources of the tensors do.
@@ -298,6 +313,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   for (OutputTensor& tensor : all.tensors) {
     if (values.settle(tensor)) ++result.converted;
   }
+  if (request.dtype) set_file_type(all, *request.dtype, in, result.notes);
   result.renamed = apply_names(all, names);
   settle_aliases(all, config, result.notes);
   check_types(all, in);

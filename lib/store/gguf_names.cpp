@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "store/gguf.hpp"
 #include "store/gguf_metadata.hpp"
 
 namespace masque {
@@ -44,6 +46,12 @@ const std::string* architecture_of(const Checkpoint& checkpoint) {
   return nullptr;
 }
 
+std::optional<GgufPart> part_of(const Checkpoint& checkpoint) {
+  for (const WeightsFile& file : checkpoint.files())
+    if (const auto part = gguf_part(file.content.typed)) return part;
+  return std::nullopt;
+}
+
 }  // namespace
 
 const Family& gguf_family() { return kFamily; }
@@ -58,9 +66,27 @@ bool has_gguf_names(const Checkpoint& checkpoint) {
 
 GgufHead gguf_head(const Checkpoint& checkpoint) {
   const std::string* name = architecture_of(checkpoint);
-  if (name == nullptr) return GgufHead::kUnknown;
+  if (name == nullptr || part_of(checkpoint)) return GgufHead::kUnknown;
   const bool encoder = std::ranges::find(kEncoders, *name) != kEncoders.end();
   return encoder ? GgufHead::kNone : GgufHead::kTied;
+}
+
+std::optional<std::uint64_t> gguf_file_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return 0;
+    case DType::kF16: return 1;
+    case DType::kBF16: return 32;
+    default: return std::nullopt;
+  }
+}
+
+void check_whole_gguf(const Checkpoint& checkpoint) {
+  const auto part = part_of(checkpoint);
+  if (!part) return;
+  throw InputError(checkpoint.path(),
+                   fmt::format("part {} of {} of a model, whose other parts would have to follow: "
+                               "expected one file (llama-gguf-split --merge)",
+                               part->number + 1, part->count));
 }
 
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key) {

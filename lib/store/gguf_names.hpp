@@ -1,6 +1,8 @@
 // What llama.cpp calls the parts of a model that surgery looks for, in tensors and metadata.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 namespace masque {
 
 inline constexpr const char* kGgufArchitecture = "general.architecture";
+inline constexpr const char* kGgufFileType = "general.file_type";
 inline constexpr const char* kGgufTokens = "tokenizer.ggml.tokens";
 inline constexpr const char* kGgufTokenTypes = "tokenizer.ggml.token_type";
 inline constexpr const char* kGgufScores = "tokenizer.ggml.scores";
@@ -28,9 +31,16 @@ bool has_gguf_names(const Checkpoint& checkpoint);
 enum class GgufHead {
   kTied,     ///< it takes the table of tokens
   kNone,     ///< it has no head: an encoder
-  kUnknown,  ///< no architecture is named
+  kUnknown,  ///< no architecture is named, or the file is a part of a model
 };
 GgufHead gguf_head(const Checkpoint& checkpoint);
+
+/// What general.file_type calls a file whose values are of one type; nothing if it has no number.
+std::optional<std::uint64_t> gguf_file_type(DType dtype);
+
+/// Throws InputError if a file is one of the parts of a split model: what the other parts have to
+/// follow is not done to one alone.
+void check_whole_gguf(const Checkpoint& checkpoint);
 
 /// A metadata value of the first file that has it; nullptr if none has.
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key);

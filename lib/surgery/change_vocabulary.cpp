@@ -44,6 +44,7 @@ class Change {
         edit_(checkpoint_) {}
 
   VocabularyReport run(const std::string& out, const VocabularyPlan& plan) {
+    check_whole_gguf(checkpoint_);
     start_report();
     check_names();
     change_ = plan({checkpoint_, names_, table_.rows(), report_.notes});
@@ -105,7 +106,7 @@ class Change {
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;
     if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));
-    change_gguf_tokens(edit_, change_, table_.rows());
+    append(report_.notes, change_gguf_tokens(edit_, change_, table_.rows()));
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
       report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));

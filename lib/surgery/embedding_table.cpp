@@ -118,6 +118,7 @@ void find_gguf_head(const Checkpoint& checkpoint, EmbeddingTable& table) {
 }  // namespace
 
 void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  check_whole_gguf(checkpoint);
   if (table.names.tf() != nullptr) {
     throw InputError(
         checkpoint.path(),

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json.hpp"
 #include "store/gguf_metadata.hpp"
 #include "store/gguf_names.hpp"
 #include "surgery/id_map.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::string_view kWordStart = "\u2581";
 constexpr const char* kModel = "tokenizer.ggml.model";
+
+bool is_bracketed(std::string_view text) { return text.starts_with("[") && text.ends_with("]"); }
 
 struct RoleKey {
   std::string_view role;
@@ -72,27 +75,50 @@ struct Tokens {
   std::vector<float> scores;
 };
 
+/// Whether a text is what the converter calls a row without a token: "[PADn]".
+bool is_padding(std::string_view text) {
+  if (text.starts_with(kWordStart)) text.remove_prefix(kWordStart.size());
+  constexpr std::string_view kOpen = "[PAD";
+  return text.starts_with(kOpen) && text.ends_with("]") &&
+         parse_unsigned(text.substr(kOpen.size(), text.size() - kOpen.size() - 1)).has_value();
+}
+
+/// A token as a file has it.
+struct Piece {
+  std::string text;
+  GgufToken type;
+};
+
+/// The token of a new id. "[PADn]" goes with the id, other texts of unused rows stay.
+Piece piece_of(const Tokens& before, const VocabularyChange& change, std::uint64_t id) {
+  const std::uint64_t old = change.from[id];
+  const std::string& plain = change.tokens[id];
+  const std::string text = old < before.texts.size() ? before.texts[old] : std::string();
+  const bool named = old < before.texts.size() && before.type(old) != GgufToken::kUnused;
+  if (named && before.plain(old) == plain) return {text, before.type(old)};
+  if (plain.empty()) {
+    const std::string padding = fmt::format("[PAD{}]", id);
+    constexpr GgufToken kType = GgufToken::kUnused;
+    if (named || text.empty()) return {gguf_token(before.model, padding, kType), kType};
+    return {is_padding(text) ? text.substr(0, text.find('[')) + padding : text, kType};
+  }
+  const GgufToken fresh = before.model == "bert" ? GgufToken::kNormal : GgufToken::kUserDefined;
+  const GgufToken type = named ? before.type(old) : fresh;
+  if (named && is_bracketed(text) && is_bracketed(plain)) return {plain, type};
+  return {gguf_token(before.model, plain, type), type};
+}
+
 /// The tokens of after, of which each array gets an element for every row.
 class NewTokens {
  public:
   NewTokens(const Tokens& before, const VocabularyChange& change) {
     const float least = before.scores.empty() ? 0 : *std::ranges::min_element(before.scores);
-    const bool bert = before.model == "bert";
     for (std::uint64_t id = 0; id < change.from.size(); ++id) {
       const std::uint64_t old = change.from[id];
-      const bool is_old = old < before.texts.size();
-      const std::string& plain = change.tokens[id];
-      GgufToken type =
-          is_old ? before.type(old) : (bert ? GgufToken::kNormal : GgufToken::kUserDefined);
-      const bool same = is_old && before.plain(old) == plain;
-      std::string text = same ? before.texts[old] : gguf_token(before.model, plain, type);
-      if (plain.empty() && !same) {
-        type = GgufToken::kUnused;
-        text = gguf_token(before.model, fmt::format("[PAD{}]", id), type);
-      }
-      texts_.push_back(std::move(text));
-      types_.push_back(static_cast<std::int32_t>(type));
-      scores_.push_back(is_old && old < before.scores.size() ? before.scores[old] : least);
+      Piece piece = piece_of(before, change, id);
+      texts_.push_back(std::move(piece.text));
+      types_.push_back(static_cast<std::int32_t>(piece.type));
+      scores_.push_back(old < before.scores.size() ? before.scores[old] : least);
     }
   }
 
@@ -104,6 +130,8 @@ class NewTokens {
       edit.set_typed(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(scores_)));
   }
 
+  const std::vector<std::string>& texts() const { return texts_; }
+
  private:
   std::vector<std::string> texts_;
   std::vector<std::int32_t> types_;
@@ -112,10 +140,10 @@ class NewTokens {
 
 /// Merges name their tokens by text: each of these must stay as it is.
 void check_merges(const Checkpoint& checkpoint, const Tokens& before,
-                  const VocabularyChange& change) {
+                  const VocabularyChange& change, std::uint64_t rows) {
   if (find_gguf_value(checkpoint, kGgufMerges) == nullptr) return;
-  const IdMap ids(change, before.texts.size());
-  for (std::uint64_t id = 0; id < before.texts.size(); ++id) {
+  const IdMap ids(change, rows);
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
     if (before.type(id) != GgufToken::kNormal) continue;
     const auto now = ids.after(id);
     if (now && change.tokens[*now] == before.plain(id)) continue;
@@ -127,6 +155,24 @@ void check_merges(const Checkpoint& checkpoint, const Tokens& before,
   }
 }
 
+bool moves(const IdMap& ids, std::uint64_t rows) {
+  for (std::uint64_t id = 0; id < rows; ++id)
+    if (ids.after(id) != id) return true;
+  return false;
+}
+
+/// Notes about metadata that do not follow: those that have tokens, and those that have ids.
+std::vector<std::string> stale_values(const Checkpoint& checkpoint, bool new_texts, bool new_ids) {
+  std::vector<std::string> notes;
+  for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
+                                   std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
+    if (!stale || find_gguf_value(checkpoint, key) == nullptr) continue;
+    notes.push_back(
+        fmt::format("metadata '{}' stays as it is, and speaks of the vocabulary before", key));
+  }
+  return notes;
+}
+
 void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t number) {
   if (size == nullptr || gguf_integer(*size) == number) return;
   edit.set_typed(make_gguf_integer(*size, number, edit.checkpoint().path()));
@@ -135,7 +181,8 @@ void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t num
 }  // namespace
 
 std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
-  if (model != "bert" || type == GgufToken::kControl) return std::string(token);
+  if (model != "bert" || type == GgufToken::kControl || is_bracketed(token))
+    return std::string(token);
   if (token.starts_with(kWordStart)) return std::string(token.substr(kWordStart.size()));
   return fmt::format("##{}", token);
 }
@@ -151,8 +198,11 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
   if (tokens.texts.empty()) return load(checkpoint.folder());
   TokenNames names;
   names.source_ = kGgufTokens;
-  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id)
+  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id) {
+    if (tokens.type(id) == GgufToken::kUnused) continue;
     names.set(tokens.plain(id), id, checkpoint.path());
+    if (tokens.type(id) == GgufToken::kControl) names.special_.insert(tokens.plain(id));
+  }
   for (const auto& [role, key] : kRoleKeys) {
     const TypedValue* value = find_gguf_value(checkpoint, key);
     const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);
@@ -162,27 +212,30 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
   return names;
 }
 
-void change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change, std::uint64_t rows) {
+std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
+                                            std::uint64_t rows) {
   const Checkpoint& checkpoint = edit.checkpoint();
   change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
-  if (before.texts.empty()) return;
-  check_merges(checkpoint, before, change);
-  NewTokens(before, change).write(edit, before);
+  if (before.texts.empty()) return {};
+  check_merges(checkpoint, before, change, rows);
+  const NewTokens now(before, change);
+  now.write(edit, before);
   const IdMap ids(change, rows);
   for (const WeightsFile& file : checkpoint.files()) {
     for (const TypedValue& value : file.content.typed) {
       const auto id = gguf_integer(value);
       if (!id || !value.key.starts_with("tokenizer.ggml.") || !value.key.ends_with("_token_id"))
         continue;
-      const auto now = ids.after(*id);
-      if (!now) {
+      const auto after = ids.after(*id);
+      if (!after) {
         throw InputError(checkpoint.path(), fmt::format("metadata '{}' is {}, a row that would go",
                                                         escape(value.key), *id));
       }
-      change_size(edit, &value, *now);
+      change_size(edit, &value, *after);
     }
   }
+  return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
 }
 
 }  // namespace masque

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/aliases.hpp"
+#include "store/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "surgery/row_map.hpp"
 #include "tensor/convert.hpp"
@@ -161,6 +162,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
   const EmbeddingTable table =
       find_embedding_table(edited.checkpoint, edited.config, request.tensor);
   check_head(edited.checkpoint, table);
+  check_whole_gguf(edited.checkpoint);
   TieReport report;
   report.family = table.family->name;
   report.head = table.decoder_weight;

@@ -19,7 +19,10 @@ IdMap::IdMap(const VocabularyChange& change, std::uint64_t rows)
     const std::uint64_t before = change.from[id];
     if (before == VocabularyChange::kNew) {
       only_old = false;
-    } else if (after_[before] == VocabularyChange::kNew) {
+      continue;
+    }
+    MASQUE_CHECK(before < rows);
+    if (after_[before] == VocabularyChange::kNew) {
       after_[before] = id;
     }
   }

@@ -12,7 +12,7 @@ namespace masque {
 /// Immutable.
 class IdMap {
  public:
-  /// rows  ids before
+  /// rows  ids before: those that the change takes rows from are below
   IdMap(const VocabularyChange& change, std::uint64_t rows);
 
   /// The id of a row now, the first one if it was copied; nothing if it is gone. Ids that were not

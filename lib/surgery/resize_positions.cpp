@@ -120,6 +120,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request) {
   const std::shared_ptr<const PositionExtension> way = parse_position_extension(request.how);
   EditedCheckpoint edited(in, request);
+  check_whole_gguf(edited.checkpoint);
   const Positions positions = find_positions(edited.checkpoint, edited.config, request.tensor);
   const TensorInfo& table = *positions.table;
   const std::uint64_t rows = table.shape[0];

@@ -65,6 +65,7 @@ NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request) {
   EditedCheckpoint edited(in, request);
+  check_whole_gguf(edited.checkpoint);
   TypesReport report;
   const TensorInfo& table = find_types(edited.checkpoint, edited.config, request.tensor, report);
   check_table(edited.checkpoint, table);

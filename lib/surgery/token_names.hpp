@@ -24,7 +24,7 @@ class TokenNames {
   static TokenNames load(const std::string& folder);
 
   /// The vocabulary that the checkpoint's files carry themselves (GGUF: tokenizer.ggml.tokens,
-  /// those of BERT as vocab.txt spells them), else that of its folder.
+  /// those of BERT as vocab.txt spells them; unused ones are none), else that of its folder.
   static TokenNames of(const Checkpoint& checkpoint);
 
   /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
@@ -47,7 +47,7 @@ class TokenNames {
   /// "unk_token".
   std::optional<std::uint64_t> role(std::string_view role) const;
   /// Whether a file calls the token of this id special: an added token with "special": true, one of
-  /// the additional special tokens. Says nothing about roles.
+  /// the additional special tokens, a control token of GGUF. Says nothing about roles.
   bool special(std::uint64_t id) const;
 
  private:

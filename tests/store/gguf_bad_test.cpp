@@ -105,6 +105,7 @@ const LimitCase kLimitCases[] = {
     {"limit-metadata", {.metadata = 2}, {.metadata = 1}},
     // Keys of one byte; values of 4 + 8 + 2 and 16 + 5 bytes.
     {"limit-metadata", {.metadata_bytes = 37}, {.metadata_bytes = 20}},
+    {"limit-metadata", {.metadata_bytes = 37}, {.metadata_bytes = 14}},
     {"limit-metadata", {.metadata_bytes = 37}, {.metadata_bytes = 1}},
 };
 

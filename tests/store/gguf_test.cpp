@@ -9,6 +9,7 @@
 #include "store/compare_checkpoints.hpp"
 #include "store/convert_checkpoint.hpp"
 #include "support/gguf_oracle.hpp"
+#include "support/make_gguf.hpp"
 #include "support/message.hpp"
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
@@ -166,6 +167,29 @@ TEST_CASE("opaque tensors go along inside of their format and nowhere else") {
   CHECK(changes.size() == all.opaque().size());
   CHECK(contains(message_of([&] { all.get("blocks.Q6_K"); }),
                  "tensor 'blocks.Q6_K' is Q6_K, whose values are not read"));
+}
+
+TEST_CASE("the type of a file's values follows a conversion") {
+  const TempFolder folder;
+  const auto file = [](std::uint32_t type) {
+    return make_gguf({gguf_value("general.file_type", 4, u32(0))},
+                     {gguf_tensor("a", {32}, type, 0)}, std::string(type == 8 ? 34 : 128, '\0'));
+  };
+  const auto convert = [&](const std::string& in, DType dtype) {
+    ConvertRequest request;
+    request.dtype = dtype;
+    const auto result = convert_checkpoint(folder / in, folder / "out.gguf", request);
+    const Checkpoint out = open_checkpoint(folder / "out.gguf");
+    return out.files()[0].content.typed[0].text + (result.notes.empty() ? "" : result.notes[0]);
+  };
+  write_file(folder / "in.gguf", file(0));
+  write_file(folder / "quantised.gguf", file(8));
+  CHECK(convert("in.gguf", DType::kF16) == "1");
+  CHECK(convert("in.gguf", DType::kBF16) == "32");
+  CHECK(convert("in.gguf", DType::kF64) ==
+        "0metadata 'general.file_type' stays 0: it has no number for F64");
+  CHECK(convert("out.gguf", DType::kF32) == "0");
+  CHECK(convert("quantised.gguf", DType::kF16) == "0");
 }
 
 TEST_CASE("opaque tensors count in differences and digests") {
