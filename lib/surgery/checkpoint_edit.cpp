@@ -260,6 +260,9 @@ CheckpointEdit::Output CheckpointEdit::output() {
     // A copy: edited_files() and file_text() still look at it, to verify what was written.
     out.extras.push_back({name, Literal{*text}, size, mode_of(folder, name)});
   }
+  const std::vector<std::string> others = other_bundle_files(*checkpoint_);
+  replaced.insert(replaced.end(), others.begin(), others.end());
+  for (std::string& note : other_bundle_notes(others)) out.notes.push_back(std::move(note));
   std::vector<std::string> left_out;
   for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
     out.extras.push_back(std::move(extra));

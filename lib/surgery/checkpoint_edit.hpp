@@ -55,6 +55,9 @@ class CheckpointEdit {
   /// What stands against making the change in place; nothing if tensors only get other bytes and
   /// files of the folder other texts.
   std::optional<std::string> against_in_place() const;
+  /// The same for what a change in place would do to other bundles of the folder: a text that they
+  /// share (config.json with its markers, the vocabulary) would change.
+  std::optional<std::string> against_shared_files() const;
   bool keeps_layout() const { return !against_in_place(); }
   /// Names of tensors that were replaced, sorted.
   std::vector<std::string> replaced() const;
