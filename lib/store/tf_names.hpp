@@ -67,8 +67,11 @@ std::optional<NewName> tf_name(const TfFamily& family, std::string_view hf);
 
 /// Whether a name is one of an optimizer: a slot of a variable (bias/adam_m), global_step …
 bool is_optimizer_state(std::string_view name);
-/// The ends of the slots that a variable may have: "/adam_m" ….
-std::span<const std::string_view> slot_ends();
+/// Whether one variable is a slot of another one: it has its shape, and its name and one part more
+/// (NAME/adam_m, NAME/RMSProp_1, NAME/ExponentialMovingAverage). Optimizers call it as they like.
+bool is_slot_of(const TensorInfo& slot, const TensorInfo& variable);
+/// Whether a tensor of a checkpoint is of an optimizer: by its name, or as a slot of another one.
+bool is_optimizer_state(const Checkpoint& checkpoint, const TensorInfo& tensor);
 
 /// BERT's embeddings, layers and pooler under `tf` ("bert/") and `hf` ("bert.").
 std::vector<TfRow> tf_encoder_rows(const std::string& tf, const std::string& hf);
