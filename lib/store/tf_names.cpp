@@ -112,6 +112,12 @@ const TfFamily* find_tf_family(const Checkpoint& checkpoint,
   return nullptr;
 }
 
+bool holds_two_models(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(tf_families(), [&](const TfFamily* family) {
+    return family->holds_two != nullptr && family->holds_two(checkpoint);
+  });
+}
+
 std::optional<NewName> hf_name(const TfFamily& family, std::string_view tf) {
   return other_name(family, tf, Side::kTf);
 }

@@ -46,6 +46,8 @@ struct TfFamily {
   /// What a config without model_type lacks: names and JSON values, the model_type first.
   std::vector<std::pair<std::string, std::string>> (*fields)(const Checkpoint& checkpoint);
   bool is_written = true;  ///< whether tensors get these names, or are only read by them
+  /// Whether the file holds another model of the same vocabulary, too; nullptr: never.
+  bool (*holds_two)(const Checkpoint& checkpoint) = nullptr;
 };
 
 /// All tables, sorted by name.
@@ -59,6 +61,9 @@ struct TfFamilyRegistration {
 /// The table whose names the tensors of a checkpoint have; nullptr if they have none of TensorFlow.
 const TfFamily* find_tf_family(const Checkpoint& checkpoint,
                                const std::optional<ModelConfig>& config);
+
+/// Whether a file holds two models of one vocabulary under TensorFlow's names.
+bool holds_two_models(const Checkpoint& checkpoint);
 
 /// The name in transformers, and whether the matrix is turned; nothing if the table has none.
 std::optional<NewName> hf_name(const TfFamily& family, std::string_view tf);

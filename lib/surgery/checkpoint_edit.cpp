@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "store/tf_names.hpp"
 
 namespace masque {
 
@@ -35,6 +36,13 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 }
 
 }  // namespace
+
+CheckpointEdit::CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
+  if (!holds_two_models(checkpoint)) return;
+  throw InputError(checkpoint.path(),
+                   "holds two models of one vocabulary, of which only one would change: 'ckpt "
+                   "convert --names hf' makes a checkpoint of one");
+}
 
 void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {
   TensorInfo info = checkpoint_->get(name);

@@ -18,7 +18,9 @@ namespace masque {
 /// What differs from a checkpoint. The checkpoint must outlive it. For one thread.
 class CheckpointEdit {
  public:
-  explicit CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {}
+  /// Throws InputError if the file holds two models of one vocabulary (holds_two_models), of which
+  /// an edit would reach one.
+  explicit CheckpointEdit(const Checkpoint& checkpoint);
 
   const Checkpoint& checkpoint() const { return *checkpoint_; }
 
