@@ -206,7 +206,7 @@ void Finder::list_unused() {
   for (const TensorInfo& info : checkpoint_.tensors()) {
     const std::string& name = info.name;
     if (used_.count(name) > 0) continue;
-    if (named_.tf() != nullptr && is_optimizer_state(name)) {
+    if (named_.tf() != nullptr && is_optimizer_state(checkpoint_, info)) {
       ++optimizer;
       continue;
     }

@@ -81,6 +81,26 @@ bool is_bundle_file(std::string_view name) {
          bundle_prefix_of(name).has_value();
 }
 
+std::vector<std::string> files_of_other_bundles(const std::string& folder,
+                                                const std::vector<std::string>& names,
+                                                const std::string& index) {
+  std::vector<std::string> prefixes;
+  for (const std::string& name : names) {
+    if (name != index && is_index(folder, names, name))
+      prefixes.push_back(name.substr(0, name.size() - kIndex.size()));
+  }
+  std::vector<std::string> found;
+  const auto is_of_other = [&](const std::string& name) {
+    if (name == kList) return !prefixes.empty();
+    return std::ranges::any_of(prefixes, [&](const std::string& prefix) {
+      return name == prefix + std::string(kIndex) || name == prefix + std::string(kGraph) ||
+             bundle_prefix_of(name) == prefix;
+    });
+  };
+  std::ranges::copy_if(names, std::back_inserter(found), is_of_other);
+  return found;
+}
+
 std::optional<std::string> bundle_index_of(const std::string& path) {
   if (path.ends_with(kIndex)) return path;
   if (!exists(path)) {

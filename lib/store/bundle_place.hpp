@@ -22,6 +22,13 @@ std::optional<std::string> bundle_prefix_of(std::string_view shard_name);
 /// file, a graph, or the list of them.
 bool is_bundle_file(std::string_view name);
 
+/// Of these files of a folder those of other bundles than the one with this index: indexes, data
+/// files, graphs; with any of them the list, too, which tells which bundle is the newest. Throws
+/// InputError if a file cannot be read.
+std::vector<std::string> files_of_other_bundles(const std::string& folder,
+                                                const std::vector<std::string>& names,
+                                                const std::string& index);
+
 /// The index that a path stands for: PREFIX.index itself, or of PREFIX if there is no file of this
 /// name. Nothing for other paths. Throws InputError that names the prefix if the path is a data
 /// file or the graph of a checkpoint.

@@ -12,6 +12,7 @@
 #include "base/output_file.hpp"
 #include "base/output_group.hpp"
 #include "base/roll_back.hpp"
+#include "store/bundle_place.hpp"
 #include "store/safetensors.hpp"
 
 namespace masque {
@@ -222,6 +223,17 @@ std::vector<std::string> weight_files(const Checkpoint& checkpoint) {
   const WeightsWriter& writer = weights_writer(checkpoint.files().front().content.writer);
   names.insert(names.end(), {index, data_name(writer, index)});
   return names;
+}
+
+std::vector<std::string> other_bundle_files(const Checkpoint& checkpoint) {
+  if (!checkpoint.bundle() || !checkpoint.is_folder()) return {};
+  return files_of_other_bundles(checkpoint.folder(), list_files(checkpoint.folder()),
+                                checkpoint.index_name());
+}
+
+std::vector<std::string> other_bundle_notes(const std::vector<std::string>& files) {
+  if (files.empty()) return {};
+  return {fmt::format("{} files of other TensorFlow checkpoints are left out", files.size())};
 }
 
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after) {

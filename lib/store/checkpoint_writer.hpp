@@ -56,6 +56,13 @@ OutputWeights copy_of_bundle(const Checkpoint& checkpoint);
 /// it has once it is written.
 std::vector<std::string> weight_files(const Checkpoint& checkpoint);
 
+/// Of a bundle the files of the other bundles of its folder (files_of_other_bundles), which do not
+/// go where it goes: a folder with them would open as one of them. Else none.
+std::vector<std::string> other_bundle_files(const Checkpoint& checkpoint);
+
+/// What users are told of files that are left out for it; nothing if there are none.
+std::vector<std::string> other_bundle_notes(const std::vector<std::string>& files);
+
 /// Adds a tensor: at its place if the tensors are in the reference writer's order, else behind the
 /// one called `after`.
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);

@@ -75,8 +75,10 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
   // Another bundle would be a choice; a graph and a list would lead to what is not there any more.
   const std::string prefix =
       checkpoint_.index_name().substr(0, checkpoint_.index_name().rfind('.'));
+  const bool one_of_many = !other_bundle_files(checkpoint_).empty();
   const auto stale = [&](const std::string& name) {
     if (!checkpoint_.bundle() || !is_bundle_file(name)) return false;
+    if (name == "checkpoint" && one_of_many) return true;
     return writer.data.empty() || (name != prefix + ".meta" && name != "checkpoint");
   };
   std::size_t left_out = 0;

@@ -112,6 +112,12 @@ const TfFamily* find_tf_family(const Checkpoint& checkpoint,
   return nullptr;
 }
 
+bool holds_two_models(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(tf_families(), [&](const TfFamily* family) {
+    return family->holds_two != nullptr && family->holds_two(checkpoint);
+  });
+}
+
 std::optional<NewName> hf_name(const TfFamily& family, std::string_view tf) {
   return other_name(family, tf, Side::kTf);
 }
@@ -128,7 +134,19 @@ bool is_optimizer_state(std::string_view name) {
          std::ranges::find(kCounters, name) != kCounters.end();
 }
 
-std::span<const std::string_view> slot_ends() { return kSlots; }
+bool is_slot_of(const TensorInfo& slot, const TensorInfo& variable) {
+  const std::string_view name = slot.name;
+  const std::size_t at = name.rfind('/');
+  return at != name.npos && name.substr(0, at) == variable.name && slot.shape == variable.shape;
+}
+
+bool is_optimizer_state(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+  if (is_optimizer_state(tensor.name)) return true;
+  const std::size_t at = tensor.name.rfind('/');
+  const TensorInfo* of =
+      at == std::string::npos ? nullptr : checkpoint.find(tensor.name.substr(0, at));
+  return of != nullptr && is_slot_of(tensor, *of);
+}
 
 std::vector<TfRow> tf_encoder_rows(const std::string& tf, const std::string& hf) {
   std::vector<TfRow> rows{

@@ -46,6 +46,8 @@ struct TfFamily {
   /// What a config without model_type lacks: names and JSON values, the model_type first.
   std::vector<std::pair<std::string, std::string>> (*fields)(const Checkpoint& checkpoint);
   bool is_written = true;  ///< whether tensors get these names, or are only read by them
+  /// Whether the file holds another model of the same vocabulary, too; nullptr: never.
+  bool (*holds_two)(const Checkpoint& checkpoint) = nullptr;
 };
 
 /// All tables, sorted by name.
@@ -60,6 +62,9 @@ struct TfFamilyRegistration {
 const TfFamily* find_tf_family(const Checkpoint& checkpoint,
                                const std::optional<ModelConfig>& config);
 
+/// Whether a file holds two models of one vocabulary under TensorFlow's names.
+bool holds_two_models(const Checkpoint& checkpoint);
+
 /// The name in transformers, and whether the matrix is turned; nothing if the table has none.
 std::optional<NewName> hf_name(const TfFamily& family, std::string_view tf);
 /// The name in TensorFlow. The base model's prefix may be missing.
@@ -67,8 +72,11 @@ std::optional<NewName> tf_name(const TfFamily& family, std::string_view hf);
 
 /// Whether a name is one of an optimizer: a slot of a variable (bias/adam_m), global_step …
 bool is_optimizer_state(std::string_view name);
-/// The ends of the slots that a variable may have: "/adam_m" ….
-std::span<const std::string_view> slot_ends();
+/// Whether one variable is a slot of another one: it has its shape, and its name and one part more
+/// (NAME/adam_m, NAME/RMSProp_1, NAME/ExponentialMovingAverage). Optimizers call it as they like.
+bool is_slot_of(const TensorInfo& slot, const TensorInfo& variable);
+/// Whether a tensor of a checkpoint is of an optimizer: by its name, or as a slot of another one.
+bool is_optimizer_state(const Checkpoint& checkpoint, const TensorInfo& tensor);
 
 /// BERT's embeddings, layers and pooler under `tf` ("bert/") and `hf` ("bert.").
 std::vector<TfRow> tf_encoder_rows(const std::string& tf, const std::string& hf);

@@ -161,7 +161,7 @@ class ToTf {
 NamePlan hf_of_tf(const Checkpoint& checkpoint, const TfFamily& family) {
   NamePlan plan;
   for (const TensorInfo& tensor : checkpoint.tensors()) {
-    if (is_optimizer_state(tensor.name)) {
+    if (is_optimizer_state(checkpoint, tensor)) {
       plan.left_out.push_back(tensor.name);
       continue;
     }

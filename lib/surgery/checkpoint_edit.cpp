@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "store/tf_names.hpp"
 
 namespace masque {
 
@@ -35,6 +36,13 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 }
 
 }  // namespace
+
+CheckpointEdit::CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
+  if (!holds_two_models(checkpoint)) return;
+  throw InputError(checkpoint.path(),
+                   "holds two models of one vocabulary, of which only one would change: 'ckpt "
+                   "convert --names hf' makes a checkpoint of one");
+}
 
 void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {
   TensorInfo info = checkpoint_->get(name);
@@ -260,6 +268,9 @@ CheckpointEdit::Output CheckpointEdit::output() {
     // A copy: edited_files() and file_text() still look at it, to verify what was written.
     out.extras.push_back({name, Literal{*text}, size, mode_of(folder, name)});
   }
+  const std::vector<std::string> others = other_bundle_files(*checkpoint_);
+  replaced.insert(replaced.end(), others.begin(), others.end());
+  for (std::string& note : other_bundle_notes(others)) out.notes.push_back(std::move(note));
   std::vector<std::string> left_out;
   for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
     out.extras.push_back(std::move(extra));

@@ -18,7 +18,9 @@ namespace masque {
 /// What differs from a checkpoint. The checkpoint must outlive it. For one thread.
 class CheckpointEdit {
  public:
-  explicit CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {}
+  /// Throws InputError if the file holds two models of one vocabulary (holds_two_models), of which
+  /// an edit would reach one.
+  explicit CheckpointEdit(const Checkpoint& checkpoint);
 
   const Checkpoint& checkpoint() const { return *checkpoint_; }
 
@@ -55,6 +57,9 @@ class CheckpointEdit {
   /// What stands against making the change in place; nothing if tensors only get other bytes and
   /// files of the folder other texts.
   std::optional<std::string> against_in_place() const;
+  /// The same for what a change in place would do to other bundles of the folder: a text that they
+  /// share (config.json with its markers, the vocabulary) would change.
+  std::optional<std::string> against_shared_files() const;
   bool keeps_layout() const { return !against_in_place(); }
   /// Names of tensors that were replaced, sorted.
   std::vector<std::string> replaced() const;

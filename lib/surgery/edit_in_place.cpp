@@ -32,8 +32,8 @@ class EditInPlace {
         change_(locked) {}
 
   InPlaceResult run() {
-    if (const auto reason = edit_.against_in_place())
-      throw InputError(checkpoint_.path(), *reason + ": not in place, expected -o OUTPUT");
+    if (const auto reason = edit_.against_in_place()) refuse(*reason);
+    if (const auto reason = edit_.against_shared_files()) refuse(*reason);
     for (const std::string& name : edit_.replaced()) check(checkpoint_.get(name));
     write_tensors();
     write_what_follows();

@@ -1,6 +1,7 @@
 // Where an edit's markers are kept.
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "base/json.hpp"
 #include "surgery/checkpoint_edit.hpp"
 
@@ -59,6 +60,17 @@ std::map<std::string, std::string> CheckpointEdit::texts_in_place() const {
     if (text) out.emplace(name, *text);
   }
   return out;
+}
+
+std::optional<std::string> CheckpointEdit::against_shared_files() const {
+  if (other_bundle_files(*checkpoint_).empty()) return std::nullopt;
+  const std::string own = side_path(checkpoint_->index_name());
+  for (const auto& [name, text] : texts_in_place()) {
+    if (name == own) continue;
+    return fmt::format("'{}' would change, which is of other TensorFlow checkpoints, too",
+                       escape(name));
+  }
+  return std::nullopt;
 }
 
 std::vector<CheckpointEdit::ErasedMetadata> CheckpointEdit::erased_metadata() const {

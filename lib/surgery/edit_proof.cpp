@@ -134,6 +134,7 @@ void EditProof::check_files(const std::string& staged, VerifyResult& result) con
   for (const std::string& name : list_files(before.folder())) {
     if (!edit_->drops(name)) wanted.insert(name);
   }
+  for (const std::string& name : other_bundle_files(before)) wanted.erase(name);
   for (const auto& [name, text] : texts_) wanted.insert(name);
   const std::vector<std::string> names = list_files(staged);
   std::set<std::string> there(names.begin(), names.end());

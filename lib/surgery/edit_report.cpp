@@ -15,8 +15,9 @@ namespace {
 /// What a dry run can find out.
 void try_edit(const CheckpointEdit& edit, const EditRequest& request) {
   if (request.in_place) {
-    if (const auto reason = edit.against_in_place())
-      throw InputError(edit.checkpoint().path(), *reason);
+    for (const auto& reason : {edit.against_in_place(), edit.against_shared_files()}) {
+      if (reason) throw InputError(edit.checkpoint().path(), *reason);
+    }
   }
   for (const std::string& name : edit.replaced()) {
     const OutputTensor& tensor = *edit.replacement(name);

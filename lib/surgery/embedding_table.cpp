@@ -224,9 +224,8 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
 std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
                                                const TensorInfo& tensor) {
   std::vector<const TensorInfo*> slots;
-  for (const std::string_view end : slot_ends()) {
-    const TensorInfo* slot = checkpoint.find(tensor.name + std::string(end));
-    if (slot != nullptr && slot->shape == tensor.shape) slots.push_back(slot);
+  for (const TensorInfo& other : checkpoint.tensors()) {
+    if (is_slot_of(other, tensor)) slots.push_back(&other);
   }
   return slots;
 }

@@ -60,8 +60,8 @@ struct TableRole {
 /// Where the family of a table keeps what; the input alone if the family is unknown.
 std::vector<TableRole> table_roles(const EmbeddingTable& table);
 
-/// The slots that an optimizer keeps beside a tensor under TensorFlow's names (NAME/adam_m …), and
-/// that have its shape.
+/// The slots that an optimizer keeps beside a tensor under TensorFlow's names (is_slot_of:
+/// NAME/adam_m …).
 std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
                                                const TensorInfo& tensor);
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -122,19 +124,25 @@ void resize_position_buffers(CheckpointEdit& edit, const Family& family, const s
   }
 }
 
-void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after) {
+void move_slots(CheckpointEdit& edit, const TensorInfo& table, std::vector<std::uint64_t> from) {
+  const auto rows = std::make_shared<const std::vector<std::uint64_t>>(std::move(from));
   for (const TensorInfo* slot : optimizer_slots(edit.checkpoint(), table)) {
-    const std::uint64_t before = slot->shape[0];
     Shape shape = slot->shape;
-    shape[0] = after;
+    shape[0] = rows->size();
     edit.replace(slot->name, std::move(shape),
                  new_rows_source(edit.checkpoint(), *slot,
-                                 [before](std::uint64_t row, std::span<double> values) {
-                                   if (row < before) return row;
+                                 [rows](std::uint64_t row, std::span<double> values) {
                                    std::ranges::fill(values, 0.0);
-                                   return kComputedRow;
+                                   return (*rows)[row];
                                  }));
   }
+}
+
+void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after) {
+  std::vector<std::uint64_t> from(after, kComputedRow);
+  const std::uint64_t kept = std::min(after, table.shape[0]);
+  std::iota(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(kept), std::uint64_t{0});
+  move_slots(edit, table, std::move(from));
 }
 
 namespace {

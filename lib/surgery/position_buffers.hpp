@@ -16,8 +16,11 @@ void resize_position_buffers(CheckpointEdit& edit, const Family& family, const s
                              std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes);
 
-/// Gives the slots that an optimizer keeps beside a table (optimizer_slots) `after` rows: those
-/// that they have, then zeros.
+/// Gives the slots that an optimizer keeps beside a table (optimizer_slots) one row for each of
+/// `from`: the stored row of that number, or zeros for kComputedRow.
+void move_slots(CheckpointEdit& edit, const TensorInfo& table, std::vector<std::uint64_t> from);
+
+/// The same for `after` rows: those that they have, then zeros.
 void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after);
 
 /// Lets the limits of text length in the tokenizer's files follow: those that were the number of

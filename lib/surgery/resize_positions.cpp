@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -114,6 +115,24 @@ void set_sizes(EditedCheckpoint& edited, const Family* family, std::uint64_t bef
   if (!found && !first.empty()) edited.edit.set_config(first, fmt::format("{}", after));
 }
 
+/// Which stored row each new row's slots are: where a stored row goes as it is, its slots go along,
+/// to the first such place. A row that is a sum, or a second copy, is new.
+std::vector<std::uint64_t> slot_rows(const PositionExtension& way, std::uint64_t offset,
+                                     Index before, Index length) {
+  std::vector<std::uint64_t> from(offset + static_cast<std::uint64_t>(length), kComputedRow);
+  std::iota(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(offset), std::uint64_t{0});
+  std::vector<bool> gone(static_cast<std::size_t>(before));
+  for (Index place = 0; place < length; ++place) {
+    const TableRows sum = way.row(place, before, length);
+    const auto [row, weight] = sum.parts[0];
+    const auto stored = static_cast<std::size_t>(row);
+    if (sum.count != 1 || weight != 1 || gone[stored]) continue;
+    gone[stored] = true;
+    from[offset + static_cast<std::uint64_t>(place)] = offset + stored;
+  }
+  return from;
+}
+
 }  // namespace
 
 PositionsReport resize_positions(const std::string& in, const std::string& out,
@@ -156,7 +175,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                                   [way, before, length](Index place) {
                                                     return way->row(place, before, length);
                                                   })));
-  resize_slots(edited.edit, table, after);
+  move_slots(edited.edit, table, slot_rows(*way, report.offset, before, length));
   if (positions.family != nullptr) {
     resize_position_buffers(edited.edit, *positions.family, positions.prefix, rows, after,
                             report.notes);

@@ -19,7 +19,9 @@ constexpr std::array<std::string_view, 10> kEndings{".safetensors", ".bin",  ".p
 std::vector<std::string> stale_copies(const Checkpoint& checkpoint) {
   std::vector<std::string> stale;
   if (!checkpoint.is_folder()) return stale;
-  const std::vector<std::string> own = weight_files(checkpoint);
+  std::vector<std::string> own = weight_files(checkpoint);
+  const std::vector<std::string> others = other_bundle_files(checkpoint);
+  own.insert(own.end(), others.begin(), others.end());
   for (const std::string& name : list_files(checkpoint.folder())) {
     const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
     if (std::ranges::any_of(kEndings, ends) && std::ranges::find(own, name) == own.end())

@@ -9,7 +9,8 @@
 namespace masque {
 
 /// Files of the folder that hold weights, by their names, and are not of the checkpoint: surgery
-/// does not reach them. Empty for a lone file. Throws InputError if the folder cannot be read.
+/// does not reach them. Not those of other bundles, which are not copied. Empty for a lone file.
+/// Throws InputError if the folder cannot be read.
 std::vector<std::string> stale_copies(const Checkpoint& checkpoint);
 
 }  // namespace masque

@@ -39,6 +39,13 @@ bool is_generator(const Checkpoint& checkpoint, const std::optional<ModelConfig>
   return false;
 }
 
+/// A generator may be a head alone, on the discriminator's layers.
+bool holds_both(const Checkpoint& checkpoint) {
+  return has_body(checkpoint, "electra") &&
+         (has_body(checkpoint, "generator") ||
+          has_tensor(checkpoint, "generator_predictions/output_bias"));
+}
+
 bool is_discriminator_named(const Checkpoint& checkpoint,
                             const std::optional<ModelConfig>& config) {
   return has_tensor(checkpoint, kSharedWords) && has_body(checkpoint, "electra") &&
@@ -107,6 +114,7 @@ const TfFamily kDiscriminator{
     .rows = discriminator_rows(),
     .is_named = is_discriminator_named,
     .fields = discriminator_fields,
+    .holds_two = holds_both,
 };
 
 TfFamily generator(std::string_view name, const std::string& embeddings) {
