@@ -92,7 +92,7 @@ void declare_convert(cli::Command& tool) {
       "hf: as transformers has them today; tf: as Google's checkpoints; variable: as the program "
       "that saved a TensorFlow 2 object graph calls them");
   c.flag("--strict", o->strict,
-         "with --names: lists names that no table knows, exit 1, and writes nothing");
+         "with --names hf or tf: lists names that no table knows, exit 1, and writes nothing");
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");

@@ -11,7 +11,11 @@ template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const Checkpoint checkpoint = open_checkpoint(path);
   const auto config = find_config(checkpoint);
-  if (!config) throw InputError(path, "no config.json or bert_config.json beside the weights");
+  if (!config) {
+    throw InputError(path,
+                     "no config.json beside the weights, nor bert_config.json, "
+                     "albert_config.json or electra_config.json");
+  }
   const Family& family = choose_family(*config, options.family);
   LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
                                NamedTensors(checkpoint, config));

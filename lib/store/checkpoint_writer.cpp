@@ -9,6 +9,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/google_folder.hpp"
 #include "base/output_file.hpp"
 #include "base/output_group.hpp"
 #include "base/roll_back.hpp"
@@ -256,13 +257,18 @@ std::vector<OutputExtra> other_files(const std::string& folder,
                                      std::vector<std::string>* left_out) {
   std::vector<OutputExtra> out;
   std::vector<std::string> names = list_files(folder, left_out);
-  std::erase_if(names, [&](const std::string& name) {
+  const auto excepted = [&](const std::string& name) {
     return std::find(except.begin(), except.end(), name) != except.end();
-  });
+  };
+  std::erase_if(names, excepted);
   for (const std::string& name : names) {
     const InputFile& file = opened.emplace_back(InputFile::open(join(folder, name)));
     out.push_back({name, CopyFrom{&file, 0}, file.size(), file.mode() & 0777U});
   }
+  constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+  const auto by_name = tokenizer_config_by_name(folder);
+  if (by_name && !excepted(kTokenizerConfig))
+    out.push_back({kTokenizerConfig, Literal{*by_name}, by_name->size(), 0644});
   return out;
 }
 

@@ -278,6 +278,8 @@ void leave_out(OutputWeights& weights, const std::vector<std::string>& names) {
   const std::set<std::string_view> gone(names.begin(), names.end());
   std::erase_if(weights.tensors,
                 [&](const OutputTensor& tensor) { return gone.contains(tensor.info.name); });
+  std::erase_if(weights.opaque,
+                [&](const OutputOpaque& tensor) { return gone.contains(tensor.info.name); });
   for (OutputTensor& tensor : weights.tensors)
     if (gone.contains(tensor.info.alias_of)) tensor.info.alias_of.clear();
 }

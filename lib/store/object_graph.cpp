@@ -69,15 +69,22 @@ NamePlan variable_names(const Checkpoint& checkpoint) {
   for (const GraphVariable& variable : *graph) ++uses[variable.name];
   NamePlan plan;
   for (const GraphVariable& variable : *graph) {
-    if (checkpoint.find(variable.key) == nullptr || variable.name.empty()) continue;
+    const bool there =
+        checkpoint.find(variable.key) != nullptr || checkpoint.find_opaque(variable.key) != nullptr;
+    if (!there || variable.name.empty() || variable.key == kGraphKey) continue;
     if (uses[variable.name] == 1 && valid_utf8(variable.name))
       plan.names[variable.key] = {variable.name};
   }
-  const std::size_t kept = checkpoint.tensors().size() - plan.names.size();
+  const std::size_t kept =
+      checkpoint.tensors().size() + checkpoint.opaque().size() - 1 - plan.names.size();
   if (kept > 0) {
-    plan.notes.push_back(
-        fmt::format("{} tensors keep their keys: no variable of a name of its own", kept));
+    plan.notes.push_back(fmt::format(
+        "{} no variable of a name of its own",
+        kept == 1 ? "1 tensor keeps its key:" : fmt::format("{} tensors keep their keys:", kept)));
   }
+  // It leads from objects to keys that are names now.
+  plan.left_out.emplace_back(kGraphKey);
+  plan.notes.push_back(fmt::format("'{}' is left out", kGraphKey));
   return plan;
 }
 

@@ -20,8 +20,9 @@ struct GraphVariable {
 /// The variables of a TrackableObjectGraph, in its order. Nothing if this is no message of one.
 std::optional<std::vector<GraphVariable>> read_object_graph(std::string_view message);
 
-/// For each tensor the name of its variable, where no other one has it; the others are counted in a
-/// note. Throws InputError if the checkpoint has no object graph, or one that cannot be read.
+/// For each tensor, opaque ones too, the name of its variable, where no other one has it; the
+/// others are counted in a note. The graph is left out, with a note. Throws InputError if the
+/// checkpoint has no object graph, or one that cannot be read.
 NamePlan variable_names(const Checkpoint& checkpoint);
 
 }  // namespace masque

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/google_folder.hpp"
 #include "base/json.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
@@ -96,8 +97,9 @@ bool CheckpointEdit::set_config(std::string_view name, const std::string& json) 
 std::optional<std::string> CheckpointEdit::file_text(const std::string& name) const {
   if (const auto found = files_.find(name); found != files_.end()) return found->second;
   const std::string path = join(checkpoint_->folder(), name);
-  if (!exists(path)) return std::nullopt;
-  return InputFile::open(path).read_all(kMostFileBytes);
+  if (exists(path)) return InputFile::open(path).read_all(kMostFileBytes);
+  return name == "tokenizer_config.json" ? tokenizer_config_by_name(checkpoint_->folder())
+                                         : std::nullopt;
 }
 
 bool CheckpointEdit::drops(const std::string& name) const {

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/google_folder.hpp"
 #include "base/parallel.hpp"
 #include "store/aliases.hpp"
 #include "store/tf_plan.hpp"
@@ -265,6 +266,8 @@ class Correction {
     check.staged = staged;
     check.changed = report_.changed_tensors;
     check.edited_files = edit_.edited_files();
+    if (tokenizer_config_by_name(checkpoint_.folder()))
+      check.edited_files.emplace_back("tokenizer_config.json");
     if (table_.head == HeadState::kTied && !report_.added_tensors.empty()) {
       check.copies.emplace_back(table_.decoder_weight, table_.input->name);
     }

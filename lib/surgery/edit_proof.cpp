@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/google_folder.hpp"
 #include "base/hash.hpp"
 #include "base/parallel.hpp"
 #include "store/compare_checkpoints.hpp"
@@ -67,6 +68,8 @@ EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
     // The index is compared by opening it: it must agree with the files.
     if (name != edit.checkpoint().index_name()) texts_[name] = edit.file_text(name).value_or("");
   }
+  if (const auto text = tokenizer_config_by_name(edit.checkpoint().folder()))
+    texts_.emplace("tokenizer_config.json", *text);
 }
 
 VerifyResult EditProof::check(const std::string& staged, int threads) const {

@@ -63,16 +63,6 @@ void add_bert_tokens(const Model& model, const FolderConfig& config, std::string
                             fmt::format("{0}:0 $A:0 {1}:0 $B:1 {1}:1", cls, sep));
 }
 
-/// Google's folders say in their name alone that case counts: cased_L-12_H-768_A-12.
-bool is_cased_google_folder(const std::string& path, const FolderConfig& config) {
-  const std::string folder = folder_of(path);
-  if (!config.settings.is(JsonKind::kNull) || exists(join(folder, "config.json")) ||
-      !exists(join(folder, "bert_config.json")))
-    return false;
-  const std::string name = base_name(folder);
-  return name.find("cased") != std::string::npos && name.find("uncased") == std::string::npos;
-}
-
 }  // namespace
 
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
@@ -92,7 +82,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
     return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();
   });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
-  const bool lower = setting(config, "do_lower_case", !is_cased_google_folder(path, config));
+  const bool lower = setting(config, "do_lower_case", true);
   const bool mpnet = !original && config.architecture == "mpnet";
   std::string special;
   std::string processor;

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/google_folder.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {
@@ -53,6 +54,8 @@ FolderConfig read_folder_config(const std::string& folder) {
   FolderConfig out;
   out.path = join(folder, "tokenizer_config.json");
   out.settings = read_optional(folder, "tokenizer_config.json");
+  if (const auto text = tokenizer_config_by_name(folder))
+    out.settings = parse_json_file(*text, out.path);
   out.architecture = architecture_of(out.settings, read_optional(folder, "config.json"));
   out.added_ids = read_optional(folder, "added_tokens.json");
   read_role_names(out.settings, out.roles);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -74,9 +75,18 @@ TokenizerParts open_folder_parts(const std::string& folder, const OpenOptions& o
                                  "and merges.txt, or spiece.model");
 }
 
+/// Whether a model is meant: a file of weights, or TensorFlow's name of several.
+bool is_weights(const std::string& path) {
+  if (!exists(path)) return exists(path + ".index");
+  return std::ranges::any_of(
+      std::array{".safetensors", ".bin", ".pt", ".pth", ".npz", ".gguf", ".index", ".index.json"},
+      [&](const char* end) { return path.ends_with(end); });
+}
+
 TokenizerParts open_file_parts(const std::string& path, const OpenOptions& options) {
   const Flavor flavor = options.flavor;
   const std::string folder = folder_of(path);
+  if (is_weights(path)) return open_folder_parts(folder, options);
   const std::string name = base_name(path);
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
   if ((original && !name.ends_with(".txt")) ||

@@ -242,7 +242,8 @@ TEST_CASE("an object graph has the names of variables") {
   CHECK(name_of("step") == "my_step");
   CHECK(name_of("optimizer/_learning_rate") == "adam/learning_rate");
   CHECK(plan.names.size() == checkpoint.tensors().size());
-  CHECK(plan.notes.empty());
+  CHECK(plan.notes.size() == 1);
+  CHECK(plan.left_out == std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH"});
   CHECK(contains(message_of([&] { variable_names(open_checkpoint(join(kGood, "adam"))); }),
                  "holds no object graph"));
 }
@@ -253,12 +254,13 @@ TEST_CASE("variables of one name keep their keys") {
   };
   const std::string graph =
       test::field(1, variable("a", "k/a") + variable("b", "k/b")) +
-      test::field(1, variable("b", "k/c") + variable("", "k/d") + variable("e", "k/e"));
+      test::field(1, variable("b", "k/c") + variable("", "k/d") + variable("e", "k/e") +
+                         variable("s", "k/s") + variable("b", "k/t"));
   REQUIRE(read_object_graph(graph).has_value());
-  CHECK(read_object_graph(graph)->size() == 5);
+  CHECK(read_object_graph(graph)->size() == 7);
   for (std::size_t end = 1; end < graph.size(); ++end) {
     const auto cut = read_object_graph(graph.substr(0, end));
-    CHECK((!cut || cut->size() < 5));
+    CHECK((!cut || cut->size() < 7));
   }
   const std::string text = test::varint(graph.size()) + "sums" + graph;
   const test::TempFolder folder;
@@ -266,12 +268,19 @@ TEST_CASE("variables of one name keep their keys") {
                       test::bundle_entry({.type = 7, .shape = {}, .size = text.size()})}};
   for (const char* key : {"k/a", "k/b", "k/c", "k/d"})
     rows.emplace_back(key, test::bundle_entry({.shape = {0}, .size = 0}));
+  constexpr std::uint64_t kComplex128 = 18;
+  for (const char* key : {"k/s", "k/t"})
+    rows.emplace_back(key, test::bundle_entry({.type = kComplex128, .shape = {0}, .size = 0}));
   test::write_file(folder / "m.index", test::make_index(rows));
   test::write_file(folder / "m.data-00000-of-00001", text);
   const NamePlan plan = variable_names(open_checkpoint(folder / "m"));
-  REQUIRE(plan.names.size() == 1);
+  REQUIRE(plan.names.size() == 2);
   CHECK(plan.names.at("k/a").name == "a");
-  CHECK(plan.notes.at(0) == "3 tensors keep their keys: no variable of a name of its own");
+  CHECK(plan.names.at("k/s").name == "s");
+  CHECK(plan.notes ==
+        std::vector<std::string>{"4 tensors keep their keys: no variable of a name of its own",
+                                 "'_CHECKPOINTABLE_OBJECT_GRAPH' is left out"});
+  CHECK(plan.left_out == std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH"});
   test::write_file(folder / "m.data-00000-of-00001", "x" + text.substr(1));
   CHECK(contains(message_of([&] { variable_names(open_checkpoint(folder / "m")); }),
                  "is no object graph"));
