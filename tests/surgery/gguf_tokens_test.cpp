@@ -2,25 +2,18 @@
 #include "surgery/gguf_tokens.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "store/gguf_metadata.hpp"
-#include "store/gguf_names.hpp"
-#include "support/make_gguf.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "surgery/change_vocabulary.hpp"
 #include "surgery/correct_checkpoint.hpp"
+#include "surgery/gguf_files.hpp"
 #include "surgery/head.hpp"
-#include "surgery/mlm_correction.hpp"
 #include "surgery/patch_rows.hpp"
 #include "surgery/resize_positions.hpp"
 #include "surgery/resize_types.hpp"
-#include "surgery/vocabulary_spelling.hpp"
 
 namespace masque::test {
 namespace {
@@ -29,24 +22,6 @@ const std::string kBert = MASQUE_TEST_DATA "/gguf/good/bert.gguf";
 const std::vector<std::string> kTokens{"[PAD]", "[UNK]", "[CLS]",    "[SEP]",  "[MASK]",
                                        "the",   "un",    "##aff",    "##able", "a",
                                        "##s",   "世",    "[unused1]"};
-
-using Texts = std::vector<std::string>;
-
-Texts texts_of(const Checkpoint& checkpoint) {
-  return gguf_texts(*find_gguf_value(checkpoint, kGgufTokens)).value();
-}
-
-std::string json_of(const Checkpoint& checkpoint, std::string_view key) {
-  const TypedValue* value = find_gguf_value(checkpoint, key);
-  return value == nullptr ? "none" : value->json;
-}
-
-Texts names_of(const Checkpoint& checkpoint) {
-  const TokenNames names = TokenNames::of(checkpoint);
-  Texts out;
-  for (std::uint64_t id = 0; id < names.size(); ++id) out.push_back(names.token(id));
-  return out;
-}
 
 /// A decoder with merges where asked for, scores, 5 tokens and at least as many rows.
 std::string decoder(bool own_head, const std::string& model = "gpt2", bool merges = true,
@@ -74,28 +49,6 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
                                    gguf_tensor("position_embd.weight", {8, 3}, 0, bytes)};
   if (own_head) tensors.push_back(gguf_tensor("output.weight", {8, rows}, 0, bytes + 96));
   return make_gguf(metadata, tensors, data + data.substr(0, 96) + (own_head ? data : ""));
-}
-
-/// A BERT with rows of 8 numbers, and more metadata.
-std::string encoder(const Texts& texts, const std::vector<int>& types, const Texts& more = {}) {
-  std::string tokens;
-  std::string numbers;
-  std::string data;
-  for (const std::string& text : texts) tokens += gguf_text(text);
-  for (const int type : types) numbers += le(type);
-  for (std::size_t i = 0; i < texts.size() * 8; ++i) data += le(static_cast<float>(i * i % 13));
-  Texts metadata{gguf_value("general.architecture", 8, gguf_text("bert")),
-                 gguf_value("tokenizer.ggml.model", 8, gguf_text("bert")),
-                 gguf_array(kGgufTokens, 8, texts.size(), tokens),
-                 gguf_array(kGgufTokenTypes, 5, types.size(), numbers)};
-  metadata.insert(metadata.end(), more.begin(), more.end());
-  return make_gguf(metadata, {gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
-}
-
-VocabularyReport change(const std::string& in, const std::string& out, const VocabularyPlan& plan) {
-  VocabularyRequest request;
-  request.verify = true;
-  return change_vocabulary(in, out, plan, request);
 }
 
 TEST_CASE("tokens of a BERT in GGUF are those of its vocab.txt, and back") {
@@ -183,112 +136,6 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
   const TypedValue* scores = find_gguf_value(more, kGgufScores);
   CHECK(gguf_elements(*scores, GgufType::kFloat32)->substr(20) == le(-4.0F));
   CHECK(more.get("output.weight").shape == Shape{6, 8});
-}
-
-TEST_CASE("unused rows of a GGUF file are no tokens") {
-  const TempFolder folder;
-  write_file(
-      folder / "in.gguf",
-      encoder({"[MASK]", "\u2581the", "gone", "s", "\u2581[PAD4]", "[PAD5]"}, {3, 1, 5, 1, 5, 5}));
-  const Checkpoint in = open_checkpoint(folder / "in.gguf");
-  CHECK(names_of(in) == Texts{"[MASK]", "the", "", "##s"});
-  CHECK_FALSE(TokenNames::of(in).assigned(2));
-  CHECK(used_weights(6, TokenNames::of(in)) ==
-        std::vector<double>{1. / 3, 1. / 3, 0, 1. / 3, 0, 0});
-  const auto report =
-      change(folder / "in.gguf", folder / "add.gguf",
-             [](const VocabularyState& state) { return plan_add(state, {"Foo"}, false, 1); });
-  CHECK(report.rows_after == 6);
-  CHECK(report.tokens_after == 4);
-  const Checkpoint added = open_checkpoint(folder / "add.gguf");
-  CHECK(texts_of(added) == Texts{"[MASK]", "\u2581the", "gone", "s", "\u2581Foo", "[PAD5]"});
-  CHECK(gguf_elements(*find_gguf_value(added, kGgufTokenTypes), GgufType::kInt32) ==
-        le(3) + le(1) + le(5) + le(1) + le(1) + le(5));
-  change(folder / "in.gguf", folder / "fewer.gguf",
-         [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
-  CHECK(texts_of(open_checkpoint(folder / "fewer.gguf")) ==
-        Texts{"[MASK]", "gone", "s", "\u2581[PAD3]", "[PAD4]"});
-  change(folder / "in.gguf", folder / "cut.gguf",
-         [](const VocabularyState& state) { return plan_resize(state, 4, 1); });
-  CHECK(texts_of(open_checkpoint(folder / "cut.gguf")).back() == "s");
-}
-
-TEST_CASE("bracketed tokens of earlier converters are read and written as they are") {
-  const TempFolder folder;
-  write_file(folder / "in.gguf",
-             encoder({"[MASK]", "[unused0]", "\u2581[unused1]", "s", "[x"}, {3, 1, 1, 1, 1}));
-  CHECK(names_of(open_checkpoint(folder / "in.gguf")) ==
-        Texts{"[MASK]", "[unused0]", "[unused1]", "##s", "##[x"});
-  change(folder / "in.gguf", folder / "out.gguf", [](const VocabularyState& state) {
-    return plan_rename(state, {{"[unused0]", "[E1]"}, {"[unused1]", "[E2]"}, {"##s", "[E3]"}});
-  });
-  CHECK(texts_of(open_checkpoint(folder / "out.gguf")) ==
-        Texts{"[MASK]", "[E1]", "\u2581[E2]", "\u2581[E3]", "[x"});
-  change(folder / "out.gguf", folder / "word.gguf", [](const VocabularyState& state) {
-    return plan_rename(state, {{"[E1]", "word"}});
-  });
-  CHECK(texts_of(open_checkpoint(folder / "word.gguf"))[1] == "\u2581word");
-}
-
-TEST_CASE("control tokens of a GGUF file are special") {
-  const TempFolder folder;
-  write_file(folder / "in.gguf", encoder({"[MASK]", "\u2581the", "[extra]", "s"}, {3, 1, 3, 1}));
-  const auto removes = [&] {
-    change(folder / "in.gguf", folder / "out.gguf",
-           [](const VocabularyState& state) { return plan_remove(state, {{"[extra]"}}); });
-  };
-  CHECK(contains(message_of(removes), "2 [extra] is a special token of the tokenizer"));
-  const auto report =
-      change(folder / "in.gguf", folder / "kept.gguf",
-             [](const VocabularyState& state) { return plan_keep(state, {{"##s"}}); });
-  CHECK(names_of(open_checkpoint(folder / "kept.gguf")) == Texts{"[MASK]", "[extra]", "##s"});
-  CHECK(contains(report.notes.front(), "2 special tokens are kept, too: 0 [MASK], 2 [extra]"));
-}
-
-TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not known") {
-  const TempFolder folder;
-  const std::string in = folder / "in-00001-of-00002.gguf";
-  const std::string out = folder / "out.gguf";
-  write_file(in, encoder({"[MASK]", "\u2581the"}, {3, 1},
-                         {gguf_value("split.no", 2, le(std::uint16_t{0})),
-                          gguf_value("split.count", 2, le(std::uint16_t{2}))}));
-  const Checkpoint part = open_checkpoint(in);
-  CHECK(find_embedding_table(part, std::nullopt, std::nullopt).head == HeadState::kUnknown);
-  const auto append = [](const VocabularyState& state) { return plan_append(state, 1, 1); };
-  PositionsRequest positions;
-  positions.positions = 4;
-  TypesRequest types;
-  types.types = 3;
-  for (const std::function<void()>& edit : std::vector<std::function<void()>>{
-           [&] { change(in, out, append); }, [&] { untie_checkpoint(in, out, {}); },
-           [&] { tie_checkpoint(in, out, {}); }, [&] { resize_positions(in, out, positions); },
-           [&] { resize_types(in, out, types); }}) {
-    CHECK(contains(message_of(edit), "part 1 of 2 of a model, whose other parts would have to"));
-  }
-  CorrectionRequest request;
-  CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "--tied keep"));
-  CHECK_FALSE(exists(out));
-  request.tied = TiedPolicy::kKeep;
-  CHECK(correct_checkpoint(in, out, request).moves.rows == 1);
-}
-
-TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted") {
-  const TempFolder folder;
-  write_file(folder / "in.gguf",
-             encoder({"[MASK]", "\u2581the", "s"}, {3, 1, 1},
-                     {gguf_value("tokenizer.huggingface.json", 8, gguf_text("{}")),
-                      gguf_array("tokenizer.ggml.suppress_tokens", 5, 1, le(2))}));
-  const auto notes = [&](const char* out, const VocabularyPlan& plan) {
-    return fmt::format("{}", fmt::join(change(folder / "in.gguf", folder / out, plan).notes, "\n"));
-  };
-  const std::string removed =
-      notes("a.gguf", [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
-  CHECK(contains(removed, "metadata 'tokenizer.huggingface.json' stays as it is"));
-  CHECK(contains(removed, "metadata 'tokenizer.ggml.suppress_tokens' stays as it is"));
-  const std::string added = notes(
-      "b.gguf", [](const VocabularyState& state) { return plan_add(state, {"foo"}, false, 1); });
-  CHECK(contains(added, "metadata 'tokenizer.huggingface.json' stays as it is"));
-  CHECK_FALSE(contains(added, "suppress_tokens"));
 }
 
 TEST_CASE("a vocabulary with merges and more rows than tokens") {
