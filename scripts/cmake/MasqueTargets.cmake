@@ -101,5 +101,5 @@ function(masque_add_test layer)
     PRIVATE masque_options fmt::fmt doctest::doctest masque::${layer})
   target_compile_definitions(${layer}_test PRIVATE
     MASQUE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" MASQUE_SOURCES="${PROJECT_SOURCE_DIR}/lib")
-  doctest_discover_tests(${layer}_test TEST_PREFIX "${layer}/" PROPERTIES TIMEOUT 120)
+  doctest_discover_tests(${layer}_test TEST_PREFIX "${layer}/" PROPERTIES TIMEOUT 300)
 endfunction()
