@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/google_folder.hpp"
@@ -65,9 +64,7 @@ class Writing {
       append({file.descriptor, file.path, offset, part.size, std::move(part.source), sum,
               file.plan.checksum},
              first);
-      const auto next = checked_add(offset, part.size);
-      if (!next) throw InputError(file.path, "would have more than 2^64 bytes");
-      offset = *next;
+      offset = place_behind(offset, part.size, file.path);
     }
     reserve_space(file.descriptor, offset, file.path);
   }

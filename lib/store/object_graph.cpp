@@ -12,7 +12,6 @@ namespace masque {
 
 namespace {
 
-constexpr const char* kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr std::uint64_t kMostGraphBytes = 64 << 20;
 
 /// The fields of one SerializedTensor; false if it is none.

@@ -11,6 +11,9 @@
 
 namespace masque {
 
+/// The string tensor that the graph is in.
+inline constexpr const char* kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
+
 /// A variable of the graph.
 struct GraphVariable {
   std::string key;   ///< under which it is saved

@@ -236,6 +236,11 @@ std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t
                  [&](std::uint64_t offset, MutableBytes out) { file.read(begin + offset, out); });
 }
 
+bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
+}
+
 std::string opaque_hash(const Checkpoint& checkpoint, const OpaqueTensor& tensor, HashKind kind) {
   return range_hash(checkpoint.files()[tensor.file].file, tensor.begin, tensor.end, kind);
 }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "store/object_graph.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque {
@@ -18,8 +19,6 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t kListed = 8;  // names in a note
-/// A string of TensorFlow about names, no tensor of a model.
-constexpr std::string_view kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /// Tensors of transformers that nothing learned: every reader makes them itself.
 constexpr std::array kBuffers{"embeddings.position_ids"sv, "embeddings.token_type_ids"sv,
@@ -51,11 +50,6 @@ void add_opaque(NamePlan& plan, const Checkpoint& checkpoint) {
 bool fits(const TensorInfo& tensor, const std::optional<NewName>& name) {
   return name &&
          (!name->transposed || (tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0));
-}
-
-bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
-  if (a.dtype != b.dtype || a.shape != b.shape) return false;
-  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
 }
 
 /// The table that gives a checkpoint its names: by model_type, else by the base model's prefix.

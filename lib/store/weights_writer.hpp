@@ -63,6 +63,9 @@ struct FilePlan {
   std::function<std::string(std::span<const std::uint32_t> sums)> index = {};
 };
 
+/// at + size, which is a place in a file. Throws InputError if no file is so long.
+std::uint64_t place_behind(std::uint64_t at, std::uint64_t size, const std::string& path);
+
 /// A format that can be written. The functions are thread-safe.
 struct WeightsWriter {
   std::string_view name;       ///< stem: "safetensors", "torch", "npz", "npy"

@@ -62,11 +62,6 @@ void refuse_opaque_table(const Checkpoint& checkpoint) {
   for (const Family* family : families()) refuse(*family);
 }
 
-bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
-  if (a.dtype != b.dtype || a.shape != b.shape) return false;
-  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
-}
-
 void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                EmbeddingTable& table) {
   const Family& family = *table.family;

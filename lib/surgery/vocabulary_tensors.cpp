@@ -17,11 +17,6 @@ namespace masque {
 
 namespace {
 
-bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
-  if (a.dtype != b.dtype || a.shape != b.shape) return false;
-  return tensor_hash(checkpoint, a, HashKind::kXxh3) == tensor_hash(checkpoint, b, HashKind::kXxh3);
-}
-
 bool has_dimension_of_vocabulary(const TensorPattern& pattern) {
   return pattern.shape == "V" || pattern.shape.starts_with("V,");
 }

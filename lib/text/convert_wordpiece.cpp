@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "text/convert.hpp"
 #include "text/original_bert.hpp"
 #include "text/tokenizer_files.hpp"

@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from unittest import mock
 
 import numpy
 import safetensors.torch
@@ -243,7 +244,11 @@ def bad_files():
     torch.jit.save(torch.jit.script(Tiny()), script)
     yield "script.pt", script.getvalue(), "torch-script"
     yield "module.pt", saved(torch.nn.Linear(2, 2)), "pickle-global"
-    yield "module.legacy", saved(torch.nn.ReLU(), **LEGACY), "pickle-global"
+    # With a stand-in for the source that torch saves beside a module: torch's own, and its path here.
+    with mock.patch("torch.serialization.get_source_lines_and_file",
+                    lambda _: (["pass\n"], 1, "activation.py")):
+        legacy = saved(torch.nn.ReLU(), **LEGACY)
+    yield "module.legacy", legacy, "pickle-global"
     sparse = {"a": torch.eye(2).to_sparse()}
     yield "sparse.pt", saved(sparse), "pickle-global"
     yield "complex128.pt", saved({"a": torch.zeros(2, dtype=torch.complex128)}), "pickle-global"

@@ -116,12 +116,8 @@ TEST_CASE("sharded equals single, and the index gains the head") {
   const TempFolder folder;
   ExampleBert bert;
   bert.write(folder, "one");
-  const auto tensors = bert.tensors();
-  write_file(folder / "two/model-00001-of-00002.safetensors",
-             example_file({tensors[1], tensors[2]}));
-  write_file(folder / "two/model-00002-of-00002.safetensors", example_file({tensors[0]}));
+  bert.write_shards(folder, "two");
   write_file(folder / "two/config.json", bert.config);
-  write_file(folder / "two/vocab.txt", bert.vocabulary);
   const std::string index =
       "{\"metadata\": {\"total_size\": 1.0e3, \"total_parameters\": 69}, \"weight_map\": {\n"
       "  \"cls.predictions.bias\": \"model-00001-of-00002.safetensors\",\n"

@@ -142,11 +142,7 @@ TEST_CASE("of shards only the one with the table changes") {
   const TempFolder folder;
   ExampleBert bert;
   bert.write(folder, "one");
-  const auto tensors = bert.tensors();
-  write_file(folder / "two/model-00001-of-00002.safetensors",
-             example_file({tensors[1], tensors[2]}));
-  write_file(folder / "two/model-00002-of-00002.safetensors", example_file({tensors[0]}));
-  write_file(folder / "two/vocab.txt", bert.vocabulary);
+  bert.write_shards(folder, "two");
   const std::string first = "model-00001-of-00002.safetensors";
   const std::string index = R"({"weight_map": {"cls.predictions.bias": ")" + first +
                             R"(", "other": ")" + first + R"(", ")" + kTable +

@@ -88,6 +88,15 @@ struct ExampleBert {
     if (!config.empty()) write_file(folder / (name + "/config.json"), config);
     if (!vocabulary.empty()) write_file(folder / (name + "/vocab.txt"), vocabulary);
   }
+
+  /// The table in the second of two shards, bias and `other` in the first; no index, no config.
+  void write_shards(const TempFolder& folder, const std::string& name) const {
+    const auto all = tensors();
+    write_file(folder / (name + "/model-00001-of-00002.safetensors"),
+               example_file({all[1], all[2]}));
+    write_file(folder / (name + "/model-00002-of-00002.safetensors"), example_file({all[0]}));
+    write_file(folder / (name + "/vocab.txt"), vocabulary);
+  }
 };
 
 }  // namespace masque::test

@@ -47,6 +47,14 @@ constexpr Index kManyRows = 64;
 /// tile: a multiple of every tile (4, 6, 8, 12).
 constexpr Index kFixedRows = 24;
 
+// What AMX needs for the same bits (oneDNN 2.6): no rest of a tile of weights, because for a few
+// rows and columns it takes other kernels, and some rests end in an illegal instruction; and with
+// many inputs one number of rows, because it cuts long sums by what fits into the cache.
+constexpr Index kTileInputs = 32;
+constexpr Index kTileColumns = 64;
+constexpr Index kTileLongInputs = 3072;  // cut from 5,900 on, with 2 MiB
+constexpr Index kTileFixedRows = 64;
+
 /// How the library wants to multiply: chosen for a full panel, then used for all.
 dnnl::matmul::primitive_desc preferred(Index columns, Index inputs, Type type) {
   const OneThread alone;
@@ -70,6 +78,15 @@ bool is_fast(Type type) {
 
 bool has_fast_bf16() {
   static const bool kHas = is_fast(Type::bf16);
+  return kHas;
+}
+
+/// Whether bf16 is multiplied by AMX's tiles.
+bool has_tiles() {
+  static const bool kHas =
+      has_fast_bf16() &&
+      std::string_view(preferred(64, 64, Type::bf16).impl_info_str()).find("amx") !=
+          std::string_view::npos;
   return kHas;
 }
 
@@ -130,25 +147,29 @@ struct Rows {
 };
 
 /// The rows where they are if they are evenly apart and need nothing, else copied to `buffer`:
-/// rounded, and followed by rows of zeros up to `count`.
-Rows rows_of_block(std::span<const float* const> rows, Index count, Index inputs, bool round,
-                   Matrix<float>& buffer) {
+/// rounded, with zeros up to `padded` inputs, and followed by rows of zeros up to `count`.
+Rows rows_of_block(std::span<const float* const> rows, Index count, Index inputs, Index padded,
+                   bool round, Matrix<float>& buffer) {
   const Index step = rows.size() > 1 ? rows[1] - rows[0] : inputs;
-  bool even = !round && step >= inputs && count == static_cast<Index>(rows.size());
+  bool even =
+      !round && step >= inputs && inputs == padded && count == static_cast<Index>(rows.size());
   for (std::size_t j = 1; even && j < rows.size(); ++j) even = rows[j] - rows[j - 1] == step;
   if (even) return {rows[0], step};
-  buffer.resize(count, inputs);
+  buffer.resize(count, padded);
   for (Index j = 0; j < count; ++j) {
     float* to = buffer.view().row(j);
     if (j >= static_cast<Index>(rows.size())) {
-      std::fill_n(to, inputs, 0.0F);
-    } else if (round) {
+      std::fill_n(to, padded, 0.0F);
+      continue;
+    }
+    std::fill(to + inputs, to + padded, 0.0F);
+    if (round) {
       round_row_to_bf16(rows[static_cast<std::size_t>(j)], inputs, to);
     } else {
       std::copy_n(rows[static_cast<std::size_t>(j)], inputs, to);
     }
   }
-  return {buffer.data(), inputs};
+  return {buffer.data(), padded};
 }
 
 /// Turns rows (columns, inputs) into the layout of `target` (inputs, columns).
@@ -165,9 +186,11 @@ void check(dnnl_status_t status, const char* what) { dnnl::error::wrap_c_api(sta
 
 struct PackedWeights::State {
   Index inputs = 0;
+  Index padded_inputs = 0;  ///< of what is multiplied: zeros behind the real ones
   Index outputs = 0;
   bool round_to_bf16 = false;  ///< operands are rounded to bf16 …
   Type type = Type::f32;       ///< … but multiplied as this
+  bool tiles = false;          ///< by AMX
   std::shared_ptr<std::byte> bytes;
   std::vector<dnnl::memory> blocks;  ///< into bytes
 };
@@ -185,6 +208,8 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
   }
   s.round_to_bf16 = precision == Precision::kBf16;
   if (s.round_to_bf16 && has_fast_bf16()) s.type = Type::bf16;
+  s.tiles = s.type == Type::bf16 && has_tiles();
+  s.padded_inputs = s.tiles ? round_up(s.inputs, kTileInputs) : s.inputs;
   const Index count = (s.outputs + kBlockColumns - 1) / kBlockColumns;
   std::vector<Desc> descs;
   std::vector<std::size_t> offsets;
@@ -192,7 +217,7 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
   for (Index b = 0; b < count; ++b) {
     descs.push_back(b > 0 && block_stride(b) == kBlockColumns
                         ? descs[0]
-                        : packed_desc(block_stride(b), s.inputs, s.type));
+                        : packed_desc(block_stride(b), s.padded_inputs, s.type));
     offsets.push_back(total);
     total += (descs.back().get_size() + 63) / 64 * 64;
   }
@@ -206,9 +231,9 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
     for (Index b = begin; b < end; ++b) {
       const std::span<const float* const> block(rows.data() + b * kBlockColumns,
                                                 static_cast<std::size_t>(block_columns(b)));
-      const Rows from = rows_of_block(block, block_stride(b), s.inputs,
+      const Rows from = rows_of_block(block, block_stride(b), s.inputs, s.padded_inputs,
                                       s.round_to_bf16 && s.type == Type::f32, gathered);
-      pack(from, block_stride(b), s.inputs, s.blocks[static_cast<std::size_t>(b)]);
+      pack(from, block_stride(b), s.padded_inputs, s.blocks[static_cast<std::size_t>(b)]);
     }
   });
 }
@@ -216,6 +241,8 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
 PackedWeights::~PackedWeights() = default;
 
 PanelShape PackedWeights::panel_shape() const {
+  if (state_->tiles && state_->padded_inputs > kTileLongInputs)
+    return {kTileFixedRows, kTileFixedRows};
   if (state_->type == Type::bf16 || has_fast_f32()) return {128, 8};
   // Older processors: the library takes other paths for other numbers of rows, with other bits.
   return {kFixedRows, kFixedRows};
@@ -227,7 +254,9 @@ Index PackedWeights::block_columns(Index block) const {
   return std::min(kBlockColumns, state_->outputs - block * kBlockColumns);
 }
 
-Index PackedWeights::block_stride(Index block) const { return round_up(block_columns(block), 16); }
+Index PackedWeights::block_stride(Index block) const {
+  return round_up(block_columns(block), state_->tiles ? kTileColumns : 16);
+}
 
 Panel PackedWeights::panel(MatrixView<const float> x) const {
   const State& s = *state_;
@@ -235,12 +264,17 @@ Panel PackedWeights::panel(MatrixView<const float> x) const {
   const Index padded = round_up(x.rows, panel_shape().step);
   const bool dense = x.stride == x.columns && padded == x.rows;
   if (dense && !s.round_to_bf16) return {x.data, x.rows, padded};
-  const auto count = static_cast<std::size_t>(padded * s.inputs);
+  const auto count = static_cast<std::size_t>(padded * s.padded_inputs);
   if (s.type == Type::bf16) {
     auto* to =
         reinterpret_cast<std::uint16_t*>(scratch(Scratch::kOperand, count * sizeof(std::uint16_t)));
-    for (Index i = 0; i < x.rows; ++i) to_bf16_row(x.row(i), s.inputs, to + i * s.inputs);
-    std::fill(to + x.rows * s.inputs, to + padded * s.inputs, std::uint16_t{0});
+    for (Index i = 0; i < x.rows; ++i) {
+      std::uint16_t* row = to + i * s.padded_inputs;
+      to_bf16_row(x.row(i), s.inputs, row);
+      std::fill(row + s.inputs, row + s.padded_inputs, std::uint16_t{0});
+    }
+    std::fill_n(to + x.rows * s.padded_inputs, (padded - x.rows) * s.padded_inputs,
+                std::uint16_t{0});
     return {to, x.rows, padded};
   }
   auto* to = reinterpret_cast<float*>(scratch(Scratch::kOperand, count * sizeof(float)));
@@ -259,7 +293,7 @@ const float* PackedWeights::multiply(const Panel& panel, Index block) const {
   const State& s = *state_;
   const Index columns = block_stride(block);
   const OneThread alone;
-  Call& call = call_of_thread({panel.padded_rows, columns, s.inputs, s.type});
+  Call& call = call_of_thread({panel.padded_rows, columns, s.padded_inputs, s.type});
   std::byte* out = scratch(Scratch::kProduct,
                            sizeof(float) * static_cast<std::size_t>(panel.padded_rows * columns));
   std::byte* work = scratch(Scratch::kLibrary, call.shared->scratchpad.get_size() + 1);

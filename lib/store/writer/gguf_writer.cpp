@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/gguf.hpp"
@@ -119,10 +118,8 @@ std::string header_of(const std::vector<TypedValue>& metadata, const std::vector
                   [&](std::uint64_t dimension) { append_number(out, dimension); });
     append_number(out, tensor.type->number);
     append_number(out, offset);
-    const auto end = checked_add(offset, tensor.bytes);
-    const auto next = end ? checked_add(*end, padding(*end, alignment)) : std::nullopt;
-    if (!next) throw InputError(path, "would have more than 2^64 bytes");
-    offset = *next;
+    const std::uint64_t end = place_behind(offset, tensor.bytes, path);
+    offset = place_behind(end, padding(end, alignment), path);
   }
   out.append(padding(out.size(), alignment), '\0');
   return out;

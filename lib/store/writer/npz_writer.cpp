@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/npy_descr.hpp"
@@ -20,12 +19,6 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 
 bool holds(DType dtype) { return npy_descr(dtype).has_value(); }
-
-std::uint64_t add(const std::string& path, std::uint64_t a, std::uint64_t b) {
-  const auto sum = checked_add(a, b);
-  if (!sum) throw InputError(path, "would have more than 2^64 bytes");
-  return *sum;
-}
 
 void check_names(const OutputWeights& weights, const std::string& path) {
   std::set<std::string_view> names;
@@ -49,11 +42,11 @@ FilePlan plan(const OutputWeights& weights, const std::string& path) {
   for (const auto& [info, source] : weights.tensors) {
     std::string header = npy_header_for(path, info.dtype, info.shape);
     const std::uint64_t bytes = npy_data_bytes(path, info.dtype, info.shape);
-    const ZipEntry& entry = entries.emplace_back(
-        ZipEntry{info.name + std::string(kSuffix), 0, add(path, header.size(), bytes), at});
+    const ZipEntry& entry = entries.emplace_back(ZipEntry{
+        info.name + std::string(kSuffix), 0, place_behind(header.size(), bytes, path), at});
     std::string before = write_zip_local_header(entry);
     const int sum = static_cast<int>(plan.sums++);
-    at = add(path, at, add(path, before.size(), entry.bytes));
+    at = place_behind(at, place_behind(before.size(), entry.bytes, path), path);
     const std::uint64_t before_size = before.size();
     const std::uint64_t header_size = header.size();
     plan.parts.push_back({before_size, Literal{std::move(before)}});

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/checked.hpp"
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -74,9 +73,7 @@ FilePlan plan(const OutputWeights& weights, const std::string& path) {
   std::uint64_t at = 0;
   for (Item& item : items_of(weights, path)) {
     item.entry.offset = at;
-    const auto next = checked_add(at, item.entry.size);
-    if (!next) throw InputError(path, "would have more than 2^64 bytes");
-    at = *next;
+    at = place_behind(at, item.entry.size, path);
     const int sum = item.sum_is_known ? -1 : static_cast<int>(plan.sums++);
     plan.parts.push_back({item.entry.size, std::move(item.source), sum});
     entries.push_back(std::move(item.entry));
