@@ -1,7 +1,6 @@
 #include "store/bundle_place.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -27,11 +26,7 @@ bool is_index(const std::string& folder, const std::vector<std::string>& names,
   const std::string data = name.substr(0, name.size() - kIndex.size()) + ".data-00000-of-";
   if (std::ranges::any_of(names, [&](const auto& other) { return other.starts_with(data); }))
     return true;
-  const InputFile file = InputFile::open(join(folder, name));
-  std::array<std::byte, 8> last{};
-  if (file.size() < kTableFooterBytes) return false;
-  file.read(file.size() - last.size(), last);
-  return is_table_end(last);
+  return is_table(InputFile::open(join(folder, name)));
 }
 
 /// What the text file `checkpoint` of a folder calls its newest one; empty: nothing, or nothing

@@ -13,6 +13,7 @@
 #include "base/output_folder.hpp"
 #include "base/roll_back.hpp"
 #include "store/bundle_place.hpp"
+#include "store/leveldb_table.hpp"
 
 namespace masque {
 
@@ -210,6 +211,17 @@ struct Place {
   std::vector<std::string> notes;
 };
 
+/// A V1 checkpoint of TensorFlow, model.ckpt or model.ckpt-7, says itself why it is not read.
+[[noreturn]] void explain_no_weights(const std::string& folder,
+                                     const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos || name.find(".ckpt") == std::string::npos) continue;
+    const InputFile file = InputFile::open(join(folder, name));
+    if (is_table(file)) throw_violation(std::get<Violation>(read_weights(file)));
+  }
+  throw InputError(folder, "holds no weights, expected model.safetensors or its index");
+}
+
 Place find_in_folder(const std::string& folder) {
   Place place{.folder = folder, .name = {}, .is_folder = true, .notes = {}};
   for (const std::string_view known : kFolderNames) {
@@ -246,7 +258,7 @@ Place find_in_folder(const std::string& folder) {
     place.is_bundle = true;
     return place;
   }
-  throw InputError(folder, "holds no weights, expected model.safetensors or its index");
+  explain_no_weights(folder, names);
 }
 
 Place find_place(const std::string& path) {

@@ -55,14 +55,6 @@ bool is_tar(const InputFile& file) {
   return found == kMagic;
 }
 
-/// Of TensorFlow's tables, indexes have a name of their own and are not read here.
-bool is_table(const InputFile& file) {
-  std::array<std::byte, 8> last{};
-  if (file.size() < kTableFooterBytes) return false;
-  file.read(file.size() - last.size(), last);
-  return is_table_end(last);
-}
-
 constexpr std::size_t kFirstBytes = 64;
 
 Bytes first_bytes(const InputFile& file, MutableBytes buffer) {

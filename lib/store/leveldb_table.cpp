@@ -1,14 +1,15 @@
 #include "store/leveldb_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
-#include "base/file.hpp"
 #include "store/snappy.hpp"
 #include "store/wire.hpp"
 
@@ -17,6 +18,7 @@ namespace masque {
 namespace {
 
 constexpr std::string_view kMagic = "\x57\xFB\x80\x8B\x24\x75\x47\xDB";
+constexpr std::uint64_t kFooterBytes = 48;
 constexpr std::uint64_t kHandlesBytes = 40;
 constexpr std::uint64_t kTrailerBytes = 5;
 
@@ -50,11 +52,11 @@ class TableReader {
   }
 
   bool read_all() {
-    if (file_.size() < kTableFooterBytes || !file_.ends_with(kMagic)) {
+    if (file_.size() < kFooterBytes || !file_.ends_with(kMagic)) {
       return fail("table-footer", file_.size(),
                   "does not end as a table does: cut off, or another kind of file");
     }
-    const std::size_t footer = file_.size() - kTableFooterBytes;
+    const std::size_t footer = file_.size() - kFooterBytes;
     const std::string_view handles = file_.substr(footer, kHandlesBytes);
     std::size_t at = 0;
     const auto meta = read_handle(handles, at);
@@ -106,7 +108,7 @@ class TableReader {
   }
 
   bool read_block(const Handle& handle, std::vector<TableEntry>& out) {
-    const std::size_t footer = file_.size() - kTableFooterBytes;
+    const std::size_t footer = file_.size() - kFooterBytes;
     const auto end = checked_add(handle.size, kTrailerBytes);
     const auto last = end ? checked_add(*end, handle.offset) : std::nullopt;
     if (!last || *last > footer) {
@@ -215,9 +217,11 @@ class TableReader {
 
 }  // namespace
 
-bool is_table_end(Bytes last) {
-  const std::string_view text(reinterpret_cast<const char*>(last.data()), last.size());
-  return text.ends_with(kMagic);
+bool is_table(const InputFile& file) {
+  if (file.size() < kFooterBytes) return false;
+  std::array<char, kMagic.size()> last{};
+  file.read(file.size() - last.size(), std::as_writable_bytes(std::span(last)));
+  return std::string_view(last.data(), last.size()) == kMagic;
 }
 
 Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file, TableSums sums,

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/types.hpp"
 #include "store/violation.hpp"
 
@@ -38,11 +39,8 @@ struct TableLimits {
   std::uint64_t expanded_bytes = 512 << 20;  ///< of all keys and values
 };
 
-/// The last bytes of a table.
-inline constexpr std::uint64_t kTableFooterBytes = 48;
-
-/// Whether the last bytes of a file are those of a table: 8 are enough, more are allowed.
-bool is_table_end(Bytes last);
+/// Whether a file ends as a table does. Throws InputError if it cannot be read.
+bool is_table(const InputFile& file);
 
 /// Every entry of a table, in key order. Rules: "table-footer", "table-handle", "table-crc",
 /// "table-kind", "table-snappy", "table-block", "table-order", "limit-block", "limit-name",

@@ -210,6 +210,11 @@ TEST_CASE("what is no V2 checkpoint is explained") {
   test::write_file(folder / "v1.index",
                    test::read_file(MASQUE_TEST_DATA "/tensorflow/v1/model.ckpt"));
   CHECK(rule(folder / "v1.index").rule == "unsupported-format");
+  test::write_file(folder / "old/model.ckpt-7",
+                   test::read_file(MASQUE_TEST_DATA "/tensorflow/v1/model.ckpt"));
+  test::write_file(folder / "old/model.ckpt-7.meta", "graph");
+  CHECK(contains(message_of([&] { open_checkpoint(folder / "old"); }),
+                 "old/model.ckpt-7: unsupported-format (byte 0): a TensorFlow V1 checkpoint"));
   CHECK(contains(rule(join(kGood, "checkpoint")).message, "name the folder or one of them"));
   copy_bundle("adam", folder, "m");
   test::write_file(folder / "m.index", "cut off");
