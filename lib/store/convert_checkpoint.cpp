@@ -27,6 +27,9 @@ namespace masque {
 
 namespace {
 
+/// Matrices up to here are turned by each thread for itself.
+constexpr std::uint64_t kMostWholeBytes = 16 << 20;
+
 std::string writer_names() {
   std::string names;
   for (const WeightsWriter* writer : weights_writers())
@@ -190,7 +193,9 @@ class Values {
                                    : plain_values(checkpoint_, source);
     if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
     if (!converted) {
-      tensor.source = Computed{std::move(read)};
+      // Whole, a matrix is turned where it is written from, and each thread has its own.
+      const bool whole = source.bytes() <= kMostWholeBytes;
+      tensor.source = whole ? Computed{std::move(read), source.bytes()} : Computed{std::move(read)};
       return false;
     }
     Computed rounded = converted_values(std::move(read), source.dtype, *request_.dtype,

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
+#include "store/transpose.hpp"
 
 namespace masque {
 
@@ -46,6 +47,24 @@ class Transposer {
   std::uint64_t at_ = 0;
 };
 
+/// The matrix that `source` gives column by column, a run of columns at a time.
+std::optional<Violation> read_matrix(const NpyHeader& header, const ByteSource& source,
+                                     MutableBytes out) {
+  const std::size_t width = dtype_bits(header.dtype) / 8;
+  const std::size_t column = header.shape[0] * width;
+  const std::size_t row = header.shape[1] * width;
+  std::vector<std::byte> buffer(std::min(kPieceBytes / column * column, out.size()));
+  for (std::size_t at = 0; at < out.size(); at += buffer.size()) {
+    throw_if_interrupted();
+    const MutableBytes piece = MutableBytes(buffer).first(std::min(buffer.size(), out.size() - at));
+    if (auto violation = source(piece)) return violation;
+    if (header.big_endian) swap_bytes(header.dtype, piece);
+    transpose(piece.data(), piece.size() / column, header.shape[0], width,
+              out.data() + at / column * width, row);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void swap_bytes(DType dtype, MutableBytes data) {
@@ -64,6 +83,9 @@ std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSo
                                            MutableBytes out) {
   MASQUE_CHECK(out.size() == header.data_bytes);
   const bool transposed = is_transposed(header);
+  if (transposed && !out.empty() && header.shape.size() == 2 &&
+      header.shape[0] <= kPieceBytes / (dtype_bits(header.dtype) / 8))
+    return read_matrix(header, source, out);
   Transposer transposer(header.shape, dtype_bits(header.dtype) / 8, out);
   std::vector<std::byte> buffer(transposed ? std::min(kPieceBytes, out.size()) : 0);
   // Every piece is of whole elements.
