@@ -9,6 +9,7 @@
 #include "base/mapped_file.hpp"
 #include "base/parallel.hpp"
 #include "model/load.hpp"
+#include "store/transpose.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/finite.hpp"
 
@@ -67,15 +68,9 @@ void turn(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
   const Index columns = tensor.columns;
   if (tensor.turn == Turn::kTransposed) {
-    // Blocks, so that the lines of both stay in the cache.
-    constexpr Index kTile = 32;
-    for (Index i0 = 0; i0 < rows; i0 += kTile) {
-      for (Index j = 0; j < columns; ++j) {
-        for (Index i = i0; i < std::min(rows, i0 + kTile); ++i) {
-          to[i * columns + j] = from[j * rows + i];
-        }
-      }
-    }
+    const auto width = static_cast<std::size_t>(columns) * sizeof(T);
+    transpose(reinterpret_cast<const std::byte*>(from), static_cast<std::size_t>(columns),
+              static_cast<std::size_t>(rows), sizeof(T), reinterpret_cast<std::byte*>(to), width);
     return;
   }
   // Row ((h · 3 + part) · size + d) goes to ((part · heads + h) · size + d); a vector's elements

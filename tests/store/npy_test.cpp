@@ -224,7 +224,7 @@ TEST_CASE("arrays of every type and shape, order and byte order agree with the n
           std::string file =
               with_text(fmt::format("{{'descr': '{}{}', 'fortran_order': {}, 'shape': {}}}", sign,
                                     type, order, shape),
-                        24 * 8);
+                        192);
           for (std::size_t i = 0; i < 192; ++i)
             file.end()[-1 - static_cast<long>(i)] = static_cast<char>(i);
           CAPTURE(file);
@@ -241,8 +241,10 @@ TEST_CASE("arrays of every type and shape, order and byte order agree with the n
 TEST_CASE("an array of many pieces is put in order") {
   // Pieces are of 1 MiB: the header's rest, whole pieces and a last one. A matrix is read by whole
   // columns, unless one is larger than a piece.
-  for (const auto& [shape, elements] : std::vector<std::pair<std::string, std::size_t>>{
-           {"701, 3, 251", 701 * 3 * 251}, {"1409, 503", 1409 * 503}, {"300001, 2", 600'002}}) {
+  for (const auto& size : std::vector<std::pair<std::string, std::size_t>>{
+           {"701, 3, 251", 527'853}, {"1409, 503", 708'727}, {"300001, 2", 600'002}}) {
+    const std::string& shape = size.first;
+    const std::size_t elements = size.second;
     CAPTURE(shape);
     std::string file =
         with_text(fmt::format("{{'descr': '>u4', 'fortran_order': True, 'shape': ({})}}", shape),
