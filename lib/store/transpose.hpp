@@ -3,8 +3,6 @@
 
 #include <cstddef>
 
-#include "base/types.hpp"
-
 namespace masque {
 
 /// out[j][i] ← in[i][j] for in of rows × columns elements of `width` bytes. Rows of `in` follow

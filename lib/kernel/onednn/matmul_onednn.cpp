@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -68,30 +67,28 @@ Desc packed_desc(Index columns, Index inputs, Type type) {
   return preferred(columns, inputs, type).weights_desc();
 }
 
-/// Whether this type has fast kernels for packed weights ("brg:…": the sums of a row do not depend
-/// on the other rows).
-bool is_fast(Type type) {
+/// The library's name of its kernel for packed weights of this type; empty if it has none.
+std::string kernel_name(Type type) {
   const auto descriptor = preferred(64, 64, type);
-  return descriptor.get(true) != nullptr &&
-         std::string_view(descriptor.impl_info_str()).substr(0, 3) == "brg";
+  return descriptor.get(true) == nullptr ? "" : descriptor.impl_info_str();
 }
 
-bool has_fast_bf16() {
-  static const bool kHas = is_fast(Type::bf16);
-  return kHas;
+/// Whether this is a fast kernel for packed weights ("brg:…": the sums of a row do not depend
+/// on the other rows).
+bool is_fast(const std::string& kernel) { return kernel.starts_with("brg"); }
+
+const std::string& bf16_kernel() {
+  static const std::string kName = kernel_name(Type::bf16);
+  return kName;
 }
+
+bool has_fast_bf16() { return is_fast(bf16_kernel()); }
 
 /// Whether bf16 is multiplied by AMX's tiles.
-bool has_tiles() {
-  static const bool kHas =
-      has_fast_bf16() &&
-      std::string_view(preferred(64, 64, Type::bf16).impl_info_str()).find("amx") !=
-          std::string_view::npos;
-  return kHas;
-}
+bool has_tiles() { return has_fast_bf16() && bf16_kernel().find("amx") != std::string::npos; }
 
 bool has_fast_f32() {
-  static const bool kHas = is_fast(Type::f32);
+  static const bool kHas = is_fast(kernel_name(Type::f32));
   return kHas;
 }
 
