@@ -41,8 +41,8 @@ namespace {
 constexpr std::size_t kLanes = 16;
 
 /// Blocks first … first + kLanes − 1, word by word side by side: vectors of 32 × 32 bits.
-MASQUE_VECTORIZE
-void philox_lanes(std::uint64_t first, std::uint64_t item, std::uint64_t key, std::uint32_t* out) {
+inline void philox_lanes(std::uint64_t first, std::uint64_t item, std::uint64_t key,
+                         std::uint32_t* out) {
   std::uint32_t a[kLanes];
   std::uint32_t b[kLanes];
   std::uint32_t c[kLanes];
@@ -81,11 +81,11 @@ void RandomStream::words(std::uint64_t first, std::size_t n, std::uint32_t* out)
   constexpr std::size_t kWords = 4 * kLanes;
   std::size_t done = 0;
   for (; done + kWords <= n; done += kWords) {
-    philox_lanes(first + done / 4, item_, key_, out + done);
+    vectorized<philox_lanes>(first + done / 4, item_, key_, out + done);
   }
   if (done == n) return;
   std::array<std::uint32_t, kWords> rest{};
-  philox_lanes(first + done / 4, item_, key_, rest.data());
+  vectorized<philox_lanes>(first + done / 4, item_, key_, rest.data());
   std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(n - done), out + done);
 }
 

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
+#include "base/processor.hpp"
 
 namespace masque::cli {
 
@@ -70,6 +71,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
   int result = code(ExitCode::kInternal);
   std::string text;
   try {
+    limit_instruction_set_by_environment();
     Command tool(name, summary);
     declare(tool);
     const Command* command =

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <complex>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/vectorize.hpp"
@@ -18,8 +19,8 @@ template <class T>
 void drop_run(const std::uint32_t* words, std::uint32_t limit, T kept, Index n, T* x) {
   for (Index j = 0; j < n; ++j) x[j] = words[j] < limit ? T(0) : x[j] * kept;
 }
-MASQUE_VECTORIZE
-void drop_run(const std::uint32_t* words, std::uint32_t limit, float kept, Index n, float* x) {
+inline void drop_floats(const std::uint32_t* words, std::uint32_t limit, float kept, Index n,
+                        float* x) {
   for (Index j = 0; j < n; ++j) {
     const std::uint32_t mask = 0U - static_cast<std::uint32_t>(words[j] >= limit);
     x[j] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[j] * kept) & mask);
@@ -42,7 +43,11 @@ void drop(double probability, const RandomStream& stream, std::uint64_t first, M
         const std::uint64_t number = first + static_cast<std::uint64_t>(i * x.columns + j);
         const std::uint64_t skipped = number % 4;  // words of the first block
         stream.words(number / 4, static_cast<std::size_t>(count) + skipped, words.data());
-        drop_run(words.data() + skipped, limit, kept, count, x.row(i) + j);
+        if constexpr (std::is_same_v<T, float>) {
+          vectorized<drop_floats>(words.data() + skipped, limit, kept, count, x.row(i) + j);
+        } else {
+          drop_run(words.data() + skipped, limit, kept, count, x.row(i) + j);
+        }
       }
     }
   });

@@ -6,8 +6,9 @@
 
 namespace masque::kernel {
 
-MASQUE_VECTORIZE
-ExpSum exp_sum(const float* x, Index n, double scale) {
+namespace {
+
+inline ExpSum exp_sum_loop(const float* x, Index n, double scale) {
   const auto factor = static_cast<float>(scale);
   constexpr float kLeast = -std::numeric_limits<float>::infinity();
   float largest[kLanes], sum[kLanes] = {};
@@ -31,14 +32,25 @@ ExpSum exp_sum(const float* x, Index n, double scale) {
     for (Index i = 0; i < kLanes; ++i) sum[i] += fast_exp_negative(factor * x[j + i] - most);
   }
   for (Index j = whole; j < n; ++j) sum[j - whole] += fast_exp_negative(factor * x[j] - most);
-  Lanes lanes;
-  load_lanes(sum, lanes);
-  return {static_cast<double>(most), static_cast<double>(lane_sum(lanes))};
+  return {static_cast<double>(most), static_cast<double>(lane_sum(sum))};
 }
 
-MASQUE_VECTORIZE
-void add_exp(const float* x, Index n, float whole, float factor, float* y) {
+}  // namespace
+
+ExpSum exp_sum(const float* x, Index n, double scale) {
+  return vectorized<exp_sum_loop>(x, n, scale);
+}
+
+namespace {
+
+inline void add_exp_loop(const float* x, Index n, float whole, float factor, float* y) {
   for (Index j = 0; j < n; ++j) y[j] += factor * fast_exp_negative(x[j] - whole);
+}
+
+}  // namespace
+
+void add_exp(const float* x, Index n, float whole, float factor, float* y) {
+  vectorized<add_exp_loop>(x, n, whole, factor, y);
 }
 
 }  // namespace masque::kernel

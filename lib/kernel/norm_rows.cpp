@@ -1,73 +1,75 @@
 #include "kernel/norm_rows.hpp"
 
-#include "base/vectorize.hpp"
-#include "kernel/lanes.hpp"
+#include <cmath>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/norm_rows.cpp"
+#include "base/simd.hpp"
+#include "kernel/group-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
 namespace masque::kernel {
+namespace HWY_NAMESPACE {
 
-namespace {
+constexpr Index kWidth = kGroup<float>;
 
 /// Mean (0 for RMS) and 1 / √(mean square around it + ε).
-[[gnu::always_inline]] inline void fast_moments(Norm norm, const float* x, Index n, double epsilon,
-                                                float& mean, float& inverse) {
-  const Index whole = n / kLanes * kLanes;
+HWY_INLINE void moments_of(Norm norm, const float* x, Index n, double epsilon, float& mean,
+                           float& inverse) {
+  const Index whole = n / kWidth * kWidth;
   const auto count = static_cast<float>(n);
   mean = 0;
   if (norm == Norm::kLayer) {
-    Lanes sum = {};
-    Lanes part;
-    for (Index j = 0; j < whole; j += kLanes) {
-      load_lanes(x + j, part);
-      sum += part;
-    }
-    load_lanes(x + whole, n - whole, part);
-    sum += part;
-    mean = lane_sum(sum) / count;
+    auto sum = zero_group<float>();
+    for (Index j = 0; j < whole; j += kWidth) sum = sum + load_group(x + j);
+    if (whole < n) sum = sum + load_group(x + whole, n - whole);
+    mean = sum_of(sum) / count;
   }
-  Lanes squares = {};
-  Lanes part;
-  for (Index j = 0; j < whole; j += kLanes) {
-    load_lanes(x + j, part);
-    part -= mean;
-    squares += part * part;
+  auto squares = zero_group<float>();
+  const auto center = set_group(mean);
+  for (Index j = 0; j < whole; j += kWidth) {
+    const auto away = load_group(x + j) - center;
+    squares = squares + away * away;
   }
-  for (Index j = whole; j < n; ++j) squares[j - whole] += (x[j] - mean) * (x[j] - mean);
-  inverse = 1.0F / std::sqrt(lane_sum(squares) / count + static_cast<float>(epsilon));
+  alignas(64) float sums[kWidth];
+  store_group(squares, sums);
+  for (Index j = whole; j < n; ++j) sums[j - whole] += (x[j] - mean) * (x[j] - mean);
+  squares = load_group(sums);
+  inverse = 1.0F / std::sqrt(sum_of(squares) / count + static_cast<float>(epsilon));
 }
 
-/// out = d_y ⊙ weight; sum and along are Σ out and Σ out ⊙ h with h = (x − mean) · inverse.
-[[gnu::always_inline]] inline void weighted(const float* x, const float* weight, const float* d_y,
-                                            Index n, float mean, float inverse, float& sum,
-                                            float& along) {
-  float sums[kLanes] = {}, alongs[kLanes] = {};
-  const Index whole = n / kLanes * kLanes;
-  for (Index j = 0; j < whole; j += kLanes) {
-    for (Index i = 0; i < kLanes; ++i) {
-      const float g = weight != nullptr ? d_y[j + i] * weight[j + i] : d_y[j + i];
-      sums[i] += g;
-      alongs[i] += g * ((x[j + i] - mean) * inverse);
-    }
+/// Σ g and Σ g ⊙ h with g = d_y ⊙ weight (or d_y) and h = (x − mean) · inverse.
+template <bool kWeighted>
+HWY_INLINE void weighted(const float* x, const float* weight, const float* d_y, Index n, float mean,
+                         float inverse, float& sum, float& along) {
+  const Index whole = n / kWidth * kWidth;
+  const auto center = set_group(mean);
+  const auto scale = set_group(inverse);
+  auto sums = zero_group<float>();
+  auto alongs = zero_group<float>();
+  for (Index j = 0; j < whole; j += kWidth) {
+    auto g = load_group(d_y + j);
+    if constexpr (kWeighted) g = g * load_group(weight + j);
+    sums = sums + g;
+    alongs = alongs + g * ((load_group(x + j) - center) * scale);
   }
+  alignas(64) float ends[2][kWidth];
+  store_group(sums, ends[0]);
+  store_group(alongs, ends[1]);
   for (Index j = whole; j < n; ++j) {
-    const float g = weight != nullptr ? d_y[j] * weight[j] : d_y[j];
-    sums[j - whole] += g;
-    alongs[j - whole] += g * ((x[j] - mean) * inverse);
+    const float g = kWeighted ? d_y[j] * weight[j] : d_y[j];
+    ends[0][j - whole] += g;
+    ends[1][j - whole] += g * ((x[j] - mean) * inverse);
   }
-  Lanes lanes;
-  load_lanes(sums, lanes);
-  sum = lane_sum(lanes);
-  load_lanes(alongs, lanes);
-  along = lane_sum(lanes);
+  sum = sum_of(load_group(ends[0]));
+  along = sum_of(load_group(ends[1]));
 }
 
-}  // namespace
-
-MASQUE_VECTORIZE
-void norm_row(Norm norm, const float* x, const float* weight, const float* bias, Index n,
-              double epsilon, float* y) {
+void norm_row_loop(Norm norm, const float* x, const float* weight, const float* bias, Index n,
+                   double epsilon, float* y) {
   float mean;
   float inverse;
-  fast_moments(norm, x, n, epsilon, mean, inverse);
+  moments_of(norm, x, n, epsilon, mean, inverse);
   if (weight != nullptr && bias != nullptr) {
     for (Index j = 0; j < n; ++j) y[j] = (x[j] - mean) * inverse * weight[j] + bias[j];
   } else if (weight != nullptr) {
@@ -78,18 +80,17 @@ void norm_row(Norm norm, const float* x, const float* weight, const float* bias,
   }
 }
 
-MASQUE_VECTORIZE
-void norm_row_backward(Norm norm, const float* x, const float* weight, Index n, double epsilon,
-                       const float* d_y, float* d_x, float* d_weight, float* d_bias) {
+void norm_row_backward_loop(Norm norm, const float* x, const float* weight, Index n, double epsilon,
+                            const float* d_y, float* d_x, float* d_weight, float* d_bias) {
   float mean;
   float inverse;
-  fast_moments(norm, x, n, epsilon, mean, inverse);
+  moments_of(norm, x, n, epsilon, mean, inverse);
   float sum;
   float along;
   if (weight != nullptr) {
-    weighted(x, weight, d_y, n, mean, inverse, sum, along);
+    weighted<true>(x, weight, d_y, n, mean, inverse, sum, along);
   } else {
-    weighted(x, nullptr, d_y, n, mean, inverse, sum, along);
+    weighted<false>(x, nullptr, d_y, n, mean, inverse, sum, along);
   }
   const float shift = norm == Norm::kRms ? 0.0F : sum / static_cast<float>(n);
   const float slope = along / static_cast<float>(n);
@@ -110,9 +111,43 @@ void norm_row_backward(Norm norm, const float* x, const float* weight, Index n, 
   for (Index j = 0; d_bias != nullptr && j < n; ++j) d_bias[j] += d_y[j];
 }
 
-MASQUE_VECTORIZE
-void add_rows(const float* x, const float* y, Index n, float* sum) {
+void add_rows_loop(const float* x, const float* y, Index n, float* sum) {
   for (Index j = 0; j < n; ++j) sum[j] = x[j] + y[j];
 }
 
+float sum_of_row_loop(const float* x, Index n) {
+  const Index whole = n / kWidth * kWidth;
+  auto sum = zero_group<float>();
+  for (Index j = 0; j < whole; j += kWidth) sum = sum + load_group(x + j);
+  if (whole < n) sum = sum + load_group(x + whole, n - whole);
+  return sum_of(sum);
+}
+
+}  // namespace HWY_NAMESPACE
 }  // namespace masque::kernel
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace masque::kernel {
+
+HWY_EXPORT(norm_row_loop);
+HWY_EXPORT(norm_row_backward_loop);
+HWY_EXPORT(add_rows_loop);
+HWY_EXPORT(sum_of_row_loop);
+
+void norm_row(Norm norm, const float* x, const float* weight, const float* bias, Index n,
+              double epsilon, float* y) {
+  HWY_DYNAMIC_DISPATCH(norm_row_loop)(norm, x, weight, bias, n, epsilon, y);
+}
+void norm_row_backward(Norm norm, const float* x, const float* weight, Index n, double epsilon,
+                       const float* d_y, float* d_x, float* d_weight, float* d_bias) {
+  HWY_DYNAMIC_DISPATCH(norm_row_backward_loop)
+  (norm, x, weight, n, epsilon, d_y, d_x, d_weight, d_bias);
+}
+void add_rows(const float* x, const float* y, Index n, float* sum) {
+  HWY_DYNAMIC_DISPATCH(add_rows_loop)(x, y, n, sum);
+}
+float sum_of_row(const float* x, Index n) { return HWY_DYNAMIC_DISPATCH(sum_of_row_loop)(x, n); }
+
+}  // namespace masque::kernel
+#endif

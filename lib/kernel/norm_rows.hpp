@@ -29,4 +29,7 @@ void add_rows(const T* x, const T* y, Index n, T* sum) {
 }
 void add_rows(const float* x, const float* y, Index n, float* sum);
 
+/// Σ x, in 16 lanes.
+float sum_of_row(const float* x, Index n);
+
 }  // namespace masque::kernel

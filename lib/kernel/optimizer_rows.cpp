@@ -19,8 +19,7 @@ struct LaneSums {
 };
 
 template <class T>
-[[gnu::always_inline]] inline void adamw(const reference::StepFactors<T>& factors,
-                                         const OptimizedRun<T>& run, Index n) {
+inline void adamw(const reference::StepFactors<T>& factors, const OptimizedRun<T>& run, Index n) {
   const reference::StepFactors<T> f = factors;
   T* value = run.value;
   const T* gradient = run.gradient;
@@ -34,8 +33,8 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline LambSums moments(const reference::StepFactors<T>& factors,
-                                               const OptimizedRun<T>& run, Index n) {
+inline LambSums moments(const reference::StepFactors<T>& factors, const OptimizedRun<T>& run,
+                        Index n) {
   const reference::StepFactors<T> f = factors;
   LaneSums values, directions;
   for (Index i = 0; i < n; i += kLanes) {
@@ -55,8 +54,8 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void lamb(const reference::StepFactors<T>& factors, T rate,
-                                        const OptimizedRun<T>& run, Index n) {
+inline void lamb(const reference::StepFactors<T>& factors, T rate, const OptimizedRun<T>& run,
+                 Index n) {
   const reference::StepFactors<T> f = factors;
   T* value = run.value;
   const T* first = run.first;
@@ -69,7 +68,7 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline double squares_of(const T* x, Index n) {
+inline double squares_of(const T* x, Index n) {
   LaneSums sums;
   const Index whole = n / kLanes * kLanes;
   for (Index i = 0; i < whole; i += kLanes) {
@@ -79,25 +78,25 @@ template <class T>
   return sums.total();
 }
 
+template <class T>
+inline void multiply_run(T factor, Index n, T* x) {
+  for (Index i = 0; i < n; ++i) x[i] *= factor;
+}
+
 }  // namespace
 
-#define MASQUE_LOOPS(T)                                                                           \
-  MASQUE_VECTORIZE void adamw_run(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, \
-                                  Index n) {                                                      \
-    adamw(f, run, n);                                                                             \
-  }                                                                                               \
-  MASQUE_VECTORIZE LambSums lamb_moments(const reference::StepFactors<T>& f,                      \
-                                         const OptimizedRun<T>& run, Index n) {                   \
-    return moments(f, run, n);                                                                    \
-  }                                                                                               \
-  MASQUE_VECTORIZE void lamb_run(const reference::StepFactors<T>& f, T rate,                      \
-                                 const OptimizedRun<T>& run, Index n) {                           \
-    lamb(f, rate, run, n);                                                                        \
-  }                                                                                               \
-  MASQUE_VECTORIZE double squares(const T* x, Index n) { return squares_of(x, n); }               \
-  MASQUE_VECTORIZE void scale_run(T factor, Index n, T* x) {                                      \
-    for (Index i = 0; i < n; ++i) x[i] *= factor;                                                 \
-  }
+#define MASQUE_LOOPS(T)                                                                            \
+  void adamw_run(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, Index n) {        \
+    vectorized<adamw<T>>(f, run, n);                                                               \
+  }                                                                                                \
+  LambSums lamb_moments(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, Index n) { \
+    return vectorized<moments<T>>(f, run, n);                                                      \
+  }                                                                                                \
+  void lamb_run(const reference::StepFactors<T>& f, T rate, const OptimizedRun<T>& run, Index n) { \
+    vectorized<lamb<T>>(f, rate, run, n);                                                          \
+  }                                                                                                \
+  double squares(const T* x, Index n) { return vectorized<squares_of<T>>(x, n); }                  \
+  void scale_run(T factor, Index n, T* x) { vectorized<multiply_run<T>>(factor, n, x); }
 MASQUE_LOOPS(float)
 MASQUE_LOOPS(double)
 #undef MASQUE_LOOPS

@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/vectorize.hpp"
 #include "kernel/bfloat16.hpp"
+#include "kernel/pack_strips.hpp"
 
 namespace masque::kernel::panel {
 namespace {
 
-using Vector __attribute__((vector_size(64), may_alias)) = float;
-using Anywhere __attribute__((vector_size(64), may_alias, aligned(4))) = float;
-
 /// out[j] = the pair of low[j] and high[j], rounded to nearest even.
-MASQUE_VECTORIZE void pair_rows(const float* low, const float* high, Index n, float* out) {
+void pair_rows(const float* low, const float* high, Index n, float* out) {
   for (Index j = 0; j < n; ++j) {
     const std::uint32_t pair = (bf16_bits(low[j]) >> 16U) | (bf16_bits(high[j]) & 0xFFFF0000U);
     out[j] = std::bit_cast<float>(pair);
@@ -24,11 +21,11 @@ MASQUE_VECTORIZE void pair_rows(const float* low, const float* high, Index n, fl
 }
 
 /// The same with zeros as the second row.
-MASQUE_VECTORIZE void pair_row(const float* low, Index n, float* out) {
+void pair_row(const float* low, Index n, float* out) {
   for (Index j = 0; j < n; ++j) out[j] = std::bit_cast<float>(bf16_bits(low[j]) >> 16U);
 }
 
-MASQUE_VECTORIZE void add_row(const float* x, Index n, float* sums) {
+void add_row(const float* x, Index n, float* sums) {
   for (Index j = 0; j < n; ++j) sums[j] += x[j];
 }
 
@@ -49,49 +46,16 @@ void row_as(Kind kind, const float* x, Index n, float* out) {
   }
 }
 
-constexpr int kSide = static_cast<int>(kWidth);
-
-/// One step of a transposition of 16 × 16: exchanges the blocks of kSize × kSize that are off the
-/// diagonal.
-template <int kSize, int... kLane>
-[[gnu::always_inline]] inline void exchange(Vector* rows,
-                                            std::integer_sequence<int, kLane...> /*lanes*/) {
-#pragma GCC unroll 16
-  for (int i = 0; i < kSide; ++i) {
-    if ((i & kSize) != 0) continue;
-    const Vector a = rows[i];
-    const Vector b = rows[i + kSize];
-    rows[i] =
-        __builtin_shufflevector(a, b, ((kLane & kSize) != 0 ? kLane - kSize + kSide : kLane)...);
-    rows[i + kSize] =
-        __builtin_shufflevector(a, b, ((kLane & kSize) != 0 ? kLane + kSide : kLane + kSize)...);
-  }
-}
-
-/// out(k, n) = rows[n][first + k] for 16 × 16; out has kColumns columns.
-MASQUE_VECTORIZE void transpose_block(const float* const* rows, Index first, float* out) {
-  constexpr std::make_integer_sequence<int, kSide> kAll;
-  Vector block[kSide];
-#pragma GCC unroll 16
-  for (int i = 0; i < kSide; ++i) block[i] = *reinterpret_cast<const Anywhere*>(rows[i] + first);
-  exchange<8>(block, kAll);
-  exchange<4>(block, kAll);
-  exchange<2>(block, kAll);
-  exchange<1>(block, kAll);
-#pragma GCC unroll 16
-  for (int i = 0; i < kSide; ++i) *reinterpret_cast<Vector*>(out + i * kColumns) = block[i];
-}
-
 /// Spreads a row over tiles: tile t gets row[6 t … 6 t + 5] at out + t · stride. Stores
 /// are 8 wide: what they write too much is overwritten by the next row or lies between tiles.
-MASQUE_VECTORIZE void spread_row(const float* row, Index n, float* out, Index stride) {
+void spread_row(const float* row, Index n, float* out, Index stride) {
   constexpr Index kStore = 8;
   Index r = 0;
-  for (; r + kStore <= n; r += kRows, out += stride) {
+  for (; r + kStore <= n; r += kTileRows, out += stride) {
     std::memcpy(out, row + r, kStore * sizeof(float));
   }
-  for (; r < n; r += kRows, out += stride) {
-    for (Index j = 0; j < std::min(kRows, n - r); ++j) out[j] = row[r + j];
+  for (; r < n; r += kTileRows, out += stride) {
+    for (Index j = 0; j < std::min(kTileRows, n - r); ++j) out[j] = row[r + j];
   }
 }
 
@@ -104,49 +68,36 @@ Kind kind_of(Precision precision) {
 }
 
 void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
-                float* out) {
+                const Strips<float>& out) {
+  if (kind == Kind::kFloat) return pack_rows<float>(rows, first, count, out);
+  alignas(64) float made[kColumns];
+  const float* const row = made;
   const std::size_t step = kind == Kind::kPairs ? 2 : 1;
-  for (std::size_t k = 0; k < rows.size(); k += step, out += kColumns) {
-    if (kind == Kind::kPairs) {
-      if (k + 1 < rows.size()) {
-        pair_rows(rows[k] + first, rows[k + 1] + first, count, out);
-      } else {
-        pair_row(rows[k] + first, count, out);
-      }
+  for (std::size_t k = 0; k < rows.size(); k += step) {
+    if (kind == Kind::kRounded) {
+      row_as(kind, rows[k] + first, count, made);
+    } else if (k + 1 < rows.size()) {
+      vectorized<pair_rows>(rows[k] + first, rows[k + 1] + first, count, made);
     } else {
-      row_as(kind, rows[k] + first, count, out);
+      vectorized<pair_row>(rows[k] + first, count, made);
     }
-    std::fill(out + count, out + kColumns, 0.0F);
+    pack_rows<float>({&row, 1}, 0, count, out.from_depth(static_cast<Index>(k / step)));
   }
 }
 
-void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth, float* out) {
-  thread_local Matrix<float> strip;  // 16 rows where they cannot be read in place
+void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth,
+                           const Strips<float>& out) {
+  if (kind == Kind::kFloat) return pack_rows_transposed<float>(rows, depth, out);
+  thread_local Matrix<float> made;
   const Index size = elements(kind, depth);
-  const auto count = static_cast<Index>(rows.size());
-  for (Index n = 0; n < kColumns; n += kWidth, out += kWidth) {
-    const Index given = std::clamp<Index>(count - n, 0, kWidth);
-    const float* from[kSide];
-    if (kind == Kind::kFloat && given == kWidth) {
-      std::copy_n(rows.begin() + n, kWidth, from);
-    } else {
-      strip.resize(kWidth, size);
-      for (Index i = 0; i < kWidth; ++i) {
-        float* row = strip.view().row(i);
-        if (i < given) {
-          row_as(kind, rows[static_cast<std::size_t>(n + i)], depth, row);
-        } else {
-          std::fill_n(row, size, 0.0F);
-        }
-        from[i] = row;
-      }
-    }
-    Index k = 0;
-    for (; k + kWidth <= size; k += kWidth) transpose_block(from, k, out + k * kColumns);
-    for (; k < size; ++k) {
-      for (Index i = 0; i < kWidth; ++i) out[k * kColumns + i] = from[i][k];
-    }
+  made.resize(kColumns, size);
+  const float* from[kColumns];
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    float* row = made.view().row(static_cast<Index>(n));
+    row_as(kind, rows[n], depth, row);
+    from[n] = row;
   }
+  pack_rows_transposed<float>({from, rows.size()}, size, out);
 }
 
 void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums) {
@@ -154,21 +105,22 @@ void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, floa
   thread_local Matrix<float> buffer;
   if (kind != Kind::kFloat) buffer.resize(1, x.columns);
   const Index step = kind == Kind::kPairs ? 2 : 1;
-  for (Index k = 0; k < x.rows; k += step, out += kRows) {
+  for (Index k = 0; k < x.rows; k += step, out += kTileRows) {
     const float* row = x.row(k);
     const bool second = kind == Kind::kPairs && k + 1 < x.rows;
     if (sums != nullptr) {
-      add_row(row, x.columns, sums);
-      if (second) add_row(x.row(k + 1), x.columns, sums);
+      vectorized<add_row>(row, x.columns, sums);
+      if (second) vectorized<add_row>(x.row(k + 1), x.columns, sums);
     }
     if (second) {
-      pair_rows(row, x.row(k + 1), x.columns, buffer.data());
+      vectorized<pair_rows>(row, x.row(k + 1), x.columns, buffer.data());
     } else if (kind == Kind::kPairs) {
-      pair_row(row, x.columns, buffer.data());
+      vectorized<pair_row>(row, x.columns, buffer.data());
     } else if (kind == Kind::kRounded) {
       round_row_to_bf16(row, x.columns, buffer.data());
     }
-    spread_row(kind == Kind::kFloat ? row : buffer.data(), x.columns, out, stride);
+    const float* from = kind == Kind::kFloat ? row : buffer.data();
+    vectorized<spread_row>(from, x.columns, out, stride);
   }
 }
 

@@ -1,18 +1,21 @@
-// Operands of the products of training, in the order in which `panel_multiply` reads them.
+// Operands of the products of training: floats as they are, rounded to bfloat16, or as pairs.
 #pragma once
 
 #include <span>
 
-#include "kernel/panel_multiply.hpp"
+#include "kernel/packed_product.hpp"
 #include "kernel/precision.hpp"
 
 namespace masque::kernel::panel {
+
+/// Columns of a panel, the unit of work: four strips.
+constexpr Index kColumns = 4 * kStripColumns<float>;
 
 /// What the elements of packed operands are.
 enum class Kind {
   kFloat,
   kRounded,  ///< floats rounded to bfloat16
-  kPairs,    ///< two bfloat16, see multiply_pairs
+  kPairs,    ///< two bfloat16, see multiply_packed_pairs
 };
 
 /// For a precision other than kF64, on this processor.
@@ -23,21 +26,23 @@ inline Index elements(Kind kind, Index depth) {
   return kind == Kind::kPairs ? (depth + 1) / 2 : depth;
 }
 
-/// One panel (elements, kColumns) of the operand whose row k is rows[k]: its columns first …
-/// first + count − 1, count ≤ kColumns, then zeros. `out` is aligned to 64 bytes.
+/// Packs the operand whose row k is rows[k]: its columns first … first + count − 1, count ≤
+/// kColumns.
 void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
-                float* out);
+                const Strips<float>& out);
 
-/// One panel of the transpose: column n of the operand is rows[n][0 … depth), at most kColumns
-/// rows.
-void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth, float* out);
+/// The transpose: column n of the operand is rows[n][0 … depth), at most kColumns rows.
+void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth,
+                           const Strips<float>& out);
 
-/// A left operand from columns of x: element (r, k) is x(k, r), in tiles that are
+/// A left operand from columns of x: element (r, k) is x(k, r), in tiles of kTileRows that are
 /// tile_stride(kind, x.rows) apart: `out` holds so much for each. Where `sums` is given,
 /// sums[r] += Σ_k x(k, r), in the order of k, unrounded.
 void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums);
 /// One line of the cache is left between tiles: at a multiple of 4096 bytes all would share a set.
-inline Index tile_stride(Kind kind, Index depth) { return kRows * elements(kind, depth) + kWidth; }
+inline Index tile_stride(Kind kind, Index depth) {
+  return kTileRows * elements(kind, depth) + kStripColumns<float>;
+}
 
 /// A left operand in rows, elements(x.columns) apart; not for kFloat, which needs no copy.
 void pack_left(Kind kind, MatrixView<const float> x, float* out);

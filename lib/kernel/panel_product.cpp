@@ -8,9 +8,9 @@
 namespace masque::kernel::panel {
 namespace {
 
-/// Steps of the inner index, in elements, between two visits of a tile of the result: a tile's part
-/// of the left operand stays in the first-level cache, a panel's in the second.
-constexpr Index kDepth = 512;
+/// Steps of the inner index, in elements, between two visits of a tile of the result: a strip's
+/// part of the right operand stays in the first-level cache, a panel's in the second.
+constexpr Index kDepth = 256;
 /// Elements of the left operand that stay in the second-level cache beside a panel.
 constexpr Index kGroup = 98304;
 /// Operations that are worth a thread.
@@ -27,16 +27,16 @@ struct Range {
 /// Cuts the result into a part for each thread, along its longer side: bits do not depend on it.
 template <class Work>
 void for_ranges(Index rows, const Right& right, const Work& work) {
-  const Index tiles = parts_of(rows, kRows), panels = right.panels();
+  const Index tiles = parts_of(rows, kTileRows), panels = right.panels();
   const double depth = static_cast<double>(right.depth()) + 1;
   const auto grain = [&](Index height, Index width) {
     const double one = 2 * depth * static_cast<double>(height) * static_cast<double>(width);
     return static_cast<Index>(kWork / one) + 1;
   };
   if (tiles >= panels) {
-    parallel_ranges(tiles, grain(kRows, right.columns()), [&](Index begin, Index end) {
-      const Index row = begin * kRows;
-      work(Range{row, std::min(end * kRows, rows) - row, 0, panels});
+    parallel_ranges(tiles, grain(kTileRows, right.columns()), [&](Index begin, Index end) {
+      const Index row = begin * kTileRows;
+      work(Range{row, std::min(end * kTileRows, rows) - row, 0, panels});
     });
   } else {
     parallel_ranges(panels, grain(rows, kColumns), [&](Index begin, Index end) {
@@ -46,17 +46,17 @@ void for_ranges(Index rows, const Right& right, const Work& work) {
 }
 
 /// A few rows times a few panels, for one part of the inner index.
-void multiply_group(const Left& left, const Right& right, const Range& range, Index element,
-                    Index count, bool add, const MatrixView<float>& y) {
+void multiply_group(const LeftOperand<float>& left, const Right& right, const Range& range,
+                    Index element, Index count, Onto onto, const MatrixView<float>& y) {
   for (Index p = range.panel; p < range.panel + range.panels; ++p) {
     const Index column = p * kColumns;
     const auto to = y.middle_rows(range.row, range.rows)
                         .middle_columns(column, std::min(kColumns, right.columns() - column));
-    const float* panel = right.panel(p) + element * kColumns;
+    const Strips<const float> from = right.packed().from_column(column).from_depth(element);
     if (right.kind() == Kind::kPairs) {
-      multiply_pairs(left, count, panel, to, add);
+      multiply_packed_pairs(left, count, from, nullptr, to, onto);
     } else {
-      multiply(left, count, panel, to, add);
+      multiply_packed(left, count, from, to, onto);
     }
   }
 }
@@ -68,10 +68,10 @@ void for_groups(const Range& range, const Right& right, const Work& work) {
   const Index blocks = std::max<Index>(parts_of(elements(right.kind(), right.depth()), kDepth), 1);
   const Index block = parts_of(parts_of(right.depth(), blocks), 2) * 2;
   const Index most =
-      std::max(kGroup / std::max<Index>(std::min(kDepth, block), 1) / kRows, Index{1});
-  const Index tiles = parts_of(range.rows, kRows),
+      std::max(kGroup / std::max<Index>(std::min(kDepth, block), 1) / kTileRows, Index{1});
+  const Index tiles = parts_of(range.rows, kTileRows),
               groups = std::max<Index>(parts_of(tiles, most), 1);
-  const Index height = parts_of(tiles, groups) * kRows;
+  const Index height = parts_of(tiles, groups) * kTileRows;
   for (Index r = 0; r < range.rows; r += height) {
     const Range group{range.row + r, std::min(height, range.rows - r), range.panel, range.panels};
     for (Index k = 0; k < right.depth(); k += block) {
@@ -99,7 +99,7 @@ void check_result(const Right& right, Index rows, Index depth, const MatrixView<
 
 void Right::resize(Kind kind, Index depth, Index columns) {
   kind_ = kind, depth_ = depth, columns_ = columns;
-  data_.resize(panels(), elements(kind, depth) * kColumns);
+  data_.resize(strips_of<float>(columns), elements(kind, depth) * kStripColumns<float>);
 }
 
 void Right::pack(Kind kind, std::span<const float* const> rows, Index columns) {
@@ -111,7 +111,7 @@ void Right::pack(Kind kind, std::span<const float* const> rows, Index columns) {
     for (Index i = begin; i < end; ++i) {
       const Index p = i % panels(), k = i / panels() * kPart;
       const Index column = p * kColumns;
-      float* to = data_.view().row(p) + first_element(kind, k) * kColumns;
+      const Strips<float> to = strips().from_column(column).from_depth(first_element(kind, k));
       pack_panel(kind,
                  rows.subspan(static_cast<std::size_t>(k),
                               static_cast<std::size_t>(std::min(kPart, depth_ - k))),
@@ -129,7 +129,7 @@ void Right::pack_transposed(Kind kind, std::span<const float* const> rows, Index
       const auto some =
           rows.subspan(static_cast<std::size_t>(first),
                        static_cast<std::size_t>(std::min(kColumns, columns_ - first)));
-      pack_panel_transposed(kind, some, depth, data_.view().row(p));
+      pack_panel_transposed(kind, some, depth, strips().from_column(first));
     }
   });
 }
@@ -144,16 +144,16 @@ void multiply_right(MatrixView<const float> x, const Right& right, Start start,
     thread_local Matrix<float> packed;
     for_groups(range, right, [&](const Range& group, Index k, Index count) {
       const auto part = x.middle_rows(group.row, group.rows).middle_columns(k, count);
-      Left left{part.data, part.stride, false};
+      auto left = LeftOperand<float>::rows(part);
       const Index size = elements(kind, count);
       if (kind != Kind::kFloat) {
         packed.resize(group.rows, size);
         pack_left(kind, part, packed.data());
-        left = {packed.data(), size, false};
+        left = {packed.data(), size, 1};
       }
       if (start == Start::kBias && k == 0) put_bias(bias, group, y);
       multiply_group(left, right, group, first_element(kind, k), size,
-                     k > 0 || start != Start::kZero, y);
+                     k > 0 || start != Start::kZero ? Onto::kSum : Onto::kNothing, y);
     });
   });
 }
@@ -168,13 +168,13 @@ void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixVi
     thread_local Matrix<float> packed;
     for_groups(range, right, [&](const Range& group, Index k, Index count) {
       const Index stride = tile_stride(kind, count);
-      packed.resize(parts_of(group.rows, kRows), stride);
+      packed.resize(parts_of(group.rows, kTileRows), stride);
       const bool adds = !sums.empty() && range.panel == 0;
       pack_left_transposed(kind, x.middle_rows(k, count).middle_columns(group.row, group.rows),
                            packed.data(), adds ? sums.data() + group.row : nullptr);
       const Index size = elements(kind, count);
-      multiply_group({packed.data(), stride, true}, right, group, first_element(kind, k), size,
-                     true, y);
+      multiply_group({packed.data(), 1, kTileRows, stride}, right, group, first_element(kind, k),
+                     size, Onto::kSum, y);
     });
   });
 }

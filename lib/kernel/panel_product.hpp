@@ -2,7 +2,7 @@
 // then part of each product, and because a transposed operand costs nothing more here.
 //
 // An element is a sum of chains of fused multiply-adds (bf16: of pairs), one for each block of at
-// most 512 of the inner index, in order: the same bits for any number of rows and threads.
+// most 256 of the inner index, in order: the same bits for any number of rows and threads.
 #pragma once
 
 #include <span>
@@ -25,13 +25,12 @@ class Right {
   Index depth() const { return depth_; }
   Index columns() const { return columns_; }
   Index panels() const { return (columns_ + kColumns - 1) / kColumns; }
-  /// (elements(kind, depth), kColumns).
-  const float* panel(Index p) const {
-    return data_.data() + p * elements(kind_, depth_) * kColumns;
-  }
+  /// (elements(kind, depth), columns).
+  Strips<const float> packed() const { return {data_.data(), data_.columns()}; }
 
  private:
   void resize(Kind kind, Index depth, Index columns);
+  Strips<float> strips() { return {data_.data(), data_.columns()}; }
 
   Kind kind_ = Kind::kFloat;
   Index depth_ = 0;

@@ -10,8 +10,8 @@ namespace {
 constexpr Index kTile = 64;  // columns of y that stay in registers and the first-level cache
 
 /// y[0 … n) += Σ_k x[k] · w[k][0 … n), in the order of k.
-MASQUE_VECTORIZE
-void add_row(const double* x, Index inputs, const double* w, Index w_stride, Index n, double* y) {
+inline void add_row(const double* x, Index inputs, const double* w, Index w_stride, Index n,
+                    double* y) {
   Index k = 0;
   for (; k + 4 <= inputs; k += 4) {
     const double x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
@@ -35,7 +35,8 @@ void add_product(MatrixView<const double> x, MatrixView<const double> weight,
   for (Index first = 0; first < y.columns; first += kTile) {
     const Index count = std::min(kTile, y.columns - first);
     for (Index i = 0; i < x.rows; ++i) {
-      add_row(x.row(i), x.columns, weight.data + first, weight.stride, count, y.row(i) + first);
+      vectorized<add_row>(x.row(i), x.columns, weight.data + first, weight.stride, count,
+                          y.row(i) + first);
     }
   }
 }

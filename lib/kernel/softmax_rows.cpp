@@ -12,8 +12,7 @@ namespace {
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
 /// x ← −∞ where the bit is not set.
-MASQUE_VECTORIZE
-void hide(float* x, Index n, const std::uint64_t* bits) {
+inline void hide(float* x, Index n, const std::uint64_t* bits) {
   for (Index first = 0; first < n; first += 64) {
     const std::uint64_t word = bits[first / 64];
     if (word == ~std::uint64_t{0}) continue;
@@ -25,11 +24,8 @@ void hide(float* x, Index n, const std::uint64_t* bits) {
   }
 }
 
-}  // namespace
-
-MASQUE_VECTORIZE
-void softmax_row(float* x, Index n, const std::uint64_t* bits) {
-  if (bits != nullptr) hide(x, n, bits);
+inline void softmax_row_loop(float* x, Index n, const std::uint64_t* bits) {
+  if (bits != nullptr) vectorized<hide>(x, n, bits);
   const Index whole = n / kLanes * kLanes;
   float largest[kLanes], sum[kLanes] = {};
   std::fill_n(largest, kLanes, kLeast);
@@ -59,24 +55,34 @@ void softmax_row(float* x, Index n, const std::uint64_t* bits) {
     x[j] = fast_exp_negative(x[j] - most);
     sum[j - whole] += x[j];
   }
-  Lanes lanes;
-  load_lanes(sum, lanes);
-  const float factor = 1.0F / lane_sum(lanes);
+  const float factor = 1.0F / lane_sum(sum);
   for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
-MASQUE_VECTORIZE
-void softmax_row_backward(const float* weights, const float* d_weights, Index n, float* d_scores) {
+}  // namespace
+
+void softmax_row(float* x, Index n, const std::uint64_t* bits) {
+  vectorized<softmax_row_loop>(x, n, bits);
+}
+
+namespace {
+
+inline void softmax_row_backward_loop(const float* weights, const float* d_weights, Index n,
+                                      float* d_scores) {
   float sums[kLanes] = {};
   const Index whole = n / kLanes * kLanes;
   for (Index j = 0; j < whole; j += kLanes) {
     for (Index i = 0; i < kLanes; ++i) sums[i] += weights[j + i] * d_weights[j + i];
   }
   for (Index j = whole; j < n; ++j) sums[j - whole] += weights[j] * d_weights[j];
-  Lanes lanes;
-  load_lanes(sums, lanes);
-  const float sum = lane_sum(lanes);
+  const float sum = lane_sum(sums);
   for (Index j = 0; j < n; ++j) d_scores[j] += weights[j] * (d_weights[j] - sum);
+}
+
+}  // namespace
+
+void softmax_row_backward(const float* weights, const float* d_weights, Index n, float* d_scores) {
+  vectorized<softmax_row_backward_loop>(weights, d_weights, n, d_scores);
 }
 
 }  // namespace masque::kernel

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernel/norm_rows.hpp"
 #include "kernel/panel_product.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/vocabulary_loss_reference.hpp"
@@ -244,7 +245,8 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
   const Index chunks = parts_of(rows, most);
   VocabularyLoss<float> result;
   if (chunks == 0) return result;
-  const Index height = parts_of(parts_of(rows, chunks), panel::kWidth) * panel::kWidth;
+  const Index height =
+      parts_of(parts_of(rows, chunks), kStripColumns<float>) * kStripColumns<float>;
   for (Index first = 0; first < rows; first += height) {
     const VocabularyLoss<float> part =
         chunk.run(task, first, std::min(height, rows - first), precision, gradients, losses, draws);

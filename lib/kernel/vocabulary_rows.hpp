@@ -26,7 +26,4 @@ void rescale_factors(const float* largest, const float* most, const float* share
 /// x ⊙= factor
 void scale_columns(const float* factor, Index n, float* x);
 
-/// Σ x, in 16 lanes.
-float sum_of_row(const float* x, Index n);
-
 }  // namespace masque::kernel

@@ -17,8 +17,7 @@ struct Summary {
   std::uint64_t every = 0;
 };
 
-MASQUE_VECTORIZE
-Summary summary_of(const std::uint64_t* words, std::size_t n) {
+inline Summary summary_of(const std::uint64_t* words, std::size_t n) {
   std::uint64_t any = 0;
   std::uint64_t every = ~std::uint64_t{0};
   for (std::size_t i = 0; i < n; ++i) {
@@ -33,7 +32,7 @@ Cover read_tile(const Mask& mask, Range q, Range k, Tile& tile) {
   const std::uint64_t all = low_bits(k.size());
   mask.tile(q, k, tile);
   std::fill(tile.begin() + q.size(), tile.end(), 0);
-  const Summary summary = summary_of(tile.data(), static_cast<std::size_t>(q.size()));
+  const Summary summary = vectorized<summary_of>(tile.data(), static_cast<std::size_t>(q.size()));
   if (summary.any == 0) return Cover::kEmpty;
   return (summary.every & all) == all ? Cover::kFull : Cover::kPartial;
 }

@@ -98,15 +98,13 @@ template <class Compare>
   }
 }
 
-MASQUE_VECTORIZE
-void equal_tile(const std::int32_t* queries, const std::int32_t* keys, Index n,
-                std::uint64_t* out) {
+inline void equal_tile(const std::int32_t* queries, const std::int32_t* keys, Index n,
+                       std::uint64_t* out) {
   compare_tile(queries, keys, n, out, [](std::int32_t q, std::int32_t k) { return q == k; });
 }
 
-MASQUE_VECTORIZE
-void greater_tile(const std::int32_t* queries, const std::int32_t* keys, Index n,
-                  std::uint64_t* out) {
+inline void greater_tile(const std::int32_t* queries, const std::int32_t* keys, Index n,
+                         std::uint64_t* out) {
   compare_tile(queries, keys, n, out, [](std::int32_t q, std::int32_t k) { return q >= k; });
 }
 
@@ -145,7 +143,7 @@ class SameGroup final : public ByValue {
     return low_q == high_q && low_k == high_k ? Cover::kFull : Cover::kPartial;
   }
   void tile(Range q, Range k, Tile& out) const override {
-    equal_tile(rows(q).data(), keys_.data() + k.begin, k.size(), out.data());
+    vectorized<equal_tile>(rows(q).data(), keys_.data() + k.begin, k.size(), out.data());
   }
 };
 
@@ -170,7 +168,7 @@ class RankOrder final : public ByValue {
     return found;
   }
   void tile(Range q, Range k, Tile& out) const override {
-    greater_tile(rows(q).data(), keys_.data() + k.begin, k.size(), out.data());
+    vectorized<greater_tile>(rows(q).data(), keys_.data() + k.begin, k.size(), out.data());
   }
 };
 

@@ -14,7 +14,7 @@ namespace masque {
 
 namespace {
 
-MASQUE_VECTORIZE void unite(std::uint64_t* to, const std::uint64_t* from, std::size_t words) {
+inline void unite(std::uint64_t* to, const std::uint64_t* from, std::size_t words) {
   for (std::size_t i = 0; i < words; ++i) to[i] |= from[i];
 }
 
@@ -114,9 +114,10 @@ class Follower {
         bool any = false;
         for_each_key(mask, i, [&](Index k) {
           any = true;
-          unite(row, keys.row_words(k), words);
+          vectorized<unite>(row, keys.row_words(k), words);
         });
-        if (any || request_.residual == Residual::kOn) unite(row, own.row_words(i), words);
+        if (any || request_.residual == Residual::kOn)
+          vectorized<unite>(row, own.row_words(i), words);
       }
     });
     return out;

@@ -1,56 +1,49 @@
 // The inner loops of attention on a tile: a few rows of queries and a run of keys.
 //
-// Vectors are 64 bytes; tiles are padded to whole vectors, packed matrices to panels of two. Every
-// element is one chain of multiply-adds in the order of the depth, and lane sums run over keys of
-// equal residue, so that a row's result does not depend on the other rows of its tile, nor on keys
-// that add 0. Processors without fused multiply-add round twice: their bits differ.
+// Tiles are padded to whole groups of 64 bytes, and so are packed matrices (kernel/packed_product).
+// Every element is one chain of multiply-adds in the order of the depth, and lane sums run over
+// keys of equal residue, so that a row's result does not depend on the other rows of its tile, nor
+// on keys that add 0. Processors without fused multiply-add round twice: their bits differ.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "kernel/pack_strips.hpp"
+#include "kernel/packed_product.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::nn::tile {
 
-// Rows of tiles and panels begin at multiples of 64 bytes.
+// Rows of tiles begin at multiples of 64 bytes.
 
-/// Elements of a vector.
+/// Elements of a group: 64 bytes.
 template <class T>
-inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(T));
-/// Columns of a panel of a packed matrix.
-template <class T>
-inline constexpr Index kPanel = 2 * kLanes<T>;
+inline constexpr Index kLanes = kernel::kStripColumns<T>;
+
+using kernel::pack;
+using kernel::pack_transposed;
+using kernel::Strips;
 
 /// x rounded up to a multiple of `unit`.
 constexpr Index round_up(Index x, Index unit) { return (x + unit - 1) / unit * unit; }
 
-/// Rows of a tile that this processor multiplies fastest.
-Index best_rows();
+/// Rows of a tile, at most: the scores of a few hundred keys stay in the first-level cache.
+inline constexpr Index kRows = 16;
 
-/// A matrix (depth, columns) cut into panels: panel p has depth rows of kPanel columns. What is in
-/// columns behind the last is finite if the matrix is, and else nothing is said of it.
+/// c (rows, columns) = a (rows, depth) · b, or += with `add`. Any number of rows and columns.
 template <class T>
-struct Packed {
-  T* data = nullptr;
-  Index panel_stride = 0;  ///< elements from a panel to the next
-};
+void multiply(MatrixView<const T> a, Strips<const T> b, MatrixView<T> c, bool add) {
+  kernel::multiply_packed<T>(kernel::LeftOperand<T>::rows(a), a.columns, b, c,
+                             add ? kernel::Onto::kChain : kernel::Onto::kNothing);
+}
 
-/// Packs x (keys, columns) as it is, depth = keys: what weights are multiplied with.
+/// c (columns of a, columns) += aᵀ · b, where a is (depth, any).
 template <class T>
-void pack(MatrixView<const T> x, Packed<T> out);
-/// Packs the transpose of x (keys, columns), depth = columns: what queries are multiplied with.
-template <class T>
-void pack_transposed(MatrixView<const T> x, Packed<T> out);
-
-/// c (rows, columns) = a (rows, depth) · b, or += with `add`. Any number of rows; columns a
-/// multiple of kLanes.
-template <class T>
-void multiply(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c, bool add);
-
-/// c (columns of a, columns) += aᵀ · b, where a is (depth, any). Columns of c a multiple of kLanes.
-template <class T>
-void add_turned_product(MatrixView<const T> a, Packed<const T> b, MatrixView<T> c);
+void add_turned_product(MatrixView<const T> a, Strips<const T> b, MatrixView<T> c) {
+  kernel::multiply_packed<T>(kernel::LeftOperand<T>::columns(a), a.rows, b, c,
+                             kernel::Onto::kChain);
+}
 
 /// Elements of the row whose bit is not set become −∞; `columns` ≤ 64 of them, a multiple of
 /// kLanes.

@@ -1,59 +1,72 @@
-// Compiled with -ffp-contract=fast, as tile_multiply.cpp.
 #include "nn/tile_gradients.hpp"
 
 #include <cmath>
-#include <type_traits>
 
-#include "base/vectorize.hpp"
-#include "nn/exp_vector.hpp"
-#include "nn/vector.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nn/tile_gradients.cpp"
+#include "base/simd.hpp"
+#include "kernel/group-inl.hpp"
 
+HWY_BEFORE_NAMESPACE();
 namespace masque::nn::tile {
+namespace HWY_NAMESPACE {
 
-namespace {
+namespace simd = kernel::HWY_NAMESPACE;
+using simd::Group;
+using simd::if_greater;
+using simd::load_group;
+using simd::mul_add;
+using simd::set_group;
+using simd::store_group;
+using simd::zero_group;
 
-template <class T>
-using Vector = typename Vectors<T>::Aligned;
+/// Every element by a function of one number.
+template <class Function>
+HWY_INLINE Group<double> each_of(const Group<double>& x, const Function& f) {
+  alignas(64) double parts[static_cast<std::size_t>(kLanes<double>)];
+  store_group(x, parts);
+  for (double& part : parts) part = f(part);
+  return load_group(parts);
+}
 
-/// e^x of a vector; infinite only in double.
-[[gnu::always_inline]] inline void exp_of(Vector<float>& x) { exp_vector<false>(x); }
-[[gnu::always_inline]] inline void exp_of(Vector<double>& x) {
-  for (int lane = 0; lane < static_cast<int>(kLanes<double>); ++lane) x[lane] = std::exp(x[lane]);
+/// e^x of a group; infinite only in double.
+HWY_INLINE Group<float> exp_of(const Group<float>& x) { return simd::exp_group<false>(x); }
+HWY_INLINE Group<double> exp_of(const Group<double>& x) {
+  return each_of(x, [](double a) { return std::exp(a); });
 }
 
 /// 1 / (1 + e^−x) without overflow.
-[[gnu::always_inline]] inline void sigmoid_of(Vector<float>& x) {
-  exp_of(x);
-  x = x / (x + 1.0F);
+HWY_INLINE Group<float> sigmoid_of(const Group<float>& x) {
+  const auto e = exp_of(x);
+  return e / (e + set_group(1.0F));
 }
-[[gnu::always_inline]] inline void sigmoid_of(Vector<double>& x) {
-  for (int lane = 0; lane < static_cast<int>(kLanes<double>); ++lane) {
-    const double e = std::exp(x[lane] < 0 ? x[lane] : -x[lane]);
-    x[lane] = (x[lane] < 0 ? e : 1) / (1 + e);
-  }
+HWY_INLINE Group<double> sigmoid_of(const Group<double>& x) {
+  return each_of(x, [](double a) {
+    const double e = std::exp(a < 0 ? a : -a);
+    return (a < 0 ? e : 1) / (1 + e);
+  });
 }
 
 template <ScoreMap kMap, class T>
-[[gnu::always_inline]] inline void weights_row(T number, Index columns, T* row) {
+HWY_INLINE void weights_row(T number, Index columns, T* row) {
+  const auto n = set_group(number);
+  const auto zero = zero_group<T>();
   for (Index at = 0; at < columns; at += kLanes<T>) {
-    Vector<T> x = vector_at(row + at);
+    auto x = load_group(row + at);
     if constexpr (kMap == ScoreMap::kExp) {
-      x = x - number;
-      exp_of(x);
+      x = exp_of(x - n);
     } else if constexpr (kMap == ScoreMap::kSquaredRelu) {
-      x = x < 0 ? Vector<T>{} : x;
-      x = x * x / number;
+      x = if_greater(zero, x, zero, x);
+      x = x * x / n;
     } else {
-      sigmoid_of(x);
-      x = x / number;
+      x = sigmoid_of(x) / n;
     }
-    vector_at(row + at) = x;
+    store_group(x, row + at);
   }
 }
 
 template <class T>
-[[gnu::always_inline]] inline void weights_any(ScoreMap map, const T* numbers,
-                                               const MatrixView<T>& x) {
+HWY_INLINE void weights_any(ScoreMap map, const T* numbers, const MatrixView<T>& x) {
   for (Index r = 0; r < x.rows; ++r) {
     switch (map) {
       case ScoreMap::kExp: weights_row<ScoreMap::kExp>(numbers[r], x.columns, x.row(r)); break;
@@ -67,48 +80,35 @@ template <class T>
   }
 }
 
-MASQUE_VECTORIZE void weights_up(ScoreMap map, const float* numbers, const MatrixView<float>& x) {
-  weights_any(map, numbers, x);
-}
-void weights_up(ScoreMap map, const double* numbers, const MatrixView<double>& x) {
-  weights_any(map, numbers, x);
-}
-
-[[gnu::always_inline]] inline void root_of(Vector<float>& x) {
-  for (int lane = 0; lane < static_cast<int>(kLanes<float>); ++lane) x[lane] = std::sqrt(x[lane]);
-}
-[[gnu::always_inline]] inline void root_of(Vector<double>& x) {
-  for (int lane = 0; lane < static_cast<int>(kLanes<double>); ++lane) x[lane] = std::sqrt(x[lane]);
-}
-
 /// With a = f(x) / n the slope f′(x) / n is a for exp, 2 √(a / n) for squares, a (1 − n a) for the
 /// sigmoid.
 template <ScoreMap kMap, Divisor kDivisor, class T>
-[[gnu::always_inline]] inline void gradient_row(const T* weights, const GradientRow<T>& row,
-                                                Index columns, T* d) {
+HWY_INLINE void gradient_row(const T* weights, const GradientRow<T>& row, Index columns, T* d) {
+  const auto along = set_group(row.along);
+  const auto divisor = set_group(row.divisor);
+  const auto temperature = set_group(row.temperature);
+  const auto zero = zero_group<T>();
   for (Index at = 0; at < columns; at += kLanes<T>) {
-    const Vector<T> a = vector_at(weights + at);
-    Vector<T> g = vector_at(d + at);
-    if constexpr (kDivisor == Divisor::kSum) g = g - row.along;
-    if constexpr (kDivisor == Divisor::kRootSquares) g = g - a * row.along;
-    Vector<T> slope = a;
+    const auto a = load_group(weights + at);
+    auto g = load_group(d + at);
+    if constexpr (kDivisor == Divisor::kSum) g = g - along;
+    if constexpr (kDivisor == Divisor::kRootSquares) g = g - a * along;
+    auto slope = a;
     if constexpr (kMap == ScoreMap::kSquaredRelu) {
-      slope = a / row.divisor;
-      root_of(slope);
+      slope = simd::root(a / divisor);
       slope = slope + slope;
     } else if constexpr (kMap == ScoreMap::kSigmoid) {
-      slope = a * (static_cast<T>(1) - a * row.divisor);
+      slope = a * (set_group(static_cast<T>(1)) - a * divisor);
     }
-    g = g * (slope * row.temperature);
+    g = g * (slope * temperature);
     // Also where the divisor of a row is infinite.
-    vector_at(d + at) = a == 0 ? Vector<T>{} : g;
+    store_group(simd::if_equal(a, zero, zero, g), d + at);
   }
 }
 
 template <ScoreMap kMap, class T>
-[[gnu::always_inline]] inline void gradients_of(Divisor divisor, const MatrixView<const T>& weights,
-                                                const GradientRow<T>* rows,
-                                                const MatrixView<T>& d) {
+HWY_INLINE void gradients_of(Divisor divisor, const MatrixView<const T>& weights,
+                             const GradientRow<T>* rows, const MatrixView<T>& d) {
   for (Index r = 0; r < d.rows; ++r) {
     const T* a = weights.row(r);
     switch (divisor) {
@@ -124,10 +124,8 @@ template <ScoreMap kMap, class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void gradients_any(ScoreMap map, Divisor divisor,
-                                                 const MatrixView<const T>& weights,
-                                                 const GradientRow<T>* rows,
-                                                 const MatrixView<T>& d) {
+HWY_INLINE void gradients_any(ScoreMap map, Divisor divisor, const MatrixView<const T>& weights,
+                              const GradientRow<T>* rows, const MatrixView<T>& d) {
   switch (map) {
     case ScoreMap::kExp: return gradients_of<ScoreMap::kExp>(divisor, weights, rows, d);
     case ScoreMap::kSquaredRelu:
@@ -136,98 +134,111 @@ template <class T>
   }
 }
 
-MASQUE_VECTORIZE void gradients_up(ScoreMap map, Divisor divisor,
-                                   const MatrixView<const float>& weights,
-                                   const GradientRow<float>* rows, const MatrixView<float>& d) {
-  gradients_any(map, divisor, weights, rows, d);
-}
-MASQUE_VECTORIZE void gradients_up(ScoreMap map, Divisor divisor,
-                                   const MatrixView<const double>& weights,
-                                   const GradientRow<double>* rows, const MatrixView<double>& d) {
-  gradients_any(map, divisor, weights, rows, d);
+template <class T>
+HWY_INLINE void add_scaled_any(const T* from, T factor, Index n, T* to) {
+  const auto all = set_group(factor);
+  Index i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    store_group(mul_add(all, load_group(from + i), load_group(to + i)), to + i);
+  }
+  if (i == n) return;
+  alignas(64) T rest[static_cast<std::size_t>(kLanes<T>)];
+  store_group(mul_add(all, load_group(from + i, n - i), load_group(to + i, n - i)), rest);
+  for (Index j = i; j < n; ++j) to[j] = rest[j - i];
 }
 
 template <class T>
-[[gnu::always_inline]] inline void elements_any(const T* x, const T* y, Index n, T* out) {
-  for (Index i = 0; i < n; ++i) out[i] = x[i] * y[i];
-}
-MASQUE_VECTORIZE void elements_up(const float* x, const float* y, Index n, float* out) {
-  elements_any(x, y, n, out);
-}
-MASQUE_VECTORIZE void elements_up(const double* x, const double* y, Index n, double* out) {
-  elements_any(x, y, n, out);
-}
-
-MASQUE_VECTORIZE void add_scaled_up(const float* from, float factor, Index n, float* to) {
-  for (Index i = 0; i < n; ++i) to[i] += factor * from[i];
-}
-MASQUE_VECTORIZE void add_scaled_up(const double* from, double factor, Index n, double* to) {
-  for (Index i = 0; i < n; ++i) to[i] += factor * from[i];
-}
-
-template <class T>
-[[gnu::always_inline]] inline void lane_products(const T* x, const T* y, Index n, T* lanes) {
-  using Unaligned = typename Vectors<T>::Unaligned;
-  Vector<T> sum{};
+HWY_INLINE T inner_any(const T* x, const T* y, Index n) {
+  auto sum = zero_group<T>();
   Index at = 0;
   for (; at + kLanes<T> <= n; at += kLanes<T>) {
-    const Vector<T> a = *reinterpret_cast<const Unaligned*>(x + at);
-    const Vector<T> b = *reinterpret_cast<const Unaligned*>(y + at);
-    sum += a * b;
+    sum = mul_add(load_group(x + at), load_group(y + at), sum);
   }
-  vector_at(lanes) = sum;
-  for (Index i = at; i < n; ++i) lanes[i - at] += x[i] * y[i];
+  if (at < n) sum = mul_add(load_group(x + at, n - at), load_group(y + at, n - at), sum);
+  return simd::sum_of(sum);
 }
-MASQUE_VECTORIZE void lane_products_up(const float* x, const float* y, Index n, float* lanes) {
-  lane_products(x, y, n, lanes);
+
+void weights_floats(ScoreMap map, const float* numbers, const MatrixView<float>& x) {
+  weights_any(map, numbers, x);
 }
-MASQUE_VECTORIZE void lane_products_up(const double* x, const double* y, Index n, double* lanes) {
-  lane_products(x, y, n, lanes);
+void weights_doubles(ScoreMap map, const double* numbers, const MatrixView<double>& x) {
+  weights_any(map, numbers, x);
 }
+void gradients_floats(ScoreMap map, Divisor divisor, const MatrixView<const float>& weights,
+                      const GradientRow<float>* rows, const MatrixView<float>& d) {
+  gradients_any(map, divisor, weights, rows, d);
+}
+void gradients_doubles(ScoreMap map, Divisor divisor, const MatrixView<const double>& weights,
+                       const GradientRow<double>* rows, const MatrixView<double>& d) {
+  gradients_any(map, divisor, weights, rows, d);
+}
+void elements_floats(const float* x, const float* y, Index n, float* out) {
+  for (Index i = 0; i < n; ++i) out[i] = x[i] * y[i];
+}
+void elements_doubles(const double* x, const double* y, Index n, double* out) {
+  for (Index i = 0; i < n; ++i) out[i] = x[i] * y[i];
+}
+void add_scaled_floats(const float* from, float factor, Index n, float* to) {
+  add_scaled_any(from, factor, n, to);
+}
+void add_scaled_doubles(const double* from, double factor, Index n, double* to) {
+  add_scaled_any(from, factor, n, to);
+}
+float inner_floats(const float* x, const float* y, Index n) { return inner_any(x, y, n); }
+double inner_doubles(const double* x, const double* y, Index n) { return inner_any(x, y, n); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace masque::nn::tile
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace masque::nn::tile {
+
+namespace {
+
+HWY_EXPORT(weights_floats);
+HWY_EXPORT(weights_doubles);
+HWY_EXPORT(gradients_floats);
+HWY_EXPORT(gradients_doubles);
+HWY_EXPORT(elements_floats);
+HWY_EXPORT(elements_doubles);
+HWY_EXPORT(add_scaled_floats);
+HWY_EXPORT(add_scaled_doubles);
+HWY_EXPORT(inner_floats);
+HWY_EXPORT(inner_doubles);
 
 }  // namespace
 
-template <class T>
-void weights_of_scores(ScoreMap map, std::span<const T> numbers, MatrixView<T> x) {
-  weights_up(map, numbers.data(), x);
-}
-
-template <class T>
-void score_gradients(ScoreMap map, Divisor divisor, MatrixView<const T> weights,
-                     std::span<const GradientRow<T>> rows, MatrixView<T> d) {
-  gradients_up(map, divisor, weights, rows.data(), d);
-}
-
-template <class T>
-void multiply_elements(MatrixView<const T> x, MatrixView<const T> y, MatrixView<T> out) {
-  for (Index r = 0; r < out.rows; ++r) elements_up(x.row(r), y.row(r), out.columns, out.row(r));
-}
-
-template <class T>
-void add_scaled_rows(MatrixView<const T> from, std::span<const T> factors, MatrixView<T> to) {
-  for (Index r = 0; r < to.rows; ++r) {
-    add_scaled_up(from.row(r), factors[static_cast<std::size_t>(r)], to.columns, to.row(r));
+#define MASQUE_DEFINE(T, kind)                                                                   \
+  template <>                                                                                    \
+  void weights_of_scores(ScoreMap map, std::span<const T> numbers, MatrixView<T> x) {            \
+    HWY_DYNAMIC_DISPATCH(weights_##kind)(map, numbers.data(), x);                                \
+  }                                                                                              \
+  template <>                                                                                    \
+  void score_gradients(ScoreMap map, Divisor divisor, MatrixView<const T> weights,               \
+                       std::span<const GradientRow<T>> rows, MatrixView<T> d) {                  \
+    HWY_DYNAMIC_DISPATCH(gradients_##kind)(map, divisor, weights, rows.data(), d);               \
+  }                                                                                              \
+  template <>                                                                                    \
+  void multiply_elements(MatrixView<const T> x, MatrixView<const T> y, MatrixView<T> out) {      \
+    for (Index r = 0; r < out.rows; ++r) {                                                       \
+      HWY_DYNAMIC_DISPATCH(elements_##kind)(x.row(r), y.row(r), out.columns, out.row(r));        \
+    }                                                                                            \
+  }                                                                                              \
+  template <>                                                                                    \
+  void add_scaled_rows(MatrixView<const T> from, std::span<const T> factors, MatrixView<T> to) { \
+    for (Index r = 0; r < to.rows; ++r) {                                                        \
+      const T factor = factors[static_cast<std::size_t>(r)];                                     \
+      HWY_DYNAMIC_DISPATCH(add_scaled_##kind)(from.row(r), factor, to.columns, to.row(r));       \
+    }                                                                                            \
+  }                                                                                              \
+  template <>                                                                                    \
+  T inner_product(std::span<const T> x, std::span<const T> y) {                                  \
+    return HWY_DYNAMIC_DISPATCH(inner_##kind)(x.data(), y.data(), static_cast<Index>(x.size())); \
   }
-}
-
-template <class T>
-T inner_product(std::span<const T> x, std::span<const T> y) {
-  alignas(64) T lanes[kLanes<T>];
-  lane_products_up(x.data(), y.data(), static_cast<Index>(x.size()), lanes);
-  return sum_lanes<T>(lanes);
-}
-
-template void score_gradients(ScoreMap, Divisor, MatrixView<const float>,
-                              std::span<const GradientRow<float>>, MatrixView<float>);
-template void score_gradients(ScoreMap, Divisor, MatrixView<const double>,
-                              std::span<const GradientRow<double>>, MatrixView<double>);
-#define MASQUE_INSTANTIATE(T)                                                               \
-  template void weights_of_scores(ScoreMap, std::span<const T>, MatrixView<T>);             \
-  template void multiply_elements(MatrixView<const T>, MatrixView<const T>, MatrixView<T>); \
-  template void add_scaled_rows(MatrixView<const T>, std::span<const T>, MatrixView<T>);    \
-  template T inner_product(std::span<const T>, std::span<const T>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-#undef MASQUE_INSTANTIATE
+MASQUE_DEFINE(float, floats)
+MASQUE_DEFINE(double, doubles)
+#undef MASQUE_DEFINE
 
 }  // namespace masque::nn::tile
+#endif

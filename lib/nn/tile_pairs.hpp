@@ -7,6 +7,8 @@
 // numbers below 2⁻¹²⁶ become 0.
 #pragma once
 
+#include <span>
+
 #include "nn/tile.hpp"
 
 namespace masque::nn::tile {
@@ -14,8 +16,7 @@ namespace masque::nn::tile {
 /// Pairs that hold n numbers.
 constexpr Index pairs_of(Index n) { return (n + 1) / 2; }
 
-/// Whether this processor multiplies pairs (AVX512-BF16). The rest needs it.
-bool has_pairs();
+using kernel::has_pairs;
 
 /// Rows of pairs (x.rows, ≥ pairs_of(x.columns)); may begin where x does.
 void to_pairs(MatrixView<const float> x, MatrixView<float> out);
@@ -25,16 +26,26 @@ void to_pairs(MatrixView<const float> x, MatrixView<float> out);
 void to_row_pairs(MatrixView<const float> x, MatrixView<float> out);
 
 /// As pack and pack_transposed, with the depth in pairs; pack rounds the keys up to whole pairs.
-void pack_pairs(MatrixView<const float> x, Packed<float> out);
-void pack_pairs_transposed(MatrixView<const float> x, Packed<float> out);
+void pack_pairs(MatrixView<const float> x, Strips<float> out);
+void pack_pairs_transposed(MatrixView<const float> x, Strips<float> out);
 
-/// c (rows, columns) = a (rows, pairs) · b, row r times factors[r]. Columns a multiple of kLanes.
-void multiply_pairs(MatrixView<const float> a, Packed<const float> b,
-                    std::span<const float> factors, MatrixView<float> c);
+/// c (rows, columns) = a (rows, pairs) · b, row r times factors[r].
+inline void multiply_pairs(MatrixView<const float> a, Strips<const float> b,
+                           std::span<const float> factors, MatrixView<float> c) {
+  kernel::multiply_packed_pairs(kernel::LeftOperand<float>::rows(a), a.columns, b, factors.data(),
+                                c, kernel::Onto::kNothing);
+}
 /// c += a · b.
-void add_product_of_pairs(MatrixView<const float> a, Packed<const float> b, MatrixView<float> c);
+inline void add_product_of_pairs(MatrixView<const float> a, Strips<const float> b,
+                                 MatrixView<float> c) {
+  kernel::multiply_packed_pairs(kernel::LeftOperand<float>::rows(a), a.columns, b, nullptr, c,
+                                kernel::Onto::kChain);
+}
 /// c (columns of a, columns) += aᵀ · b, where a is (pairs, any) of to_row_pairs.
-void add_turned_product_of_pairs(MatrixView<const float> a, Packed<const float> b,
-                                 MatrixView<float> c);
+inline void add_turned_product_of_pairs(MatrixView<const float> a, Strips<const float> b,
+                                        MatrixView<float> c) {
+  kernel::multiply_packed_pairs(kernel::LeftOperand<float>::columns(a), a.rows, b, nullptr, c,
+                                kernel::Onto::kChain);
+}
 
 }  // namespace masque::nn::tile

@@ -1,4 +1,4 @@
-// Which keys the rows of a tile see: blocks cut to whole panels, and runs of adjacent ones.
+// Which keys the rows of a tile see: blocks cut to whole groups, and runs of adjacent ones.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace masque::nn {
 
-/// The keys of a block that some query of a tile sees, in whole panels and vectors.
+/// The keys of a block that some query of a tile sees, in whole groups.
 struct TilePiece {
   const BlockEntry* entry = nullptr;
   Range keys;
@@ -52,7 +52,7 @@ inline std::uint64_t visible_word(const BlockMap* blocks, Index keys, const Bloc
 }
 
 /// Finds what the rows (counted from the first query of their block) see in these entries, one
-/// behind the other; returns the width of their scores. T: the number, which sets the panels.
+/// behind the other; returns the width of their scores. T: the number, which sets the groups.
 template <class T>
 Index find_pieces(const BlockMap* blocks, Index keys, std::span<const BlockEntry> entries,
                   Range rows, TilePieces& out) {
@@ -67,7 +67,7 @@ Index find_pieces(const BlockMap* blocks, Index keys, std::span<const BlockEntry
       all &= visible_word(blocks, keys, e, r);
     }
     if (any == 0) continue;
-    const Index begin = std::countr_zero(any) / tile::kPanel<T> * tile::kPanel<T>;
+    const Index begin = std::countr_zero(any) / tile::kLanes<T> * tile::kLanes<T>;
     const Index end = tile::round_up(64 - std::countl_zero(any), tile::kLanes<T>);
     const std::uint64_t cells = low_bits(end) & ~low_bits(begin);
     const Index first = e.block * BlockMap::kBlock;

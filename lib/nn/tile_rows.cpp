@@ -1,111 +1,65 @@
-// Compiled with -ffp-contract=fast, as tile_multiply.cpp.
+// The row loops of attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "base/vectorize.hpp"
-#include "nn/exp_vector.hpp"
 #include "nn/tile.hpp"
-#include "nn/vector.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nn/tile_rows.cpp"
+#include "base/simd.hpp"
+#include "kernel/group-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
 namespace masque::nn::tile {
+namespace HWY_NAMESPACE {
 
-namespace {
-
-using FloatVector = Vectors<float>::Aligned;
+namespace simd = kernel::HWY_NAMESPACE;
+using simd::Group;
+using simd::if_greater;
+using simd::load_group;
+using simd::set_group;
+using simd::store_group;
+using simd::zero_group;
 
 template <class T>
-[[gnu::always_inline]] inline void hide_any(T* row, Index columns, std::uint64_t bits) {
-  using Vector = typename Vectors<T>::Aligned;
-  using Bits = typename Vectors<T>::Bits;
-  using Word = typename Vectors<T>::Word;
-  constexpr int kWidth = static_cast<int>(kLanes<T>);
-  Bits lane;
-  for (int i = 0; i < kWidth; ++i) lane[i] = static_cast<Word>(Word{1} << i);
-  const Vector hidden = Vector{} - std::numeric_limits<T>::infinity();
-  for (Index at = 0; at < columns; at += kWidth, bits >>= kWidth) {
-    Vector& x = vector_at(row + at);
-    const Bits here = lane & static_cast<Word>(bits & ((1U << kWidth) - 1));
-    x = here != 0 ? x : hidden;
+HWY_INLINE void hide_any(T* row, Index columns, std::uint64_t bits) {
+  const auto hidden = set_group(-std::numeric_limits<T>::infinity());
+  for (Index at = 0; at < columns; at += kLanes<T>, bits >>= kLanes<T>) {
+    store_group(simd::if_bit(bits, load_group(row + at), hidden), row + at);
   }
-}
-
-MASQUE_VECTORIZE void hide_up(float* row, Index columns, std::uint64_t bits) {
-  hide_any(row, columns, bits);
-}
-MASQUE_VECTORIZE void hide_up(double* row, Index columns, std::uint64_t bits) {
-  hide_any(row, columns, bits);
-}
-
-/// Exchanges the halves of runs of 2 · kSize lanes.
-template <int kSize>
-struct OtherHalf {
-  constexpr int operator()(int lane) const { return lane ^ kSize; }
-};
-
-template <class T, int kSize>
-[[gnu::always_inline]] inline void exchange_halves(const typename Vectors<T>::Aligned& x,
-                                                   typename Vectors<T>::Aligned& out) {
-  shuffle<OtherHalf<kSize>>(x, x, out,
-                            std::make_index_sequence<static_cast<std::size_t>(kLanes<T>)>());
-}
-
-template <class T, int kSize>
-[[gnu::always_inline]] inline void largest_halves(typename Vectors<T>::Aligned& x) {
-  typename Vectors<T>::Aligned other;
-  exchange_halves<T, kSize>(x, other);
-  x = x > other ? x : other;
-  if constexpr (kSize > 1) largest_halves<T, kSize / 2>(x);
-}
-
-template <class T, int kSize>
-[[gnu::always_inline]] inline void sum_halves(typename Vectors<T>::Aligned& x) {
-  typename Vectors<T>::Aligned other;
-  exchange_halves<T, kSize>(x, other);
-  x += other;
-  if constexpr (kSize > 1) sum_halves<T, kSize / 2>(x);
 }
 
 /// The largest element of a row, at least `least`.
 template <class T>
-[[gnu::always_inline]] inline T largest_of(const T* row, Index columns, T least) {
-  using Vector = typename Vectors<T>::Aligned;
-  Vector most = Vector{} + least;
+HWY_INLINE T largest_in(const T* row, Index columns, T least) {
+  auto most = set_group(least);
   for (Index at = 0; at < columns; at += kLanes<T>) {
-    const Vector& x = vector_at(row + at);
-    most = x > most ? x : most;
+    const auto x = load_group(row + at);
+    most = if_greater(x, most, x, most);
   }
-  largest_halves<T, static_cast<int>(kLanes<T>) / 2>(most);
-  return most[0];
+  return simd::largest_of(most);
 }
 
-MASQUE_VECTORIZE float sum_up(const float* lanes) {
-  FloatVector x = vector_at(lanes);
-  sum_halves<float, 8>(x);
-  return x[0];
-}
-MASQUE_VECTORIZE double sum_up(const double* lanes) {
-  Vectors<double>::Aligned x = vector_at(lanes);
-  sum_halves<double, 4>(x);
-  return x[0];
+template <class T>
+HWY_INLINE Group<T> sum_or_squares(const Group<T>& sum, const Group<T>& x, bool squares) {
+  return squares ? simd::mul_add(x, x, sum) : sum + x;
 }
 
 template <bool kBounded>
-[[gnu::always_inline]] inline void exp_row(float* row, Index columns, float shift, bool squares,
-                                           float* sums) {
-  FloatVector sum = vector_at(sums);
+HWY_INLINE void exp_row(float* row, Index columns, float shift, bool squares, float* sums) {
+  auto sum = load_group(sums);
+  const auto all = set_group(shift);
   for (Index at = 0; at < columns; at += kLanes<float>) {
-    FloatVector x = vector_at(row + at) - shift;
-    exp_vector<kBounded>(x);
-    vector_at(row + at) = x;
-    sum += squares ? x * x : x;
+    const auto x = simd::exp_group<kBounded>(load_group(row + at) - all);
+    store_group(x, row + at);
+    sum = sum_or_squares(sum, x, squares);
   }
-  vector_at(sums) = sum;
+  store_group(sum, sums);
 }
 
 template <bool kBounded>
-[[gnu::always_inline]] inline void exp_row(double* row, Index columns, double shift, bool squares,
-                                           double* sums) {
+HWY_INLINE void exp_row(double* row, Index columns, double shift, bool squares, double* sums) {
   for (Index at = 0; at < columns; ++at) {
     const double x = std::exp(row[at] - shift);
     row[at] = x;
@@ -114,121 +68,194 @@ template <bool kBounded>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void exp_shifted_any(const MatrixView<T>& x, RowState<T>* states,
-                                                   bool squares, const MatrixView<T>& sums) {
+HWY_INLINE void exp_shifted_any(const MatrixView<T>& x, RowState<T>* states, bool squares,
+                                const MatrixView<T>& sums) {
   constexpr T kNone = -std::numeric_limits<T>::infinity();
   for (Index r = 0; r < x.rows; ++r) {
     RowState<T>& state = states[r];
     const T before = state.largest;
-    state.largest = largest_of<T>(x.row(r), x.columns, before);
+    state.largest = largest_in<T>(x.row(r), x.columns, before);
     state.factor = 1;
     if (state.largest != before && before != kNone) {
       state.factor = std::exp(before - state.largest);
-      vector_at(sums.row(r)) *= squares ? state.factor * state.factor : state.factor;
+      const T factor = squares ? state.factor * state.factor : state.factor;
+      store_group(load_group(sums.row(r)) * set_group(factor), sums.row(r));
     }
-  }
-  for (Index r = 0; r < x.rows; ++r) {
-    const T shift = states[r].largest == kNone ? T{} : states[r].largest;
+    const T shift = state.largest == kNone ? T{} : state.largest;
     exp_row<true>(x.row(r), x.columns, shift, squares, sums.row(r));
   }
 }
 
-MASQUE_VECTORIZE void exp_shifted_up(const MatrixView<float>& x, RowState<float>* states,
-                                     bool squares, const MatrixView<float>& sums) {
-  exp_shifted_any(x, states, squares, sums);
-}
-void exp_shifted_up(const MatrixView<double>& x, RowState<double>* states, bool squares,
-                    const MatrixView<double>& sums) {
-  exp_shifted_any(x, states, squares, sums);
-}
-
 template <class T>
-[[gnu::always_inline]] inline void exp_any(const MatrixView<T>& x) {
-  alignas(64) T ignored[kLanes<T>] = {};
+HWY_INLINE void exp_any(const MatrixView<T>& x) {
+  alignas(64) T ignored[static_cast<std::size_t>(kLanes<T>)] = {};
   for (Index r = 0; r < x.rows; ++r) exp_row<false>(x.row(r), x.columns, T{}, false, ignored);
 }
 
-MASQUE_VECTORIZE void exp_up(const MatrixView<float>& x) { exp_any(x); }
-void exp_up(const MatrixView<double>& x) { exp_any(x); }
-
-template <class T>
-[[gnu::always_inline]] inline void squared_relu_any(const MatrixView<T>& rows, bool squares,
-                                                    const MatrixView<T>& sums) {
-  using Vector = typename Vectors<T>::Aligned;
+/// Every group of the rows becomes map(group); `sums` get them, or their squares.
+template <class T, class Map>
+HWY_INLINE void map_any(const MatrixView<T>& rows, bool squares, const MatrixView<T>& sums,
+                        const Map& map) {
   for (Index r = 0; r < rows.rows; ++r) {
-    Vector sum = vector_at(sums.row(r));
+    auto sum = load_group(sums.row(r));
     for (Index at = 0; at < rows.columns; at += kLanes<T>) {
-      Vector x = vector_at(rows.row(r) + at);
-      x = x < 0 ? Vector{} : x;
-      x = x * x;
-      vector_at(rows.row(r) + at) = x;
-      sum += squares ? x * x : x;
+      const auto x = map(load_group(rows.row(r) + at));
+      store_group(x, rows.row(r) + at);
+      sum = sum_or_squares(sum, x, squares);
     }
-    vector_at(sums.row(r)) = sum;
+    store_group(sum, sums.row(r));
   }
 }
 
-MASQUE_VECTORIZE void squared_relu_up(const MatrixView<float>& x, bool squares,
-                                      const MatrixView<float>& sums) {
-  squared_relu_any(x, squares, sums);
-}
-MASQUE_VECTORIZE void squared_relu_up(const MatrixView<double>& x, bool squares,
-                                      const MatrixView<double>& sums) {
-  squared_relu_any(x, squares, sums);
+template <class T>
+HWY_INLINE void squared_relu_any(const MatrixView<T>& rows, bool squares,
+                                 const MatrixView<T>& sums) {
+  map_any(rows, squares, sums, [](const Group<T>& x) HWY_ATTR {
+    const auto zero = zero_group<T>();
+    const auto kept = if_greater(zero, x, zero, x);
+    return kept * kept;
+  });
 }
 
-MASQUE_VECTORIZE void multiply_up(const float* from, Index count, float factor, float* to) {
+/// e^x / (1 + e^x): exp_group stops before infinity, and gives 0 for −∞.
+void sigmoid_floats(const MatrixView<float>& rows, bool squares, const MatrixView<float>& sums) {
+  map_any(rows, squares, sums, [](const Group<float>& x) HWY_ATTR {
+    const auto e = simd::exp_group<false>(x);
+    return e / (e + set_group(1.0F));
+  });
+}
+
+void hide_floats(float* row, Index columns, std::uint64_t bits) { hide_any(row, columns, bits); }
+void hide_doubles(double* row, Index columns, std::uint64_t bits) { hide_any(row, columns, bits); }
+void exp_shifted_floats(const MatrixView<float>& x, RowState<float>* states, bool squares,
+                        const MatrixView<float>& sums) {
+  exp_shifted_any(x, states, squares, sums);
+}
+void exp_shifted_doubles(const MatrixView<double>& x, RowState<double>* states, bool squares,
+                         const MatrixView<double>& sums) {
+  exp_shifted_any(x, states, squares, sums);
+}
+void exp_floats(const MatrixView<float>& x) { exp_any(x); }
+void exp_doubles(const MatrixView<double>& x) { exp_any(x); }
+void squared_relu_floats(const MatrixView<float>& x, bool squares, const MatrixView<float>& sums) {
+  squared_relu_any(x, squares, sums);
+}
+void squared_relu_doubles(const MatrixView<double>& x, bool squares,
+                          const MatrixView<double>& sums) {
+  squared_relu_any(x, squares, sums);
+}
+float sum_floats(const float* lanes) { return simd::sum_of(load_group(lanes)); }
+double sum_doubles(const double* lanes) { return simd::sum_of(load_group(lanes)); }
+void multiply_floats(const float* from, Index count, float factor, float* to) {
   for (Index i = 0; i < count; ++i) to[i] = from[i] * factor;
 }
-MASQUE_VECTORIZE void multiply_up(const double* from, Index count, double factor, double* to) {
+void multiply_doubles(const double* from, Index count, double factor, double* to) {
   for (Index i = 0; i < count; ++i) to[i] = from[i] * factor;
 }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace masque::nn::tile
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace masque::nn::tile {
+
+namespace {
+
+HWY_EXPORT(hide_floats);
+HWY_EXPORT(hide_doubles);
+HWY_EXPORT(exp_shifted_floats);
+HWY_EXPORT(exp_shifted_doubles);
+HWY_EXPORT(exp_floats);
+HWY_EXPORT(exp_doubles);
+HWY_EXPORT(squared_relu_floats);
+HWY_EXPORT(squared_relu_doubles);
+HWY_EXPORT(sigmoid_floats);
+HWY_EXPORT(sum_floats);
+HWY_EXPORT(sum_doubles);
+HWY_EXPORT(multiply_floats);
+HWY_EXPORT(multiply_doubles);
+
+/// 1 / (1 + e^−x) without overflow.
+double sigmoid(double x) {
+  const double e = std::exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
 }  // namespace
 
-template <class T>
-void hide(T* row, Index columns, std::uint64_t bits) {
-  hide_up(row, columns, bits);
+template <>
+void hide(float* row, Index columns, std::uint64_t bits) {
+  HWY_DYNAMIC_DISPATCH(hide_floats)(row, columns, bits);
+}
+template <>
+void hide(double* row, Index columns, std::uint64_t bits) {
+  HWY_DYNAMIC_DISPATCH(hide_doubles)(row, columns, bits);
 }
 
-template <class T>
-void map_exp_shifted(MatrixView<T> x, std::span<RowState<T>> states, bool squares,
-                     MatrixView<T> sums) {
-  exp_shifted_up(x, states.data(), squares, sums);
+template <>
+void map_exp_shifted(MatrixView<float> x, std::span<RowState<float>> states, bool squares,
+                     MatrixView<float> sums) {
+  HWY_DYNAMIC_DISPATCH(exp_shifted_floats)(x, states.data(), squares, sums);
+}
+template <>
+void map_exp_shifted(MatrixView<double> x, std::span<RowState<double>> states, bool squares,
+                     MatrixView<double> sums) {
+  HWY_DYNAMIC_DISPATCH(exp_shifted_doubles)(x, states.data(), squares, sums);
 }
 
-template <class T>
-void map_exp(MatrixView<T> x) {
-  exp_up(x);
+template <>
+void map_exp(MatrixView<float> x) {
+  HWY_DYNAMIC_DISPATCH(exp_floats)(x);
+}
+template <>
+void map_exp(MatrixView<double> x) {
+  HWY_DYNAMIC_DISPATCH(exp_doubles)(x);
 }
 
-template <class T>
-void map_squared_relu(MatrixView<T> x, bool squares, MatrixView<T> sums) {
-  squared_relu_up(x, squares, sums);
+template <>
+void map_squared_relu(MatrixView<float> x, bool squares, MatrixView<float> sums) {
+  HWY_DYNAMIC_DISPATCH(squared_relu_floats)(x, squares, sums);
+}
+template <>
+void map_squared_relu(MatrixView<double> x, bool squares, MatrixView<double> sums) {
+  HWY_DYNAMIC_DISPATCH(squared_relu_doubles)(x, squares, sums);
 }
 
-template <class T>
-T sum_lanes(const T* lanes) {
-  return sum_up(lanes);
+template <>
+void map_sigmoid(MatrixView<float> x, bool squares, MatrixView<float> sums) {
+  HWY_DYNAMIC_DISPATCH(sigmoid_floats)(x, squares, sums);
+}
+template <>
+void map_sigmoid(MatrixView<double> x, bool squares, MatrixView<double> sums) {
+  for (Index r = 0; r < x.rows; ++r) {
+    for (Index j = 0; j < x.columns; ++j) {
+      double& a = x.at(r, j);
+      a = sigmoid(a);
+      sums.at(r, j % kLanes<double>) += squares ? a * a : a;
+    }
+  }
 }
 
-template <class T>
-void multiply_row(std::span<const T> from, T factor, T* to) {
-  multiply_up(from.data(), static_cast<Index>(from.size()), factor, to);
+template <>
+float sum_lanes(const float* lanes) {
+  return HWY_DYNAMIC_DISPATCH(sum_floats)(lanes);
+}
+template <>
+double sum_lanes(const double* lanes) {
+  return HWY_DYNAMIC_DISPATCH(sum_doubles)(lanes);
 }
 
-template void hide(float*, Index, std::uint64_t);
-template void hide(double*, Index, std::uint64_t);
-template void map_exp_shifted(MatrixView<float>, std::span<RowState<float>>, bool,
-                              MatrixView<float>);
-template void map_exp_shifted(MatrixView<double>, std::span<RowState<double>>, bool,
-                              MatrixView<double>);
-template void map_exp(MatrixView<float>);
-template void map_exp(MatrixView<double>);
-template void map_squared_relu(MatrixView<float>, bool, MatrixView<float>);
-template void map_squared_relu(MatrixView<double>, bool, MatrixView<double>);
-template float sum_lanes(const float*);
-template double sum_lanes(const double*);
-template void multiply_row(std::span<const float>, float, float*);
-template void multiply_row(std::span<const double>, double, double*);
+template <>
+void multiply_row(std::span<const float> from, float factor, float* to) {
+  HWY_DYNAMIC_DISPATCH(multiply_floats)
+  (from.data(), static_cast<Index>(from.size()), factor, to);
+}
+template <>
+void multiply_row(std::span<const double> from, double factor, double* to) {
+  HWY_DYNAMIC_DISPATCH(multiply_doubles)
+  (from.data(), static_cast<Index>(from.size()), factor, to);
+}
 
 }  // namespace masque::nn::tile
+#endif

@@ -66,7 +66,7 @@ class Walk {
 
   /// Rows of a tile: as equal as possible.
   Index tile_rows() const {
-    const Index tiles = (rows_ + tile::best_rows() - 1) / tile::best_rows();
+    const Index tiles = (rows_ + tile::kRows - 1) / tile::kRows;
     return (rows_ + tiles - 1) / tiles;
   }
 
@@ -143,10 +143,7 @@ class Walk {
   void add_values(Range rows, MatrixView<const T> numerators) {
     MatrixView<T> sums = s_.context.view().middle_rows(rows.begin, rows.size());
     sums.columns -= tile::kLanes<T>;
-    const auto value_from = [&](Index depth) {
-      return tile::Packed<const T>{row_.value.data + depth * tile::kPanel<T>,
-                                   row_.value.panel_stride};
-    };
+    const auto value_from = [&](Index depth) { return row_.value.from_depth(depth); };
     if constexpr (std::is_same_v<T, float>) {
       if (row_.operands == Operands::kPairs) {
         for (const TileRun& run : s_.tile.runs) {
@@ -168,9 +165,7 @@ class Walk {
   /// Products of queries and keys.
   void multiply_keys(Range rows, const TileRun& run, MatrixView<T> scores) const {
     MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
-    const Index panel = run.keys.begin / tile::kPanel<T>;
-    const tile::Packed<const T> key{row_.key.data + panel * row_.key.panel_stride,
-                                    row_.key.panel_stride};
+    const tile::Strips<const T> key = row_.key.from_column(run.keys.begin);
     if constexpr (std::is_same_v<T, float>) {
       if (row_.operands == Operands::kPairs) {
         query.columns = tile::pairs_of(row_.query.columns);

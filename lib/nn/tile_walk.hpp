@@ -19,8 +19,8 @@ struct BlockRow {
   Index first_query = 0;      ///< a multiple of 64
   MatrixView<const T> query;  ///< (at most 64, head size)
   Operands operands = Operands::kPlain;
-  tile::Packed<const T> key;    ///< transposed, as operands
-  tile::Packed<const T> value;  ///< not transposed, as operands
+  tile::Strips<const T> key;    ///< transposed, as operands
+  tile::Strips<const T> value;  ///< not transposed, as operands
   Index keys = 0;
   double scale = 1;
   const Normalizer* normalizer = nullptr;

@@ -21,18 +21,16 @@ class PackedHead {
   /// Room for them.
   void resize(Operands operands, Index keys, Index head_size, Index value_size) {
     operands_ = operands;
-    const Index key_panels = tile::round_up(keys, tile::kPanel<T>) / tile::kPanel<T>;
-    const Index value_panels = tile::round_up(value_size, tile::kPanel<T>) / tile::kPanel<T>;
-    key_.resize(key_panels, depth(head_size) * tile::kPanel<T>);
-    value_.resize(value_panels, depth(keys) * tile::kPanel<T>);
+    key_.resize(kernel::strips_of<T>(keys), depth(head_size) * tile::kLanes<T>);
+    value_.resize(kernel::strips_of<T>(value_size), depth(keys) * tile::kLanes<T>);
   }
-  /// Packs some of the rows; `first` is a multiple of kPanel.
+  /// Packs some of the rows; `first` is a multiple of kLanes.
   void pack(MatrixView<const T> key, MatrixView<const T> value, Index first, Index count) {
     key = key.middle_rows(first, count);
     value = value.middle_rows(first, count);
-    const tile::Packed<T> to_key{key_.view().row(first / tile::kPanel<T>), key_.columns()};
-    const tile::Packed<T> to_value{value_.data() + depth(first) * tile::kPanel<T>,
-                                   value_.columns()};
+    const tile::Strips<T> to_key{key_.view().row(first / tile::kLanes<T>), key_.columns()};
+    const tile::Strips<T> to_value =
+        tile::Strips<T>{value_.data(), value_.columns()}.from_depth(depth(first));
     if constexpr (std::is_same_v<T, float>) {
       if (operands_ == Operands::kPairs) {
         tile::pack_pairs_transposed(key, to_key);
@@ -46,8 +44,8 @@ class PackedHead {
     tile::pack_transposed(key, to_key);
     tile::pack(value, to_value);
   }
-  tile::Packed<const T> key() const { return {key_.data(), key_.columns()}; }
-  tile::Packed<const T> value() const { return {value_.data(), value_.columns()}; }
+  tile::Strips<const T> key() const { return {key_.data(), key_.columns()}; }
+  tile::Strips<const T> value() const { return {value_.data(), value_.columns()}; }
 
  private:
   /// Elements along the depth of a product.
@@ -101,7 +99,7 @@ class TiledAttention {
     PackedHead<T> packed;
     packed.resize(operands_, keys(), head_size_, value_size_);
     for (Index group = 0; group < groups_; ++group) {
-      constexpr Index kChunk = 16 * tile::kPanel<T>;
+      constexpr Index kChunk = 32 * tile::kLanes<T>;
       kernel::parallel_items((keys() + kChunk - 1) / kChunk, [&](Index i) {
         packed.pack(key(group), value(group), i * kChunk, std::min(kChunk, keys() - i * kChunk));
       });

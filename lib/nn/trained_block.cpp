@@ -11,17 +11,16 @@
 namespace masque::nn::trained {
 
 template <class T>
-tile::Packed<T> PackedMatrix<T>::shape(Index columns, Index depth) {
-  const Index panels = tile::round_up(columns, tile::kPanel<T>) / tile::kPanel<T>;
+tile::Strips<T> PackedMatrix<T>::shape(Index columns, Index depth) {
   const Index rows = operands_ == Operands::kPairs ? tile::pairs_of(depth) : depth;
-  memory_.resize(panels, rows * tile::kPanel<T>);
+  memory_.resize(kernel::strips_of<T>(columns), rows * tile::kLanes<T>);
   return {memory_.data(), memory_.columns()};
 }
 
 template <class T>
 void PackedMatrix<T>::pack(MatrixView<const T> x, Operands operands) {
   operands_ = operands;
-  const tile::Packed<T> to = shape(x.columns, x.rows);
+  const tile::Strips<T> to = shape(x.columns, x.rows);
   if constexpr (std::is_same_v<T, float>) {
     if (operands == Operands::kPairs) return tile::pack_pairs(x, to);
   }
@@ -31,7 +30,7 @@ void PackedMatrix<T>::pack(MatrixView<const T> x, Operands operands) {
 template <class T>
 void PackedMatrix<T>::pack_transposed(MatrixView<const T> x, Operands operands) {
   operands_ = operands;
-  const tile::Packed<T> to = shape(x.rows, x.columns);
+  const tile::Strips<T> to = shape(x.rows, x.columns);
   if constexpr (std::is_same_v<T, float>) {
     if (operands == Operands::kPairs) return tile::pack_pairs_transposed(x, to);
   }
@@ -173,7 +172,7 @@ void multiply_rows(MatrixView<const T> rows, const PackedMatrix<T>& b, Index col
 template <class T>
 void add_product(MatrixView<const T> x, const TileRun& run, Index keys, const PackedMatrix<T>& b,
                  MatrixView<T> sums) {
-  const tile::Packed<const T> from = b.from_depth(run.keys.begin);
+  const tile::Strips<const T> from = b.from_depth(run.keys.begin);
   if constexpr (std::is_same_v<T, float>) {
     if (b.operands() == Operands::kPairs) {
       return tile::add_product_of_pairs(x.middle_columns(run.column / 2, tile::pairs_of(keys)),

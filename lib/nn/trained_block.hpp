@@ -16,7 +16,7 @@ namespace masque::nn::trained {
 /// A row more than a power of two apart: else all rows share few lines of the cache.
 template <class T>
 Index padded_stride(Index columns) {
-  return tile::round_up(columns, tile::kPanel<T>) + tile::kLanes<T>;
+  return tile::round_up(columns, 2 * tile::kLanes<T>) + tile::kLanes<T>;
 }
 
 /// What the products of a problem take.
@@ -34,20 +34,17 @@ class PackedMatrix {
   void pack(MatrixView<const T> x, Operands operands);
   /// The transpose of x: what queries are multiplied with.
   void pack_transposed(MatrixView<const T> x, Operands operands);
-  tile::Packed<const T> whole() const { return {memory_.data(), memory_.columns()}; }
+  tile::Strips<const T> whole() const { return {memory_.data(), memory_.columns()}; }
   /// From a row of its depth on, an even one.
-  tile::Packed<const T> from_depth(Index depth) const {
-    const Index rows = operands_ == Operands::kPairs ? depth / 2 : depth;
-    return {memory_.data() + rows * tile::kPanel<T>, memory_.columns()};
+  tile::Strips<const T> from_depth(Index depth) const {
+    return whole().from_depth(operands_ == Operands::kPairs ? depth / 2 : depth);
   }
-  /// From a column on, a multiple of kPanel.
-  tile::Packed<const T> from_column(Index column) const {
-    return {memory_.data() + column / tile::kPanel<T> * memory_.columns(), memory_.columns()};
-  }
+  /// From a column on, a multiple of kLanes.
+  tile::Strips<const T> from_column(Index column) const { return whole().from_column(column); }
   Operands operands() const { return operands_; }
 
  private:
-  tile::Packed<T> shape(Index columns, Index depth);
+  tile::Strips<T> shape(Index columns, Index depth);
   Operands operands_ = Operands::kPlain;
   Matrix<T> memory_;
 };

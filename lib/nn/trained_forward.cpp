@@ -103,7 +103,7 @@ class Forward {
 
   /// Rows of a block in tiles as equal as possible.
   static std::vector<Range> tiles(Index rows) {
-    const Index count = (rows + tile::best_rows() - 1) / tile::best_rows();
+    const Index count = (rows + tile::kRows - 1) / tile::kRows;
     std::vector<Range> out;
     out.reserve(static_cast<std::size_t>(count));
     for (Index i = 0; i < count; ++i) out.push_back({rows * i / count, rows * (i + 1) / count});

@@ -3,27 +3,36 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/vectorize.hpp"
 #include "kernel/elementary.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "probe/attention_loops.cpp"
+#include "base/simd.hpp"
+#include "kernel/group-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
 namespace masque::probe {
+namespace HWY_NAMESPACE {
 
-namespace {
+namespace simd = kernel::HWY_NAMESPACE;
+using Floats = simd::Group<float>;
+using simd::if_greater;
+using simd::load_group;
+using simd::set_group;
+using simd::store_group;
+using simd::zero_group;
+constexpr Index kWidth = simd::kGroup<float>;
 
-using kernel::kLanes;
-using kernel::lane_sum;
-using kernel::Lanes;
-
-[[gnu::always_inline]] inline Lanes& at(float* x) { return *reinterpret_cast<Lanes*>(x); }
-[[gnu::always_inline]] inline const Lanes& at(const float* x) {
-  return *reinterpret_cast<const Lanes*>(x);
+/// Σ x; columns a multiple of kWidth, here and below.
+HWY_INLINE float sum_of_columns(const float* x, Index columns) {
+  Floats sum = zero_group<float>();
+  for (Index j = 0; j < columns; j += kWidth) sum = sum + load_group(x + j);
+  return simd::sum_of(sum);
 }
 
 /// Divides a row by its sum and returns that.
-[[gnu::always_inline]] inline float normalize(float* row, Index columns) {
-  Lanes sum{};
-  for (Index j = 0; j < columns; j += kLanes) sum += at(row + j);
-  const float total = lane_sum(sum);
+HWY_INLINE float normalize(float* row, Index columns) {
+  const float total = sum_of_columns(row, columns);
   const bool good = total > 0 && std::isfinite(total);
   if (!good) {
     std::fill_n(row, columns, 0.0F);
@@ -33,9 +42,105 @@ using kernel::Lanes;
   return total;
 }
 
-MASQUE_VECTORIZE void normalize_rows(const MatrixView<float>& map, float* mass) {
+void normalize_rows(const MatrixView<float>& map, float* mass) {
   for (Index i = 0; i < map.rows; ++i) mass[i] = normalize(map.row(i), map.columns);
 }
+
+/// to ← −p log p.
+HWY_INLINE void entropy_terms(const float* p, Index columns, float* to) {
+  for (Index j = 0; j < columns; ++j) to[j] = -p[j] * kernel::fast_log(p[j]);
+}
+
+HWY_INLINE Floats magnitude(const Floats& x) {
+  const Floats zero = zero_group<float>();
+  return if_greater(zero, x, zero - x, x);
+}
+
+/// to += x
+HWY_INLINE void add_to(float* to, const Floats& x) { store_group(load_group(to) + x, to); }
+
+void sum_rows_loop(MatrixView<const float> map, const ColumnFacts& columns, float threshold,
+                   float* buffer, RowSums* rows, float* sums, float* counts) {
+  const Index width = map.columns;
+  std::fill_n(sums, width, 0.0F);
+  std::fill_n(counts, width, 0.0F);
+  const Floats zero = zero_group<float>();
+  const Floats one = set_group(1.0F);
+  const Floats least = set_group(threshold);
+  for (Index i = 0; i < map.rows; ++i) {
+    const float* row = map.row(i);
+    const Floats place = set_group(static_cast<float>(i));
+    entropy_terms(row, width, buffer);
+    Floats entropy = zero, largest = zero, squares = zero, spread = zero, distance = zero,
+           offset = zero, special = zero, punctuation = zero;
+    for (Index j = 0; j < width; j += kWidth) {
+      const Floats p = load_group(row + j);
+      const Floats away = p - load_group(columns.uniform + j);
+      const Floats step = load_group(columns.places + j) - place;
+      entropy = entropy + load_group(buffer + j);
+      largest = if_greater(p, largest, p, largest);
+      squares = squares + p * p;
+      spread = spread + away * away;
+      offset = offset + p * step;
+      distance = distance + p * magnitude(step);
+      special = special + p * load_group(columns.special + j);
+      punctuation = punctuation + p * load_group(columns.punctuation + j);
+      add_to(sums + j, p);
+      add_to(counts + j, if_greater(p, least, one, zero));
+    }
+    rows[i] = {simd::sum_of(entropy), simd::largest_of(largest), simd::sum_of(squares),
+               simd::sum_of(spread),  simd::sum_of(distance),    simd::sum_of(offset),
+               simd::sum_of(special), simd::sum_of(punctuation)};
+  }
+}
+
+void sum_spreads_loop(MatrixView<const float> map, const ColumnFacts& columns, const RowSums* rows,
+                      const float* means, const float* mass, RowSpreads* spreads, float* squares) {
+  std::fill_n(squares, map.columns, 0.0F);
+  for (Index i = 0; i < map.rows; ++i) {
+    if (mass[i] == 0) continue;
+    const float* row = map.row(i);
+    const Floats place = set_group(static_cast<float>(i));
+    Floats distance = zero_group<float>(), offset = distance;
+    for (Index j = 0; j < map.columns; j += kWidth) {
+      const Floats p = load_group(row + j);
+      const Floats away = p - load_group(means + j);
+      const Floats step = load_group(columns.places + j) - place;
+      const Floats farther = magnitude(step) - set_group(rows[i].distance);
+      const Floats right = step - set_group(rows[i].offset);
+      distance = distance + p * farther * farther;
+      offset = offset + p * right * right;
+      add_to(squares + j, away * away);
+    }
+    spreads[i] = {simd::sum_of(distance), simd::sum_of(offset)};
+  }
+}
+
+void mixture_entropies_loop(const float* const* rows, Index heads, Index columns, float* buffer,
+                            float* out) {
+  for (Index a = 0; a < heads; ++a) {
+    for (Index b = a + 1; b < heads; ++b) {
+      const float* x = rows[a];
+      const float* y = rows[b];
+      for (Index j = 0; j < columns; ++j) {
+        const float m = 0.5F * (x[j] + y[j]);
+        buffer[j] = -m * kernel::fast_log(m);
+      }
+      out[a * heads + b] = sum_of_columns(buffer, columns);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace masque::probe
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace masque::probe {
+
+namespace {
+
+HWY_EXPORT(normalize_rows);
 
 template <class T>
 void load_any(MatrixView<const T> from, MatrixView<float> to, float* mass) {
@@ -45,19 +150,12 @@ void load_any(MatrixView<const T> from, MatrixView<float> to, float* mass) {
     for (Index j = 0; j < from.columns; ++j) row[j] = static_cast<float>(source[j]);
     std::fill(row + from.columns, row + to.columns, 0.0F);
   }
-  normalize_rows(to, mass);
+  HWY_DYNAMIC_DISPATCH(normalize_rows)(to, mass);
 }
 
-/// to ← −p log p.
-[[gnu::always_inline]] inline void entropy_terms(const float* p, Index columns, float* to) {
-  for (Index j = 0; j < columns; ++j) to[j] = -p[j] * kernel::fast_log(p[j]);
-}
-
-[[gnu::always_inline]] inline float sum_of(const float* x, Index columns) {
-  Lanes sum{};
-  for (Index j = 0; j < columns; j += kLanes) sum += at(x + j);
-  return lane_sum(sum);
-}
+HWY_EXPORT(sum_rows_loop);
+HWY_EXPORT(sum_spreads_loop);
+HWY_EXPORT(mixture_entropies_loop);
 
 }  // namespace
 
@@ -69,78 +167,20 @@ void load_map(MatrixView<const double> from, MatrixView<float> to, float* mass) 
   load_any(from, to, mass);
 }
 
-MASQUE_VECTORIZE
 void sum_rows(MatrixView<const float> map, const ColumnFacts& columns, float threshold,
               float* buffer, RowSums* rows, float* sums, float* counts) {
-  const Index width = map.columns;
-  std::fill_n(sums, width, 0.0F);
-  std::fill_n(counts, width, 0.0F);
-  for (Index i = 0; i < map.rows; ++i) {
-    const float* row = map.row(i);
-    const auto place = static_cast<float>(i);
-    entropy_terms(row, width, buffer);
-    Lanes entropy{}, largest{}, squares{}, spread{}, distance{}, offset{}, special{}, punctuation{};
-    for (Index j = 0; j < width; j += kLanes) {
-      const Lanes p = at(row + j);
-      const Lanes away = p - at(columns.uniform + j);
-      const Lanes step = at(columns.places + j) - place;
-      entropy += at(buffer + j);
-      largest = p > largest ? p : largest;
-      squares += p * p;
-      spread += away * away;
-      offset += p * step;
-      distance += p * (step < 0 ? -step : step);
-      special += p * at(columns.special + j);
-      punctuation += p * at(columns.punctuation + j);
-      at(sums + j) += p;
-      at(counts + j) += p > threshold ? Lanes{} + 1.0F : Lanes{};
-    }
-    float most[kLanes];
-    at(most) = largest;
-    rows[i] = {lane_sum(entropy),  *std::max_element(most, most + kLanes),
-               lane_sum(squares),  lane_sum(spread),
-               lane_sum(distance), lane_sum(offset),
-               lane_sum(special),  lane_sum(punctuation)};
-  }
+  HWY_DYNAMIC_DISPATCH(sum_rows_loop)(map, columns, threshold, buffer, rows, sums, counts);
 }
 
-MASQUE_VECTORIZE
 void sum_spreads(MatrixView<const float> map, const ColumnFacts& columns, const RowSums* rows,
                  const float* means, const float* mass, RowSpreads* spreads, float* squares) {
-  std::fill_n(squares, map.columns, 0.0F);
-  for (Index i = 0; i < map.rows; ++i) {
-    if (mass[i] == 0) continue;
-    const float* row = map.row(i);
-    const auto place = static_cast<float>(i);
-    Lanes distance{}, offset{};
-    for (Index j = 0; j < map.columns; j += kLanes) {
-      const Lanes p = at(row + j);
-      const Lanes away = p - at(means + j);
-      const Lanes step = at(columns.places + j) - place;
-      const Lanes farther = (step < 0 ? -step : step) - rows[i].distance;
-      const Lanes right = step - rows[i].offset;
-      distance += p * farther * farther;
-      offset += p * right * right;
-      at(squares + j) += away * away;
-    }
-    spreads[i] = {lane_sum(distance), lane_sum(offset)};
-  }
+  HWY_DYNAMIC_DISPATCH(sum_spreads_loop)(map, columns, rows, means, mass, spreads, squares);
 }
 
-MASQUE_VECTORIZE
 void mixture_entropies(const float* const* rows, Index heads, Index columns, float* buffer,
                        float* out) {
-  for (Index a = 0; a < heads; ++a) {
-    for (Index b = a + 1; b < heads; ++b) {
-      const float* x = rows[a];
-      const float* y = rows[b];
-      for (Index j = 0; j < columns; ++j) {
-        const float m = 0.5F * (x[j] + y[j]);
-        buffer[j] = -m * kernel::fast_log(m);
-      }
-      out[a * heads + b] = sum_of(buffer, columns);
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(mixture_entropies_loop)(rows, heads, columns, buffer, out);
 }
 
 }  // namespace masque::probe
+#endif

@@ -25,7 +25,7 @@ double sum(const Lanes& lanes) {
          ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-MASQUE_VECTORIZE double dot_lanes(const double* a, const double* b, std::size_t n) {
+inline double dot_lanes(const double* a, const double* b, std::size_t n) {
   Lanes lanes{};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -43,8 +43,8 @@ struct Products {
   double dd;
 };
 
-MASQUE_VECTORIZE Products map_row(const double* x, const double* shift, double scale, std::size_t n,
-                                  double* y) {
+inline Products map_row(const double* x, const double* shift, double scale, std::size_t n,
+                        double* y) {
   Lanes xx{};
   Lanes xy{};
   Lanes yy{};
@@ -73,7 +73,7 @@ MASQUE_VECTORIZE Products map_row(const double* x, const double* shift, double s
   return {sum(xx), sum(xy), sum(yy), sum(dd)};
 }
 
-MASQUE_VECTORIZE void add_row(const double* row, double weight, std::size_t n, double* out) {
+inline void add_row(const double* row, double weight, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] += weight * row[i];
 }
 
@@ -125,7 +125,7 @@ RowMoves map_rows(const AffineRows& map, DType dtype, std::uint64_t width, std::
       continue;
     }
     to_double(dtype, source, x);
-    const Products p = map_row(x.data(), map.shift.data(), map.scale, width, y.data());
+    const Products p = vectorized<map_row>(x.data(), map.shift.data(), map.scale, width, y.data());
     // A sum of squares is finite unless an element is not or is huge: look closer only then.
     if (!(p.yy < limit)) {
       for (std::size_t j = 0; j < width; ++j) {
@@ -185,11 +185,12 @@ std::vector<double> weighted_row_sum(const Checkpoint& checkpoint, const TensorI
                        for (std::uint64_t i = 0; i < rows.size() / width; ++i) {
                          const double weight = weights.empty() ? 1.0 : weights[first + i];
                          // A row of weight 0 may hold anything, NaN included.
-                         if (weight != 0) add_row(&rows[i * width], weight, width, part.data());
+                         if (weight != 0)
+                           vectorized<add_row>(&rows[i * width], weight, width, part.data());
                        }
                      });
   std::vector<double> total(width, 0.0);
-  for (const auto& part : parts) add_row(part.data(), 1.0, width, total.data());
+  for (const auto& part : parts) vectorized<add_row>(part.data(), 1.0, width, total.data());
   return total;
 }
 
@@ -205,7 +206,7 @@ std::vector<double> read_row(const Checkpoint& checkpoint, const TensorInfo& tab
 
 double dot(std::span<const double> a, std::span<const double> b) {
   MASQUE_CHECK(a.size() == b.size());
-  return dot_lanes(a.data(), b.data(), a.size());
+  return vectorized<dot_lanes>(a.data(), b.data(), a.size());
 }
 
 }  // namespace masque

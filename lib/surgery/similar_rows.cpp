@@ -20,8 +20,7 @@ constexpr std::size_t kKeys = 8;  ///< rows that one row is compared with in a p
 
 /// Products of a row with kKeys rows: each a sum in kLanes parts, added in order, so that every
 /// instruction set gives the same bits.
-MASQUE_VECTORIZE
-void dot_rows(const float* row, const float* keys, std::size_t width, float* out) {
+inline void dot_rows(const float* row, const float* keys, std::size_t width, float* out) {
   for (std::size_t k = 0; k < kKeys; ++k) {
     float lanes[kLanes] = {};
     const float* key = keys + k * width;
@@ -108,7 +107,7 @@ std::vector<std::vector<std::uint32_t>> similar_rows(const Checkpoint& checkpoin
                    for (std::size_t row = begin; row < end; ++row) {
                      if (unit.usable[row] == 0) continue;
                      std::array<float, kKeys> cosine{};
-                     dot_rows(unit.row(row), unit.row(key), unit.width, cosine.data());
+                     vectorized<dot_rows>(unit.row(row), unit.row(key), unit.width, cosine.data());
                      for (std::size_t k = 0; k < kKeys && key + k < unit.rows; ++k) {
                        if (key + k == row || unit.usable[key + k] == 0) continue;
                        offer(heaps[row - begin], request.count,

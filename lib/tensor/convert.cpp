@@ -30,10 +30,6 @@ void widen(const std::byte* in, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(load<T>(in + i * sizeof(T)));
 }
 
-MASQUE_VECTORIZE void widen_f32(const std::byte* in, std::size_t n, double* out) {
-  widen<float>(in, n, out);
-}
-
 template <class Out>
 void widen_bf16_to(const std::byte* in, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -56,20 +52,7 @@ void widen_f16_to(const std::byte* in, std::size_t n, Out* out) {
   }
 }
 
-MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, double* out) {
-  widen_bf16_to(in, n, out);
-}
-MASQUE_VECTORIZE void widen_bf16(const std::byte* in, std::size_t n, float* out) {
-  widen_bf16_to(in, n, out);
-}
-MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, double* out) {
-  widen_f16_to(in, n, out);
-}
-MASQUE_VECTORIZE void widen_f16(const std::byte* in, std::size_t n, float* out) {
-  widen_f16_to(in, n, out);
-}
-
-MASQUE_VECTORIZE void narrow_f32(const double* in, std::size_t n, std::byte* out) {
+inline void narrow_f32(const double* in, std::size_t n, std::byte* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const auto value = static_cast<float>(in[i]);
     std::memcpy(out + 4 * i, &value, 4);
@@ -131,9 +114,9 @@ void to_double(DType dtype, Bytes in, std::span<double> out) {
     case DType::kU64: return widen<std::uint64_t>(data, out.size(), out.data());
     case DType::kF64: return widen<double>(data, out.size(), out.data());
     case DType::kC64:
-    case DType::kF32: return widen_f32(data, out.size(), out.data());
-    case DType::kBF16: return widen_bf16(data, out.size(), out.data());
-    case DType::kF16: return widen_f16(data, out.size(), out.data());
+    case DType::kF32: return vectorized<widen<float>>(data, out.size(), out.data());
+    case DType::kBF16: return vectorized<widen_bf16_to<double>>(data, out.size(), out.data());
+    case DType::kF16: return vectorized<widen_f16_to<double>>(data, out.size(), out.data());
     case DType::kF8E4M3: return decode_all<std::uint8_t>(data, out, kF8E4M3);
     case DType::kF8E5M2: return decode_all<std::uint8_t>(data, out, kF8E5M2);
     case DType::kF8E4M3Fnuz: return decode_all<std::uint8_t>(data, out, kF8E4M3Fnuz);
@@ -157,15 +140,15 @@ void to_float(DType dtype, Bytes in, std::span<float> out) {
     case DType::kF32:
       if (!out.empty()) std::memcpy(out.data(), in.data(), in.size());
       return;
-    case DType::kBF16: return widen_bf16(in.data(), out.size(), out.data());
-    case DType::kF16: return widen_f16(in.data(), out.size(), out.data());
+    case DType::kBF16: return vectorized<widen_bf16_to<float>>(in.data(), out.size(), out.data());
+    case DType::kF16: return vectorized<widen_f16_to<float>>(in.data(), out.size(), out.data());
     default: break;
   }
   std::array<double, 1024> block{};
   for (std::size_t begin = 0; begin < out.size(); begin += block.size()) {
     const std::size_t n = std::min(block.size(), out.size() - begin);
     to_double(dtype, in.subspan(begin * width, n * width), std::span(block).first(n));
-    narrow_f32(block.data(), n, reinterpret_cast<std::byte*>(out.data() + begin));
+    vectorized<narrow_f32>(block.data(), n, reinterpret_cast<std::byte*>(out.data() + begin));
   }
 }
 
@@ -179,7 +162,7 @@ void from_double(DType dtype, std::span<const double> in, MutableBytes out) {
     case DType::kF64:
       if (!in.empty()) std::memcpy(data, in.data(), out.size());
       return;
-    case DType::kF32: return narrow_f32(in.data(), in.size(), data);
+    case DType::kF32: return vectorized<narrow_f32>(in.data(), in.size(), data);
     case DType::kF16: return encode_16<10, 15, 31>(in, data, kF16);
     case DType::kBF16: return encode_16<7, 127, 255>(in, data, kBF16);
     case DType::kF8E4M3: return encode_all<std::uint8_t>(in, data, kF8E4M3);

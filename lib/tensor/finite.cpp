@@ -21,12 +21,13 @@ Bits carries(const T* values, std::size_t n, Bits unit) {
   return any & ~kMagnitude;
 }
 
-MASQUE_VECTORIZE bool block_finite(const float* values, std::size_t n) {
-  return carries<std::uint32_t>(values, n, std::uint32_t{1} << 23) == 0;
-}
-
-MASQUE_VECTORIZE bool block_finite(const double* values, std::size_t n) {
-  return carries<std::uint64_t>(values, n, std::uint64_t{1} << 52) == 0;
+template <class T>
+bool block_finite(const T* values, std::size_t n) {
+  if constexpr (sizeof(T) == 4) {
+    return carries<std::uint32_t>(values, n, std::uint32_t{1} << 23) == 0;
+  } else {
+    return carries<std::uint64_t>(values, n, std::uint64_t{1} << 52) == 0;
+  }
 }
 
 template <class T>
@@ -34,7 +35,7 @@ std::optional<std::size_t> find(std::span<const T> values) {
   constexpr std::size_t kBlock = 4096;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const std::size_t n = std::min(kBlock, values.size() - begin);
-    if (block_finite(values.data() + begin, n)) continue;
+    if (vectorized<block_finite<T>>(values.data() + begin, n)) continue;
     for (std::size_t i = begin;; ++i) {
       if (!std::isfinite(values[i])) return i;
     }

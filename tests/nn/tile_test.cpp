@@ -23,8 +23,7 @@ TEST_CASE_TEMPLATE("products with packed matrices", T, float, double) {
         const Matrix<T> a = random_matrix<T>(rows, depth, 1);
         const Matrix<T> keys = random_matrix<T>(columns, depth, 2);
         const Matrix<T> values = random_matrix<T>(depth, columns, 3);
-        const Index panels = round_up(columns, kPanel<T>) / kPanel<T>;
-        Matrix<T> packed(panels, depth * kPanel<T>);
+        Matrix<T> packed(kernel::strips_of<T>(columns), depth * kLanes<T>);
         Matrix<T> c(rows, round_up(columns, kLanes<T>));
         const auto worst = [&](const auto& expected) {
           double most = 0;
@@ -53,7 +52,7 @@ TEST_CASE_TEMPLATE("products with packed matrices", T, float, double) {
           return sum;
         };
         const double most = std::numeric_limits<T>::epsilon() * static_cast<double>(4 * depth);
-        const Packed<const T> b{packed.data(), packed.columns()};
+        const Strips<const T> b{packed.data(), packed.columns()};
         pack_transposed<T>(keys.view(), {packed.data(), packed.columns()});
         multiply<T>(a.view(), b, c.view(), false);
         CHECK(worst(by_keys) <= most);

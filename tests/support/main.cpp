@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/processor.hpp"
+
 namespace {
 
 unsigned g_matched = 0;
@@ -41,6 +43,8 @@ DOCTEST_REGISTER_LISTENER("count_matches", 1, CountMatches);
 }  // namespace
 
 int main(int argc, char** argv) {
+  // As the tools: MASQUE_CPU=avx2 and so on.
+  masque::limit_instruction_set_by_environment();
   doctest::Context context(argc, argv);
   const int result = context.run();
   if (result != 0 || g_bad_name) return 1;

@@ -14,9 +14,8 @@ class RowProducts {
  public:
   explicit RowProducts(MatrixView<const T> table) : table_(table) {
     if constexpr (kPacks) {
-      constexpr Index kPanel = tile::kPanel<T>;
-      packed_.resize(tile::round_up(table.rows, kPanel) / kPanel, table.columns * kPanel);
-      tile::pack_transposed(table, tile::Packed<T>{packed_.data(), packed_.columns()});
+      packed_.resize(kernel::strips_of<T>(table.rows), table.columns * tile::kLanes<T>);
+      tile::pack_transposed(table, tile::Strips<T>{packed_.data(), packed_.columns()});
     }
   }
 
@@ -24,13 +23,10 @@ class RowProducts {
   /// resized. An element depends on its two vectors alone.
   MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
     if constexpr (kPacks) {
-      constexpr Index kPanel = tile::kPanel<T>;
-      const Index panel = first / kPanel;
-      const Index begin = panel * kPanel;
+      const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;
       out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
-      const tile::Packed<const T> rows{packed_.data() + panel * packed_.columns(),
-                                       packed_.columns()};
-      tile::multiply<T>(x, rows, out.view(), false);
+      const tile::Strips<const T> all{packed_.data(), packed_.columns()};
+      tile::multiply<T>(x, all.from_column(begin), out.view(), false);
       return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);
     } else {
       out.resize(x.rows, last - first);

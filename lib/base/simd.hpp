@@ -1,0 +1,47 @@
+// Vectors of the processor: Google Highway, with the targets that masque compiles for.
+//
+// A file with vector code is compiled once for each target. It begins with
+//
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "layer/this_file.cpp"
+//   #include "base/simd.hpp"
+//
+// keeps its vector code between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE() in a namespace
+// HWY_NAMESPACE, and has everything else under `#if HWY_ONCE`: HWY_EXPORT of each function, and
+// calls by HWY_DYNAMIC_DISPATCH, which takes the best target that `instruction_set()` allows.
+// Plain loops that the compiler vectorises need none of this: see vectorize.hpp.
+//
+// This file is read once for each target: it has no guard.
+#include <hwy/detect_targets.h>
+
+// Left out are targets that bring these loops nothing but time to compile.
+#ifndef MASQUE_LEFT_OUT_TARGETS
+#ifdef HWY_AVX3_ZEN4
+#define MASQUE_LEFT_OUT_ZEN4 HWY_AVX3_ZEN4
+#else
+#define MASQUE_LEFT_OUT_ZEN4 0
+#endif
+#ifdef HWY_AVX3_SPR
+#define MASQUE_LEFT_OUT_SPR HWY_AVX3_SPR
+#else
+#define MASQUE_LEFT_OUT_SPR 0
+#endif
+#ifdef HWY_SVE
+#define MASQUE_LEFT_OUT_ARM (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#else
+#define MASQUE_LEFT_OUT_ARM 0
+#endif
+#ifdef HWY_NEON_BF16
+#define MASQUE_LEFT_OUT_NEON_BF16 HWY_NEON_BF16
+#else
+#define MASQUE_LEFT_OUT_NEON_BF16 0
+#endif
+#define MASQUE_LEFT_OUT_TARGETS                                                                 \
+  (HWY_SSSE3 | HWY_AVX3_DL | MASQUE_LEFT_OUT_ZEN4 | MASQUE_LEFT_OUT_SPR | MASQUE_LEFT_OUT_ARM | \
+   MASQUE_LEFT_OUT_NEON_BF16)
+#endif
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS MASQUE_LEFT_OUT_TARGETS
+
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>         // IWYU pragma: export
