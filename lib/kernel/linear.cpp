@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <numeric>
+#include <optional>
 
 #include "base/error.hpp"
 #include "kernel/activation_rows.hpp"
@@ -10,11 +11,14 @@
 #include "kernel/onednn/matmul_onednn.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product_rows.hpp"
+#include "kernel/strip_weights.hpp"
 
 namespace masque::kernel {
 namespace {
 
 constexpr onednn::PanelShape kReferencePanel{64, 8};
+/// Rows whose part of the inputs stays in the second-level cache.
+constexpr onednn::PanelShape kStripPanel{96, kTileRows};
 static_assert(Linear<float>::kColumnBlock == onednn::kBlockColumns);
 
 /// Operations that are worth a thread.
@@ -109,9 +113,44 @@ struct Linear<T>::State {
 template <>
 struct Linear<float>::State {
   State(std::span<const MatrixView<const float>> parts, Precision precision)
-      : inputs(parts[0].columns), outputs(stacked_rows(parts)), weight(parts, precision) {}
+      : inputs(parts[0].columns), outputs(stacked_rows(parts)) {
+    if (StripWeights::preferred()) {
+      strips.emplace(parts, precision);
+    } else {
+      packed.emplace(parts, precision);
+    }
+  }
 
   void run(MatrixView<const float> x, Index first, MatrixView<float> y) const {
+    if (strips) {
+      run_strips(x, first, y);
+    } else {
+      run_packed(x, first, y);
+    }
+  }
+
+  /// By our own product.
+  void run_strips(MatrixView<const float> x, Index first, MatrixView<float> y) const {
+    const Panels panels(x.rows, kStripPanel);
+    for_blocks(panels, block_count(y.columns), inputs, [&](Index p, Index begin, Index end) {
+      const auto from = x.middle_rows(panels.first(p), panels.size(p));
+      for (Index b = begin; b < end; ++b) {
+        const Index column = b * kColumnBlock;
+        const auto to = y.middle_rows(panels.first(p), panels.size(p))
+                            .middle_columns(column, std::min(kColumnBlock, y.columns - column));
+        strips->multiply(from, first + column, to);
+        const float* added = bias.empty() ? nullptr : bias.data() + first + column;
+        if (added == nullptr && activation == Activation::kNone) continue;
+        for (Index i = 0; i < to.rows; ++i) {
+          finish_row(activation, to.row(i), added, to.row(i), to.columns);
+        }
+      }
+    });
+  }
+
+  /// By oneDNN.
+  void run_packed(MatrixView<const float> x, Index first, MatrixView<float> y) const {
+    const onednn::PackedWeights& weight = *packed;
     const Panels panels(x.rows, weight.panel_shape());
     const Index first_block = first / kColumnBlock;
     for_blocks(panels, block_count(y.columns), inputs, [&](Index p, Index begin, Index end) {
@@ -131,7 +170,8 @@ struct Linear<float>::State {
 
   Index inputs;
   Index outputs;
-  onednn::PackedWeights weight;
+  std::optional<StripWeights> strips;  ///< one of the two
+  std::optional<onednn::PackedWeights> packed;
   std::vector<float> bias;
   Activation activation = Activation::kNone;
 };

@@ -2,7 +2,7 @@
 // then part of each product, and because a transposed operand costs nothing more here.
 //
 // An element is a sum of chains of fused multiply-adds (bf16: of pairs), one for each block of at
-// most 256 of the inner index, in order: the same bits for any number of rows and threads.
+// most 384 of the inner index, in order: the same bits for any number of rows and threads.
 #pragma once
 
 #include <span>

@@ -4,12 +4,35 @@
 
 #include <array>
 
+#include "base/processor.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::kernel::onednn {
 
+namespace {
+
+/// What limit_instruction_set said holds for the library, too. Before its first use.
+dnnl::engine make_engine() {
+  if (instruction_set_is_limited()) {
+    const auto isa = [] {
+      switch (instruction_set()) {
+        case InstructionSet::kAvx2: return dnnl_cpu_isa_avx2;
+        case InstructionSet::kAvx512: return dnnl_cpu_isa_avx512_core;
+        case InstructionSet::kAvx512Bf16: return dnnl_cpu_isa_avx512_core_bf16;
+        case InstructionSet::kAmx: return dnnl_cpu_isa_avx512_core_amx;
+        default: return dnnl_cpu_isa_sse41;
+      }
+    };
+    // Where the library cannot be limited, it goes on with what it has found.
+    static_cast<void>(dnnl_set_max_cpu_isa(isa()));
+  }
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+}  // namespace
+
 const dnnl::engine& engine() {
-  static const dnnl::engine kEngine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine kEngine = make_engine();
   return kEngine;
 }
 

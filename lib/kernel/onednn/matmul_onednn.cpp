@@ -310,6 +310,7 @@ const float* PackedWeights::multiply(const Panel& panel, Index block) const {
 }
 
 void gemm(const Gemm& g) {
+  engine();  // sets the library up
   const OneThread alone;
   check(dnnl_sgemm(g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', g.m, g.n, g.k, 1.0F, g.a,
                    g.a_stride, g.b, g.b_stride, g.beta, g.c, g.c_stride),
