@@ -13,6 +13,7 @@ void declare_flow(cli::Command& tool);
 void declare_forward(cli::Command& tool);
 void declare_identify(cli::Command& tool);
 void declare_kernels(cli::Command& tool);
+void declare_peak(cli::Command& tool);
 void declare_training(cli::Command& tool);
 
 }  // namespace masque::bench

@@ -1,9 +1,11 @@
 // bench kernels: every case of the kernels' table, one after the other.
 #include <memory>
 
+#include "base/processor.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
+#include "peak.hpp"
 #include "support/kernel_run.hpp"
 #include "timing.hpp"
 
@@ -64,16 +66,19 @@ Measured measure(const KernelCase& c, int repeats, bool backward) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
-  cli::Table table(
-      session, o.common,
-      {"case", "rows", "columns", "inputs", "threads", "ms", "ms_min", "ms_max", "rate", "unit"});
+  cli::Table table(session, o.common,
+                   {"case", "set", "rows", "columns", "inputs", "threads", "ms", "ms_min", "ms_max",
+                    "rate", "unit", "share"});
+  const Peak peak = measure_peak(kernel::threads());
   for (const KernelCase& c : test::large_kernel_cases()) {
     for (const bool backward : {false, true}) {
       const std::string name = c.name + (backward ? "_backward" : "");
       if (name.find(o.filter) == std::string::npos || (backward && !c.has_backward())) continue;
       const Measured m = measure(c, o.repeats, backward);
-      table.row({name, c.rows, c.columns, c.inputs, kernel::threads(), m.timing.median,
-                 m.timing.least, m.timing.most, m.rate, m.unit});
+      const double most = std::string_view(m.unit) == "GF/s" ? peak.product : peak.memory;
+      table.row({name, std::string(name_of(instruction_set())), c.rows, c.columns, c.inputs,
+                 kernel::threads(), m.timing.median, m.timing.least, m.timing.most, m.rate, m.unit,
+                 m.rate / most});
     }
   }
   table.finish();
@@ -87,6 +92,7 @@ void declare_kernels(cli::Command& tool) {
   cli::Command& c = tool.subcommand(
       "kernels", "products, norms, softmax … at BERT-base shapes and those of training");
   c.example("bench kernels --filter linear -j 1", "matrix products on one thread");
+  c.example("MASQUE_CPU=avx2 bench kernels", "as on a processor without AVX-512");
   c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
   c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
   add_threads(c, o->common);

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
                                  masque::bench::declare_forward(tool);
                                  masque::bench::declare_identify(tool);
                                  masque::bench::declare_kernels(tool);
+                                 masque::bench::declare_peak(tool);
                                  masque::bench::declare_training(tool);
                                });
 }

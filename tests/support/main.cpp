@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/processor.hpp"
 
 namespace {
@@ -43,8 +44,13 @@ DOCTEST_REGISTER_LISTENER("count_matches", 1, CountMatches);
 }  // namespace
 
 int main(int argc, char** argv) {
-  // As the tools: MASQUE_CPU=avx2 and so on.
-  masque::limit_instruction_set_by_environment();
+  // As the tools: MASQUE_CPU=avx2 and so on. A set that this processor lacks skips the tests.
+  try {
+    masque::limit_instruction_set_by_environment();
+  } catch (const masque::UsageError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 77;
+  }
   doctest::Context context(argc, argv);
   const int result = context.run();
   if (result != 0 || g_bad_name) return 1;
