@@ -64,10 +64,7 @@ InstructionSet detect() {
   return amx ? InstructionSet::kAmx : InstructionSet::kAvx512Bf16;
 }
 #elif defined(__aarch64__)
-constexpr std::array kRows = {
-    Row{InstructionSet::kBaseline, "baseline", HWY_NEON | (HWY_NEON - 1)},
-    Row{InstructionSet::kNeon, "neon", HWY_NEON - 1},
-};
+constexpr std::array kRows = {Row{InstructionSet::kNeon, "neon", 0}};
 InstructionSet detect() { return InstructionSet::kNeon; }
 #else
 constexpr std::array kRows = {Row{InstructionSet::kBaseline, "baseline", 0}};

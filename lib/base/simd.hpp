@@ -12,36 +12,26 @@
 // Plain loops that the compiler vectorises need none of this: see vectorize.hpp.
 //
 // This file is read once for each target: it has no guard.
+#if !defined(__x86_64__)
+// One set of instructions, which the compiler may use everywhere: group-inl.hpp takes its vectors.
+// (Highway's NEON wants AES, too, which small boards lack.)
+#define HWY_COMPILE_ONLY_SCALAR
+#endif
 #include <hwy/detect_targets.h>
 
 // Left out are targets that bring these loops nothing but time to compile.
-#ifndef MASQUE_LEFT_OUT_TARGETS
 #ifdef HWY_AVX3_ZEN4
-#define MASQUE_LEFT_OUT_ZEN4 HWY_AVX3_ZEN4
+#define MASQUE_ZEN4 HWY_AVX3_ZEN4
 #else
-#define MASQUE_LEFT_OUT_ZEN4 0
+#define MASQUE_ZEN4 0
 #endif
 #ifdef HWY_AVX3_SPR
-#define MASQUE_LEFT_OUT_SPR HWY_AVX3_SPR
+#define MASQUE_SPR HWY_AVX3_SPR
 #else
-#define MASQUE_LEFT_OUT_SPR 0
-#endif
-#ifdef HWY_SVE
-#define MASQUE_LEFT_OUT_ARM (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
-#else
-#define MASQUE_LEFT_OUT_ARM 0
-#endif
-#ifdef HWY_NEON_BF16
-#define MASQUE_LEFT_OUT_NEON_BF16 HWY_NEON_BF16
-#else
-#define MASQUE_LEFT_OUT_NEON_BF16 0
-#endif
-#define MASQUE_LEFT_OUT_TARGETS                                                                 \
-  (HWY_SSSE3 | HWY_AVX3_DL | MASQUE_LEFT_OUT_ZEN4 | MASQUE_LEFT_OUT_SPR | MASQUE_LEFT_OUT_ARM | \
-   MASQUE_LEFT_OUT_NEON_BF16)
+#define MASQUE_SPR 0
 #endif
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS MASQUE_LEFT_OUT_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | MASQUE_ZEN4 | MASQUE_SPR)
 
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>         // IWYU pragma: export

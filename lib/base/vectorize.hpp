@@ -14,6 +14,13 @@
 #define MASQUE_LOOP_VARIANTS 0
 #endif
 
+// Before a loop whose steps do not read what others write.
+#if defined(__clang__)
+#define MASQUE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MASQUE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace masque {
 
 namespace vectorize_detail {

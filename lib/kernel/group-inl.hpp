@@ -13,6 +13,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include "base/types.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,7 +49,13 @@ struct Native {
   static HWY_INLINE Vector subtract(Vector a, Vector b) { return a - b; }
   static HWY_INLINE Vector multiply(Vector a, Vector b) { return a * b; }
   static HWY_INLINE Vector divide(Vector a, Vector b) { return a / b; }
-  static HWY_INLINE Vector mul_add(Vector a, Vector b, Vector c) { return a * b + c; }
+  static HWY_INLINE Vector mul_add(Vector a, Vector b, Vector c) {
+#if defined(__aarch64__)
+    if constexpr (sizeof(T) == 4) return static_cast<Vector>(vfmaq_f32(c, a, b));
+    if constexpr (sizeof(T) == 8) return static_cast<Vector>(vfmaq_f64(c, a, b));
+#endif
+    return a * b + c;
+  }
   static HWY_INLINE Vector root(Vector a) {
     for (int i = 0; i < kLanes; ++i) a[i] = std::sqrt(a[i]);
     return a;

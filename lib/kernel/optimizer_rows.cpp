@@ -25,7 +25,7 @@ inline void adamw(const reference::StepFactors<T>& factors, const OptimizedRun<T
   const T* gradient = run.gradient;
   T* first = run.first;
   T* second = run.second;
-#pragma GCC ivdep
+  MASQUE_INDEPENDENT
   for (Index i = 0; i < n; ++i) {
     const T direction = reference::adam_direction(f, gradient[i], first[i], second[i]);
     value[i] = value[i] * f.kept - f.rate * direction;
@@ -60,7 +60,7 @@ inline void lamb(const reference::StepFactors<T>& factors, T rate, const Optimiz
   T* value = run.value;
   const T* first = run.first;
   const T* second = run.second;
-#pragma GCC ivdep
+  MASQUE_INDEPENDENT
   for (Index i = 0; i < n; ++i) {
     const T direction = reference::adam_direction<T>(f, first[i], second[i]) + f.decay * value[i];
     value[i] -= rate * direction;

@@ -41,7 +41,7 @@ struct PlainNumbers {
 /// Registers that hold sums, at most. The rest hold a row of b and an element of a.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kRegisters = 24;
-#elif HWY_TARGET == HWY_NEON
+#elif defined(__aarch64__)
 inline constexpr int kRegisters = 24;
 #elif HWY_TARGET == HWY_AVX2
 inline constexpr int kRegisters = 12;
@@ -192,16 +192,17 @@ HWY_INLINE void multiply_any(const LeftOperand<T>& a, Index depth, const Strips<
   BlockTask<T> t{a.data,   a.row_step, a.depth_step, a.tile_step, depth, b.data,
                  b.stride, c.data,     c.stride,     factors,     onto};
   Index left = c.columns;
-  const auto step = [&](Index strips) {
-    left -= strips * kColumns;
+  // Columns of so many strips, once they are done.
+  const auto done = [&](Index strips) {
     t.b += strips * b.stride;
     t.c += strips * kColumns;
+    return strips * kColumns;
   };
   if constexpr (kRegisters >= 4 * 6 * kParts) {
-    for (; left >= 4 * kColumns; step(4)) multiply_strips<Numbers, 4>(c.rows, t);
-    for (; left >= 2 * kColumns; step(2)) multiply_strips<Numbers, 2>(c.rows, t);
+    for (; left >= 4 * kColumns; left -= done(4)) multiply_strips<Numbers, 4>(c.rows, t);
+    for (; left >= 2 * kColumns; left -= done(2)) multiply_strips<Numbers, 2>(c.rows, t);
   }
-  for (; left >= kColumns; step(1)) multiply_strips<Numbers, 1>(c.rows, t);
+  for (; left >= kColumns; left -= done(1)) multiply_strips<Numbers, 1>(c.rows, t);
   if (left > 0) multiply_edge<Numbers>(c.rows, left, t);
 }
 
