@@ -1,6 +1,7 @@
 // Measures attention heads and hidden states of real checkpoints, and tests models.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "kernel/library_version.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
                      "a page to explore all heads");
         tool.example("attn-probe check leak gpt2/ < text",
                      "exit 1 and a place if an output depends on later tokens");
+        tool.version_line(masque::kernel::library_version);
         masque::attn_probe::declare_stats(tool);
         masque::attn_probe::declare_map(tool);
         masque::attn_probe::declare_check(tool);

@@ -1,6 +1,7 @@
 // bench attention: the speed of attention alone, by evaluation and mask.
 #include "nn/attention.hpp"
 
+#include <cmath>
 #include <memory>
 #include <optional>
 

@@ -17,7 +17,7 @@ std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=./,:+@%";
   const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-  return plain ? word : cli::quoted(word);
+  return plain ? word : cli::shell_quoted(word);
 }
 
 cli::ExitCode sweep(const RunOptions& o, const std::vector<std::string>& given,

@@ -1,4 +1,5 @@
 // lm-score embed: a vector for each line.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // Scores text with language models.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "kernel/library_version.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
         tool.example("lm-score score bert-base-uncased/ < text",
                      "the pseudo-log-likelihood of each line");
         tool.example("lm-score pairs gpt2/ blimp/*.jsonl", "accuracy on minimal pairs");
+        tool.version_line(masque::kernel::library_version);
         masque::lm_score::declare_score(tool);
         masque::lm_score::declare_pairs(tool);
         masque::lm_score::declare_ppl(tool);

@@ -24,10 +24,10 @@ struct Options {
 };
 
 /// Prints sentences as they are finished.
-class Printer {
+class ScorePrinter {
  public:
-  Printer(const Options& options, const engine::Engine& engine, const engine::Scoring& scoring,
-          cli::Session& session)
+  ScorePrinter(const Options& options, const engine::Engine& engine, const engine::Scoring& scoring,
+               cli::Session& session)
       : options_(options),
         number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
         provenance_(engine::provenance_json(scoring, engine)),
@@ -96,7 +96,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   cli::need_stream(command);
   const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
   const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
-  Printer printer(o, engine, scoring, session);
+  ScorePrinter printer(o, engine, scoring, session);
   probe::TextScorer scorer(*engine.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();

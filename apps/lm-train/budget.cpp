@@ -18,7 +18,7 @@ constexpr std::int64_t kDefaultSteps = 1000;
 constexpr double kMostSteps = 1e9;
 
 /// What goes on with the run in the folder.
-Plan saved_plan(const Options& o, double seconds) {
+Plan saved_plan(const TrainOptions& o, double seconds) {
   const auto setting = [&](const char* name) {
     const auto found = train::TrainingRun::saved_setting(o.output, name);
     if (!found) throw InputError(o.output, fmt::format("no {} of a run", name));
@@ -79,7 +79,7 @@ Budget parse_budget(const std::string& text) {
   return budget;
 }
 
-Plan make_plan(const Options& o, const records::SimilarTokens& similar,
+Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
                const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
                train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent) {
   if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");

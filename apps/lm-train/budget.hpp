@@ -27,7 +27,7 @@ struct Plan {
 
 /// As the options say, or as the checkpoint says with which a run goes on. `spent` is called for
 /// the seconds since this process began.
-Plan make_plan(const Options& options, const records::SimilarTokens& similar,
+Plan make_plan(const TrainOptions& options, const records::SimilarTokens& similar,
                const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
                train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent);
 

@@ -20,9 +20,9 @@ namespace masque::lm_train {
 
 namespace {
 
-constexpr std::int64_t kTold = 10;  // times that the loss is told of
+constexpr std::int64_t kTimesTold = 10;  // times that the loss is told of
 
-std::string number(double value) {
+std::string json_number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
@@ -30,7 +30,7 @@ std::string number(double value) {
 std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string& what,
                   cli::Session& session) {
   std::string metrics;
-  const std::int64_t every = std::max<std::int64_t>(1, steps / kTold);
+  const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesTold);
   double sum = 0;
   while (run.trainer().done() < steps) {
     throw_if_interrupted();
@@ -38,8 +38,8 @@ std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string
     metrics +=
         fmt::format(R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{}}})"
                     "\n",
-                    r.step, number(r.loss.mean()), number(r.loss.accuracy()), r.learning_rate,
-                    number(r.gradient_norm));
+                    r.step, json_number(r.loss.mean()), json_number(r.loss.accuracy()),
+                    r.learning_rate, json_number(r.gradient_norm));
     sum += r.loss.mean();
     if (r.step % every != 0) continue;
     session.note(fmt::format("{}step {} of {}: loss {:.4f}", what, r.step, steps,

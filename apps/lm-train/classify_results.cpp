@@ -25,7 +25,7 @@ std::vector<std::string> columns() {
   return all;
 }
 
-std::string number(double value) {
+std::string measure_text(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
@@ -66,7 +66,7 @@ std::string record_text(const Settings& settings, const SeedResult& result) {
   }
   text += fmt::format("\n  }},\n  \"texts\": {}", result.texts);
   for (std::size_t i = 0; i < kMeasures; ++i)
-    text += fmt::format(",\n  \"{}\": {}", kNames[i], number(result.measures[i]));
+    text += fmt::format(",\n  \"{}\": {}", kNames[i], measure_text(result.measures[i]));
   return text + "\n}\n";
 }
 
@@ -135,7 +135,7 @@ void Results::print(const cli::Cell& name, std::uint64_t texts,
                     const std::array<double, kMeasures>& measures) {
   std::vector<cli::Cell> cells = {name, data_, texts};
   for (const double value : measures)
-    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), number(value)));
+    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), measure_text(value)));
   table_.row(cells);
   for (std::size_t i = 0; i < cells.size(); ++i)
     text_ += fmt::format("{}{}", cells[i].text(), i + 1 < cells.size() ? '\t' : '\n');

@@ -97,7 +97,7 @@ double measure_peak(kernel::Precision precision) {
 
 }  // namespace
 
-Log::Log(const Options& options, train::TrainingRun& run, cli::Session& session)
+Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session)
     : options_(options), run_(run), session_(session) {
   if (session.shows_progress())
     peak_ = measure_peak(options.precision) * options.launch->ranks().count();

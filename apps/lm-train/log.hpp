@@ -13,7 +13,7 @@ namespace masque::lm_train {
 class Log {
  public:
   /// All references must stay.
-  Log(const Options& options, train::TrainingRun& run, cli::Session& session);
+  Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session);
 
   const std::string& metrics() const { return metrics_; }
   /// What an earlier process of the run wrote, from `path`. Throws InputError.
@@ -41,7 +41,7 @@ class Log {
   std::string line(std::int64_t step, std::int64_t steps) const;
   double seconds() const;
 
-  const Options& options_;
+  const TrainOptions& options_;
   train::TrainingRun& run_;
   cli::Session& session_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 // Trains small language models of any design on a CPU.
 #include "classify_options.hpp"
 #include "cli/run_tool.hpp"
+#include "kernel/library_version.hpp"
 #include "launch.hpp"
 #include "train_options.hpp"
 
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
   const int code =
       masque::cli::run_tool("lm-train", "trains small language models of any design on a CPU", argc,
                             argv, [&](masque::cli::Command& tool) {
+                              tool.version_line(masque::kernel::library_version);
                               masque::lm_train::declare_train(tool, launch);
                               masque::lm_train::declare_classify(tool);
                             });

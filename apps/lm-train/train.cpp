@@ -25,7 +25,7 @@ constexpr double kSecondsBetween = 60;  // of checkpoints
 // Of the time of a training step.
 constexpr double kForwardShare = 1.0 / 3;
 
-double since(Clock::time_point begin) {
+double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -39,7 +39,7 @@ train::CorpusFormat format_of(const std::string& name) {
       fmt::format("--format: found '{}', expected lines, blocks, records or pairs", name));
 }
 
-train::CorpusOptions corpus_options(const Options& o) {
+train::CorpusOptions corpus_options(const TrainOptions& o) {
   train::CorpusOptions options;
   options.format = format_of(o.format);
   options.length = o.length;
@@ -50,8 +50,9 @@ train::CorpusOptions corpus_options(const Options& o) {
 /// The steps of a run, on every rank; the first one alone writes and evaluates.
 class Loop {
  public:
-  Loop(const Options& options, train::TrainingRun& run, const std::optional<train::Corpus>& eval,
-       Plan plan, Clock::time_point begin, cli::Session& session)
+  Loop(const TrainOptions& options, train::TrainingRun& run,
+       const std::optional<train::Corpus>& eval, Plan plan, Clock::time_point begin,
+       cli::Session& session)
       : options_(options),
         run_(run),
         eval_(eval),
@@ -94,7 +95,7 @@ class Loop {
   train::Trainer& trainer() { return run_.trainer(); }
   std::int64_t steps() { return trainer().options().schedule.plan().steps(); }
   std::string plan_text() { return trainer().options().schedule.plan().text(); }
-  double spent() const { return plan_.spent + since(begin_); }
+  double spent() const { return plan_.spent + seconds_since(begin_); }
 
   void step() {
     // A signal to one process is one to all, and all stop in front of the same step: who is inside
@@ -111,7 +112,7 @@ class Loop {
     const std::int64_t done = trainer().done();
     evaluate_if_due();
     const bool due = options_.checkpoint_every > 0 ? done % options_.checkpoint_every == 0
-                                                   : since(last_save_) > kSecondsBetween;
+                                                   : seconds_since(last_save_) > kSecondsBetween;
     if (due) save();
   }
 
@@ -162,10 +163,10 @@ class Loop {
     run_.save(options_.output, saved_, files);
     saved_ = true;
     last_save_ = Clock::now();
-    save_seconds_ = since(start);
+    save_seconds_ = seconds_since(start);
   }
 
-  const Options& options_;
+  const TrainOptions& options_;
   train::TrainingRun& run_;
   const std::optional<train::Corpus>& eval_;
   Plan plan_;
@@ -181,7 +182,7 @@ class Loop {
 
 }  // namespace
 
-cli::ExitCode run_train(const Options& o, cli::Session& session) {
+cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
   const auto begin = Clock::now();
   train::Ranks& ranks = o.launch->ranks();
   cli::CommonOptions common = o.common;
@@ -206,7 +207,7 @@ cli::ExitCode run_train(const Options& o, cli::Session& session) {
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
-                        [&] { return since(begin); });
+                        [&] { return seconds_since(begin); });
   if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
     throw UsageError(fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step,
                                  plan.steps.steps()));

@@ -14,7 +14,7 @@ namespace masque::lm_train {
 
 namespace {
 
-void add_electra(const Options& o, train::RunOptions& run) {
+void add_electra(const TrainOptions& o, train::RunOptions& run) {
   const train::ElectraVariant* variant = train::find_electra(o.objective);
   if (variant == nullptr) {
     if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial) return;
@@ -38,7 +38,7 @@ void add_electra(const Options& o, train::RunOptions& run) {
   set("adversarial", run.adversarial);
 }
 
-void add_mae(const Options& o, train::RunOptions& run) {
+void add_mae(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kMae) {
     if (!o.decoder_size && !o.decoder_layers) return;
     throw UsageError(fmt::format("{}: objective {} has no decoder, expected none",
@@ -64,7 +64,7 @@ std::string digest_of(const records::SimilarTokens& similar) {
 
 }  // namespace
 
-records::SimilarTokens similar_of(const Options& o, const text::Tokenizer& tokenizer,
+records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
                                   cli::Session& session) {
   if (o.replace == "mask") return {};
   if (!o.replace.starts_with("similar:"))
@@ -80,7 +80,7 @@ records::SimilarTokens similar_of(const Options& o, const text::Tokenizer& token
   return common::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads, session);
 }
 
-train::RunOptions run_options(const Options& o, const records::SimilarTokens& similar,
+train::RunOptions run_options(const TrainOptions& o, const records::SimilarTokens& similar,
                               const train::StepPlan& steps) {
   train::RunOptions run = common::run_options(o, steps.first, o.common.seed);
   run.trainer.schedule.changes = steps.changes;
@@ -100,7 +100,7 @@ train::RunOptions run_options(const Options& o, const records::SimilarTokens& si
 }
 
 void declare_train(cli::Command& c, const Launch& launch) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TrainOptions>();
   o->launch = &launch;
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --steps 2000",
             "a small T-TA, as a folder that all tools and transformers read");

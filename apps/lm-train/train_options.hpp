@@ -9,7 +9,7 @@
 
 namespace masque::lm_train {
 
-struct Options : common::ModelOptions {
+struct TrainOptions : common::ModelOptions {
   std::string text;
   std::string output;
   std::string tokenizer;
@@ -38,14 +38,14 @@ struct Options : common::ModelOptions {
 void declare_train(cli::Command& tool, const Launch& launch);
 
 /// What --replace names; empty for mask. Throws UsageError and InputError.
-records::SimilarTokens similar_of(const Options& options, const text::Tokenizer& tokenizer,
+records::SimilarTokens similar_of(const TrainOptions& options, const text::Tokenizer& tokenizer,
                                   cli::Session& session);
 
 /// The options as the library takes them; the steps are known by then.
-train::RunOptions run_options(const Options& options, const records::SimilarTokens& similar,
+train::RunOptions run_options(const TrainOptions& options, const records::SimilarTokens& similar,
                               const train::StepPlan& steps);
 
 /// Trains as the options say (train.cpp).
-cli::ExitCode run_train(const Options& options, cli::Session& session);
+cli::ExitCode run_train(const TrainOptions& options, cli::Session& session);
 
 }  // namespace masque::lm_train

@@ -27,7 +27,7 @@ struct Counts {
   std::uint64_t longest = 0;
 };
 
-struct Batch {
+struct CountBatch {
   LineBatch lines;
   Counts counts;
 };
@@ -90,9 +90,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   LineInput input(0, "standard input", o.input.max_line);
   InputLines lines(o.input);
   Counts total;
-  OrderedSteps<Batch> steps;
-  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
-  steps.work = [&](Batch& batch, int worker) {
+  OrderedSteps<CountBatch> steps;
+  steps.read = [&](CountBatch& batch) { return input.read(batch.lines); };
+  steps.work = [&](CountBatch& batch, int worker) {
     batch.counts = {};
     std::vector<TokenId> ids;
     lines.each(batch.lines, [&](std::uint64_t, std::string_view line) {
@@ -101,7 +101,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       count_line(line, ids, begins, tokenizer.roles().unk, batch.counts);
     });
   };
-  steps.write = [&](Batch& batch) { add(total, batch.counts); };
+  steps.write = [&](CountBatch& batch) { add(total, batch.counts); };
   ordered_work(threads, steps);
   print(total, session, o.common.json);
   return lines.finish(session);

@@ -22,7 +22,7 @@ struct Options {
   cli::CommonOptions common;
 };
 
-struct Batch {
+struct DecodeBatch {
   LineBatch lines;
   std::string out;
 };
@@ -59,10 +59,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   need_stream(command);
   const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
   LineInput input(0, "standard input", o.max_line);
-  OrderedSteps<Batch> steps;
-  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  OrderedSteps<DecodeBatch> steps;
+  steps.read = [&](DecodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };
-  steps.work = [&](Batch& batch, int) {
+  steps.work = [&](DecodeBatch& batch, int) {
     batch.out.clear();
     const std::string_view all = batch.lines.text;
     std::vector<TokenId> ids;
@@ -76,7 +76,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       begin = end + 1;
     }
   };
-  steps.write = [&](Batch& batch) {
+  steps.write = [&](DecodeBatch& batch) {
     session.print(batch.out);
     if (session.stdout_is_terminal() || !input.ready()) session.flush();
   };

@@ -30,7 +30,7 @@ struct Difference {
   std::string b;
 };
 
-struct Batch {
+struct DiffBatch {
   LineBatch lines;
   std::vector<Difference> found;
   std::uint64_t count = 0;
@@ -67,10 +67,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   std::uint64_t total = 0;
   std::uint64_t different = 0;
   cli::Table table(session, o.common, {"line", "token", "offset", "a", "b"});
-  OrderedSteps<Batch> steps;
-  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  OrderedSteps<DiffBatch> steps;
+  steps.read = [&](DiffBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };
-  steps.work = [&](Batch& batch, int) {
+  steps.work = [&](DiffBatch& batch, int) {
     batch.found.clear();
     batch.count = 0;
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
@@ -78,7 +78,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       compare(number, a.encode(line, options), b.encode(line, options), o.ids, batch.found);
     });
   };
-  steps.write = [&](Batch& batch) {
+  steps.write = [&](DiffBatch& batch) {
     total += batch.count;
     different += batch.found.size();
     for (const Difference& d : batch.found)

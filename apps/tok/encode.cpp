@@ -12,12 +12,12 @@ namespace masque::tok {
 
 namespace {
 
-struct Batch {
+struct EncodeBatch {
   LineBatch lines;
   std::string out;
 };
 
-void append_line(Batch& batch, const std::vector<TokenId>& ids) {
+void append_line(EncodeBatch& batch, const std::vector<TokenId>& ids) {
   append_ids(batch.out, ids, ' ');
   batch.out += '\n';
 }
@@ -36,10 +36,10 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   for (int i = 0; i < threads; ++i) encoders.push_back(std::make_unique<LineEncoder>(tokenizer, o));
   LineInput input(0, "standard input", o.input.max_line);
   InputLines lines(o.input);
-  OrderedSteps<Batch> steps;
-  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
+  OrderedSteps<EncodeBatch> steps;
+  steps.read = [&](EncodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };
-  steps.work = [&](Batch& batch, int worker) {
+  steps.work = [&](EncodeBatch& batch, int worker) {
     LineEncoder& encoder = *encoders[static_cast<std::size_t>(worker)];
     batch.out.clear();
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
@@ -52,7 +52,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
       }
     });
   };
-  steps.write = [&](Batch& batch) {
+  steps.write = [&](EncodeBatch& batch) {
     if (binary) {
       binary->write(batch.out);
       return;

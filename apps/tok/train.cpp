@@ -28,7 +28,7 @@ struct Options {
   cli::CommonOptions common;
 };
 
-struct Batch {
+struct TrainBatch {
   LineBatch lines;
   /// Counts of each block of lines that the batch has a part of.
   std::map<std::uint64_t, text::WordCounts> blocks;
@@ -54,16 +54,16 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   std::uint64_t block = 0;
   LineInput input(0, "standard input", o.input.max_line);
   InputLines lines(o.input);
-  OrderedSteps<Batch> steps;
-  steps.read = [&](Batch& batch) { return input.read(batch.lines); };
-  steps.work = [&](Batch& batch, int) {
+  OrderedSteps<TrainBatch> steps;
+  steps.read = [&](TrainBatch& batch) { return input.read(batch.lines); };
+  steps.work = [&](TrainBatch& batch, int) {
     batch.blocks.clear();
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
       auto& here = batch.blocks.try_emplace((number - 1) / kBlockLines, SIZE_MAX).first->second;
       cutter.cut(line, [&](std::string_view word) { here.add(word); });
     });
   };
-  steps.write = [&](Batch& batch) {
+  steps.write = [&](TrainBatch& batch) {
     for (const auto& [number, part] : batch.blocks) {
       if (number != block) counts.prune();
       block = number;

@@ -17,7 +17,7 @@ namespace masque {
 
 namespace {
 
-constexpr std::size_t kBlock = 1 << 18;
+constexpr std::size_t kInputBlock = 1 << 18;
 
 /// Waits until a descriptor that does not block has something.
 void wait_for(int fd) {
@@ -70,7 +70,7 @@ bool LineInput::read(LineBatch& batch) {
   batch.text.swap(rest_);
   while (!ended_) {
     const std::size_t before = batch.text.size();
-    const std::size_t size = left_ ? std::min<std::size_t>(kBlock, *left_) : kBlock;
+    const std::size_t size = left_ ? std::min<std::size_t>(kInputBlock, *left_) : kInputBlock;
     ended_ = !read_some(fd_, name_, size, batch.text);
     if (left_) *left_ -= batch.text.size() - before;
     // Only what is new is searched: a long line costs its length once.

@@ -18,7 +18,7 @@ namespace masque {
 
 namespace {
 
-constexpr std::size_t kPiece = 256 << 10;
+constexpr std::size_t kReadBytes = 256 << 10;
 
 /// Where part `index` of `count` begins before it is moved to a line.
 std::uint64_t cut(std::uint64_t size, std::uint64_t index, std::uint64_t count) {
@@ -26,7 +26,7 @@ std::uint64_t cut(std::uint64_t size, std::uint64_t index, std::uint64_t count) 
 }
 
 std::size_t read_at(int fd, const std::string& name, std::uint64_t offset, std::string& out) {
-  out.resize(kPiece);
+  out.resize(kReadBytes);
   const ssize_t count = os::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
   if (count < 0) throw system_error(name, "reading", errno);
   out.resize(static_cast<std::size_t>(count));

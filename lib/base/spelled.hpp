@@ -1,6 +1,7 @@
 // Variants with parameters as they are spelled: "rope_yarn(factor=8, length=512)".
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>

@@ -110,6 +110,11 @@ Command& Command::add(Entry entry) {
   return *this;
 }
 
+Command& Command::version_line(std::function<std::string()> line) {
+  version_lines_.push_back(std::move(line));
+  return *this;
+}
+
 Command& Command::action(std::function<ExitCode(Session&)> run) {
   action_ = std::move(run);
   return *this;
@@ -210,6 +215,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     text = help();
   } else if (is_tool && given("--version")) {
     text = fmt::format("{} (masque) {}\n", name_, kVersion);
+    for (const auto& line : version_lines_) text += line() + "\n";
   } else if (is_tool && given("--man")) {
     text = man_page(*this);
   } else if (is_tool && given("--completion")) {

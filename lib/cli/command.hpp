@@ -117,6 +117,10 @@ class Command {
   /// replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
+  /// A further line of --version, asked for when it is printed: a library of which the tool takes
+  /// what the system has.
+  Command& version_line(std::function<std::string()> line);
+
   /// What the command does once parsed.
   Command& action(std::function<ExitCode(Session&)> run);
 
@@ -174,6 +178,7 @@ class Command {
   std::vector<Entry> entries_;
   std::vector<std::unique_ptr<Command>> subcommands_;
   std::function<ExitCode(Session&)> action_;
+  std::vector<std::function<std::string()>> version_lines_;
   std::vector<std::vector<std::string>> one_of_;
   ExperimentFile experiment_ = ExperimentFile::kNone;
   std::vector<Setting> from_file_;  ///< in effect

@@ -37,7 +37,7 @@ Fill fill_of(const Entry& entry) {
   return Fill::kNothing;
 }
 
-std::string quoted(std::string_view text, std::string_view quote) {
+std::string shell_quoted(std::string_view text, std::string_view quote) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {

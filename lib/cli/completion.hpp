@@ -27,6 +27,6 @@ enum class Fill { kNothing, kWords, kFiles, kFolders };
 Fill fill_of(const Entry& entry);
 
 /// `text` in single quotes; `quote` stands for a single quote in them.
-std::string quoted(std::string_view text, std::string_view quote = "'\\''");
+std::string shell_quoted(std::string_view text, std::string_view quote = "'\\''");
 
 }  // namespace masque::cli

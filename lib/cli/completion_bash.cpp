@@ -22,7 +22,7 @@ struct Branches {
 
 std::string quoted_words(const std::vector<std::string>& words) {
   std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + shell_quoted(word);
   return fmt::format("({})", all);
 }
 
@@ -45,7 +45,7 @@ void collect(const Command& command, Branches& branches) {
     std::vector<std::string> patterns;
     for (const std::string& name : entry.spellings()) {
       options.push_back(name);
-      patterns.push_back(quoted(fmt::format("{} {}", path, name)));
+      patterns.push_back(shell_quoted(fmt::format("{} {}", path, name)));
     }
     if (entry.is_flag()) continue;
     branches.values +=
@@ -54,7 +54,7 @@ void collect(const Command& command, Branches& branches) {
   std::vector<std::string> children;
   for (const auto& child : command.subcommands()) {
     children.push_back(child->name());
-    branches.paths.push_back(quoted(child->full_name()));
+    branches.paths.push_back(shell_quoted(child->full_name()));
   }
   std::string words = "[[ $cur != -* ]] && return 0";
   if (!children.empty())
@@ -66,11 +66,11 @@ void collect(const Command& command, Branches& branches) {
         "\"$cur\"))\n"
         "            return 0\n"
         "          fi",
-        quoted(fmt::format("{}", fmt::join(children, " "))));
+        shell_quoted(fmt::format("{}", fmt::join(children, " "))));
   }
   branches.commands +=
-      fmt::format("        {})\n          options={}\n          {}\n          ;;\n", quoted(path),
-                  quoted_words(options), words);
+      fmt::format("        {})\n          options={}\n          {}\n          ;;\n",
+                  shell_quoted(path), quoted_words(options), words);
   for (const auto& child : command.subcommands()) collect(*child, branches);
 }
 
@@ -87,7 +87,7 @@ std::string bash_completion(const Command& tool) {
       "  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}}\n"
       "  local path={3} at=1 word words=() options=()\n"
       "  COMPREPLY=()\n",
-      tool.name(), kVersion, function, quoted(tool.name()));
+      tool.name(), kVersion, function, shell_quoted(tool.name()));
   out +=  // --name=word is three words to bash
       "  if [[ $cur == = ]]; then\n"
       "    cur=\n"
@@ -125,7 +125,7 @@ std::string bash_completion(const Command& tool) {
       "  return 0\n"
       "}}\n"
       "complete -o default -F {} {}\n",
-      branches.values, branches.commands, function, quoted(tool.name()));
+      branches.values, branches.commands, function, shell_quoted(tool.name()));
   return out;
 }
 

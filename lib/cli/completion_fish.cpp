@@ -16,7 +16,7 @@ namespace {
 std::string fish_quoted(std::string_view text) {
   std::string doubled;
   for (const char c : text) doubled.append(c == '\\' ? 2 : 1, c);
-  return quoted(doubled, "\\'");
+  return shell_quoted(doubled, "\\'");
 }
 
 /// " -s o -l output".

@@ -52,8 +52,8 @@ std::string option_specs(const Command& command) {
     for (const std::string& name : spellings) {
       const char* joined = entry.is_flag() ? "" : name.starts_with("--") ? "=" : "+";
       const std::string value = entry.is_flag() ? "" : value_spec(entry.value, entry);
-      out += fmt::format(" \\\n    {}", quoted(fmt::format("{}{}{}[{}]{}", others, name, joined,
-                                                           spec(entry.help), value)));
+      out += fmt::format(" \\\n    {}", shell_quoted(fmt::format("{}{}{}[{}]{}", others, name,
+                                                                 joined, spec(entry.help), value)));
     }
   }
   return out;
@@ -64,10 +64,10 @@ void append_leaf(std::string& out, const Command& command) {
       fmt::format("{}() {{\n  _arguments -s -S{}", function_name(command), option_specs(command));
   for (const Entry& entry : command.entries()) {
     if (!entry.positional) continue;
-    out += fmt::format(" \\\n    {}", quoted((entry.repeated   ? "*"
-                                              : entry.required ? ""
-                                                               : ":") +
-                                             value_spec(entry.names, entry)));
+    out += fmt::format(" \\\n    {}", shell_quoted((entry.repeated   ? "*"
+                                                    : entry.required ? ""
+                                                                     : ":") +
+                                                   value_spec(entry.names, entry)));
   }
   out += "\n}\n\n";
 }
@@ -81,7 +81,8 @@ void append_command(std::string& out, const Command& command) {
   std::string cases;
   for (const auto& child : command.subcommands()) {
     append_command(out, *child);
-    described += fmt::format("        {}\n", quoted(spec(child->name()) + ":" + child->summary()));
+    described +=
+        fmt::format("        {}\n", shell_quoted(spec(child->name()) + ":" + child->summary()));
     cases += fmt::format("        {}) {} && ret=0 ;;\n", child->name(), function_name(*child));
   }
   out += fmt::format(

@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kWidth = 560;
 constexpr int kHeight = 320;
-constexpr int kTickLength = 4;
+constexpr int kAxisTick = 4;
 constexpr int kTickDistance = 36;  ///< pixels between numbers, at least, upwards
-constexpr int kGap = 6;
+constexpr int kNumberGap = 6;
 
 /// Values to pixels along one axis.
 struct Scale {
@@ -132,14 +132,15 @@ int add_axes(Scene& scene, const Chart& chart, const Scale& x, const Scale& y,
   for (const Tick& tick : y.ticks) {
     const int at = kHeight - static_cast<int>(std::lround(y.at(tick.value)));
     scene.fills.push_back({{0, at, kWidth, 1}, kInkRule});
-    scene.texts.push_back({tick.text, -kGap, at, Font::kLabel, Anchor::kEnd, false, kInkQuiet});
+    scene.texts.push_back(
+        {tick.text, -kNumberGap, at, Font::kLabel, Anchor::kEnd, false, kInkQuiet});
     widest = std::max(widest, metrics.width(tick.text, Font::kLabel));
   }
   for (const Tick& tick : x.ticks) {
     const int at = static_cast<int>(std::lround(x.at(tick.value)));
     scene.fills.push_back({{at, 0, 1, kHeight}, kInkRule});
-    scene.fills.push_back({{at, kHeight + 1, 1, kTickLength}});
-    scene.texts.push_back({tick.text, at, kHeight + kTickLength + 3 + line / 2, Font::kLabel,
+    scene.fills.push_back({{at, kHeight + 1, 1, kAxisTick}});
+    scene.texts.push_back({tick.text, at, kHeight + kAxisTick + 3 + line / 2, Font::kLabel,
                            Anchor::kMiddle, false, kInkQuiet});
   }
   scene.fills.push_back({{0, 0, 1, kHeight}});
@@ -152,15 +153,15 @@ int add_axes(Scene& scene, const Chart& chart, const Scale& x, const Scale& y,
   };
   scene.texts.push_back({.text = name_of(chart.x, kWidth),
                          .x = kWidth / 2,
-                         .y = kHeight + kTickLength + 3 + line + 2 + name / 2,
+                         .y = kHeight + kAxisTick + 3 + line + 2 + name / 2,
                          .anchor = Anchor::kMiddle});
   scene.texts.push_back({.text = name_of(chart.y, kHeight),
-                         .x = -kGap - widest - 4 - (name - name / 2),
+                         .x = -kNumberGap - widest - 4 - (name - name / 2),
                          .y = kHeight / 2,
                          .anchor = Anchor::kMiddle,
                          .upright = true});
   const int first = x.ticks.empty() ? 0 : metrics.width(x.ticks.front().text, Font::kLabel) / 2 + 1;
-  return std::max(kGap + widest + 4 + name, first);
+  return std::max(kNumberGap + widest + 4 + name, first);
 }
 
 std::string description_of(const Chart& chart) {
@@ -197,7 +198,7 @@ Scene lay_out(const Chart& chart, const Metrics& metrics) {
   const int last = x.ticks.empty() ? 0 : metrics.width(x.ticks.back().text, Font::kLabel) / 2 + 1;
   body.width = left + kWidth + std::max(2, last);
   body.height =
-      top + kHeight + kTickLength + 5 + metrics.line(Font::kLabel) + metrics.line(Font::kText);
+      top + kHeight + kAxisTick + 5 + metrics.line(Font::kLabel) + metrics.line(Font::kText);
   Scene scene = finish_page(std::move(body), page, metrics);
   scene.title = escape(chart.title);
   scene.description = escape(description_of(chart));

@@ -40,9 +40,9 @@ std::string coordinate(double value) {
   return fmt::format("{}", std::round(value * 10) / 10 + 0.0);
 }
 
-class Writer {
+class SvgWriter {
  public:
-  explicit Writer(const Scene& scene) : scene_(scene) {}
+  explicit SvgWriter(const Scene& scene) : scene_(scene) {}
 
   std::string write();
 
@@ -68,7 +68,7 @@ class Writer {
 };
 
 /// One path for each ink, in units of cells. Runs of a row grow downwards while they stay the same.
-void Writer::add_cells(const Cells& cells) {
+void SvgWriter::add_cells(const Cells& cells) {
   const Grid& grid = *cells.grid;
   struct Run {
     Index begin;
@@ -118,7 +118,7 @@ void Writer::add_cells(const Cells& cells) {
   add("</g>\n");
 }
 
-void Writer::add_fills() {
+void SvgWriter::add_fills() {
   const std::vector<Fill>& fills = scene_.fills;
   for (std::size_t begin = 0, end = 0; begin < fills.size(); begin = end) {
     add("<path class=\"{}\" d=\"", ink(fills[begin].ink));
@@ -130,7 +130,7 @@ void Writer::add_fills() {
   }
 }
 
-void Writer::add_line(const Line& line) {
+void SvgWriter::add_line(const Line& line) {
   add("<path class=\"l {}\"", ink(line.ink));
   if (line.dash == Dash::kDashed) add(" stroke-dasharray=\"7 4\"");
   if (line.dash == Dash::kDotted) add(" stroke-dasharray=\"2 4\"");
@@ -143,7 +143,7 @@ void Writer::add_line(const Line& line) {
   add("{}\"/>\n", line.points.size() == 1 ? "h0" : "");
 }
 
-void Writer::add_text(const Text& text) {
+void SvgWriter::add_text(const Text& text) {
   if (text.text.empty()) return;
   constexpr std::array kFonts = {"t", "p", "m"};
   constexpr std::array kAnchors = {"", " c", " e"};
@@ -159,7 +159,7 @@ void Writer::add_text(const Text& text) {
   add(">{}</text>\n", xml(text.text));
 }
 
-std::string Writer::style(const std::string& id) const {
+std::string SvgWriter::style(const std::string& id) const {
   std::string out = fmt::format(
       "#{0} text{{font:12px system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,"
       "sans-serif}}\n"
@@ -185,7 +185,7 @@ std::string Writer::style(const std::string& id) const {
   return out;
 }
 
-std::string Writer::write() {
+std::string SvgWriter::write() {
   add("<path class=\"{}\" d=\"M0 0h{}v{}h-{}z\"/>\n", ink(kInkBackground), scene_.width,
       scene_.height, scene_.width);
   add("<g shape-rendering=\"crispEdges\">\n");
@@ -210,8 +210,8 @@ std::string Writer::write() {
 
 }  // namespace
 
-std::string svg(const Figure& figure) { return Writer(lay_out(figure, kSvgMetrics)).write(); }
+std::string svg(const Figure& figure) { return SvgWriter(lay_out(figure, kSvgMetrics)).write(); }
 
-std::string svg(const Chart& chart) { return Writer(lay_out(chart, kSvgMetrics)).write(); }
+std::string svg(const Chart& chart) { return SvgWriter(lay_out(chart, kSvgMetrics)).write(); }
 
 }  // namespace masque::draw

@@ -12,7 +12,7 @@ namespace masque::draw {
 
 namespace {
 
-constexpr Index kPanelGap = 3;
+constexpr Index kTextGap = 3;
 
 Index width_of(const Block& block) {
   Index width = 0;
@@ -20,9 +20,10 @@ Index width_of(const Block& block) {
   return width;
 }
 
-class Writer {
+class TerminalWriter {
  public:
-  Writer(const Figure& figure, const TerminalStyle& style) : figure_(figure), style_(style) {}
+  TerminalWriter(const Figure& figure, const TerminalStyle& style)
+      : figure_(figure), style_(style) {}
 
   std::string write();
 
@@ -41,7 +42,7 @@ class Writer {
   std::string out_;
 };
 
-void Writer::add_row(const std::vector<Block>& row) {
+void TerminalWriter::add_row(const std::vector<Block>& row) {
   if (row.empty()) return;
   end_part();
   std::size_t height = 0;
@@ -52,13 +53,13 @@ void Writer::add_row(const std::vector<Block>& row) {
     for (const Block& block : row) {
       out.pad(left);
       if (line < block.size()) out.append(block[line]);
-      left += width_of(block) + kPanelGap;
+      left += width_of(block) + kTextGap;
     }
     out_ += out.finish();
   }
 }
 
-void Writer::add_text(const std::string& text) {
+void TerminalWriter::add_text(const std::string& text) {
   if (text.empty()) return;
   end_part();
   for (const std::string& line :
@@ -67,7 +68,7 @@ void Writer::add_text(const std::string& text) {
   }
 }
 
-void Writer::add_heat() {
+void TerminalWriter::add_heat() {
   end_part();
   TerminalLine out;
   const std::string name = shortened(figure_.heat.name, style_.width / 2, style_);
@@ -79,7 +80,7 @@ void Writer::add_heat() {
   out_ += out.finish();
 }
 
-void Writer::add_legend() {
+void TerminalWriter::add_legend() {
   end_part();
   TerminalLine out;
   for (const LegendEntry& entry : figure_.legend) {
@@ -87,16 +88,16 @@ void Writer::add_legend() {
     add_sample(one, entry.cell, style_);
     one.add(" ");
     one.add(shortened(entry.name, style_.width - 3, style_));
-    if (out.columns() > 0 && out.columns() + kPanelGap + one.columns() > style_.width) {
+    if (out.columns() > 0 && out.columns() + kTextGap + one.columns() > style_.width) {
       out_ += std::exchange(out, {}).finish();
     }
-    if (out.columns() > 0) out.pad(out.columns() + kPanelGap);
+    if (out.columns() > 0) out.pad(out.columns() + kTextGap);
     out.append(one);
   }
   out_ += out.finish();
 }
 
-std::string Writer::write() {
+std::string TerminalWriter::write() {
   check_figure(figure_);
   for (const Panel& panel : figure_.panels) {
     const bool has_labels = !panel.rows.labels.empty() || !panel.columns.labels.empty();
@@ -115,7 +116,7 @@ std::string Writer::write() {
       add_row(std::exchange(row, {}));
       left = 0;
     }
-    left += width + kPanelGap;
+    left += width + kTextGap;
     row.push_back(std::move(block));
     has_heat = has_heat || panel.grid.heat;
   }
@@ -129,7 +130,7 @@ std::string Writer::write() {
 }  // namespace
 
 std::string terminal(const Figure& figure, const TerminalStyle& style) {
-  return Writer(figure, style).write();
+  return TerminalWriter(figure, style).write();
 }
 
 Index terminal_cells(const TerminalStyle& style) {

@@ -1,6 +1,7 @@
 // The definition of the head's loss: one row at a time.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

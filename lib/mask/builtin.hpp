@@ -1,6 +1,7 @@
 // The formulas that the named masks are put together from. Each has an exact cover and fast bits.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,9 @@
 namespace masque {
 
 inline constexpr Index kUnbounded = Index{1} << 40;
+
+/// For sums that count pairs: no index is negative.
+inline std::uint64_t as_unsigned(Index n) { return static_cast<std::uint64_t>(n); }
 
 /// lo ≤ i + offset − j ≤ hi: causal (0, ∞), window(w) (−w, w), diagonal (0, 0) …
 Mask band(Lengths lengths, Index lo, Index hi, Index offset = 0);

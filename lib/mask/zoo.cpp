@@ -15,7 +15,7 @@ namespace masque {
 namespace {
 
 constexpr Index kMaxNumber = Index{1} << 32;
-constexpr Index kMaxList = 10'000'000;
+constexpr Index kMostNumbers = 10'000'000;
 
 std::vector<const MaskKind*>& registry() {
   static std::vector<const MaskKind*> kinds;
@@ -188,8 +188,8 @@ std::vector<Index> MaskValues::numbers() const {
   std::vector<Index> out;
   for (const ListItem& item : list_) {
     const Index last = item.to.value_or(item.a);
-    if (last - item.a > kMaxList - static_cast<Index>(out.size())) {
-      throw UsageError(fmt::format("a list of more than {} numbers", kMaxList));
+    if (last - item.a > kMostNumbers - static_cast<Index>(out.size())) {
+      throw UsageError(fmt::format("a list of more than {} numbers", kMostNumbers));
     }
     for (Index i = item.a; i <= last; ++i) out.push_back(i);
   }

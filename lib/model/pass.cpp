@@ -1,5 +1,7 @@
 #include "model/pass.hpp"
 
+#include <algorithm>
+
 namespace masque::model {
 
 namespace {

@@ -9,7 +9,7 @@ namespace masque::probe {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -28,16 +28,16 @@ void LinePoints::add(const LinePoints& other) {
   n += other.n;
 }
 
-double LinePoints::slope() const { return xx > 0 ? xy / xx : kNone; }
+double LinePoints::slope() const { return xx > 0 ? xy / xx : kUndefined; }
 
 double LinePoints::slope_error() const {
-  if (n < 3 || !(xx > 0)) return kNone;
+  if (n < 3 || !(xx > 0)) return kUndefined;
   const double rest = std::max(0.0, yy - xy * xy / xx);
   return std::sqrt(rest / static_cast<double>(n - 2) / xx);
 }
 
 double standard_error(const Moments& moments) {
-  if (moments.n < 2) return kNone;
+  if (moments.n < 2) return kUndefined;
   const auto n = static_cast<double>(moments.n);
   return std::sqrt(moments.sum_squares / (n - 1) / n);
 }
@@ -54,7 +54,7 @@ std::uint64_t HeadTotals::count(HeadField field) const {
 
 double HeadTotals::mean(HeadField field) const {
   if (field == HeadField::kPartitionSlope) return partition.slope();
-  return (*this)[field].n == 0 ? kNone : (*this)[field].mean;
+  return (*this)[field].n == 0 ? kUndefined : (*this)[field].mean;
 }
 
 double HeadTotals::error(HeadField field) const {

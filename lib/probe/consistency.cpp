@@ -18,9 +18,9 @@ struct Copy {
 };
 
 /// Keeps what the text gives as it is, then compares copies with it.
-class Comparer final : public model::Observer {
+class StateComparer final : public model::Observer {
  public:
-  explicit Comparer(Index rows) : plain_(static_cast<std::size_t>(rows)) {}
+  explicit StateComparer(Index rows) : plain_(static_cast<std::size_t>(rows)) {}
 
   /// The copies of the next run, and the request's rows at which they begin.
   void expect(std::span<Copy> copies, std::vector<Index> first_rows) {
@@ -101,7 +101,7 @@ class Comparer final : public model::Observer {
 
 /// Runs copies together, at most `batch_tokens` tokens at a time.
 void run_copies(const model::Model& model, std::span<Copy> copies, model::Request request,
-                Index batch_tokens, Comparer& comparer) {
+                Index batch_tokens, StateComparer& comparer) {
   for (std::size_t begin = 0, end = 0; begin < copies.size(); begin = end) {
     model::Batch batch;
     std::vector<Index> first_rows;
@@ -155,7 +155,7 @@ void Consistency::add(const Sequence& sequence) {
   model::Request request;
   request.logits = head;
   request.last_states = true;
-  Comparer comparer(sequence.size());
+  StateComparer comparer(sequence.size());
   model::Batch plain;
   plain.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
   request.all_rows = true;

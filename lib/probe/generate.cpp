@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -51,7 +52,7 @@ void keep_top_p(double p, std::vector<double>& probabilities) {
   }
 }
 
-void normalize(std::vector<double>& probabilities) {
+void scale_to_one(std::vector<double>& probabilities) {
   double sum = 0;
   for (const double x : probabilities) sum += x;
   for (double& x : probabilities) x /= sum;
@@ -145,7 +146,7 @@ std::vector<double> sampling_probabilities(std::span<const double> logits,
   const double total = log_sum(out);
   for (double& x : out) x = std::exp(x - total);
   keep_top_p(options.top_p, out);
-  normalize(out);
+  scale_to_one(out);
   return out;
 }
 

@@ -18,12 +18,12 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr Index kBlock = 256;
 
 /// What a regression needs to know of some rows.
-struct Sums {
+struct RidgeSums {
   double rows = 0;
   Eigen::VectorXd x, y;
   Eigen::MatrixXd xx, xy;
 
-  Sums(Index d, Index k)
+  RidgeSums(Index d, Index k)
       : x(Eigen::VectorXd::Zero(d)),
         y(Eigen::VectorXd::Zero(k)),
         xx(Eigen::MatrixXd::Zero(d, d)),
@@ -43,7 +43,7 @@ struct Regression {
   Eigen::RowVectorXd intercept;
 };
 
-Regression fit(const Sums& all, const Sums& left_out, double ridge) {
+Regression fit(const RidgeSums& all, const RidgeSums& left_out, double ridge) {
   const double n = all.rows - left_out.rows;
   const Eigen::VectorXd x = (all.x - left_out.x) / n;
   const Eigen::VectorXd y = (all.y - left_out.y) / n;
@@ -105,8 +105,9 @@ Matrix<double> ridge_predictions(MatrixView<const float> features, MatrixView<co
   // Features are moved to their mean first: sums of squares then lose no digits to it.
   const Eigen::VectorXd x_mean = mean_of(features);
   const Eigen::VectorXd y_mean = mean_of(targets);
-  std::vector<Sums> parts(static_cast<std::size_t>(folds), Sums(features.columns, targets.columns));
-  Sums all(features.columns, targets.columns);
+  std::vector<RidgeSums> parts(static_cast<std::size_t>(folds),
+                               RidgeSums(features.columns, targets.columns));
+  RidgeSums all(features.columns, targets.columns);
   for (Index f = 0; f < folds; ++f) {
     each_block(fold, f, [&](const std::vector<Index>& rows) {
       const RowMajor x = gather(features, rows, x_mean);
@@ -117,7 +118,7 @@ Matrix<double> ridge_predictions(MatrixView<const float> features, MatrixView<co
   }
   Matrix<double> out(targets.rows, targets.columns);
   for (Index f = 0; f < folds; ++f) {
-    const Sums& part = parts[static_cast<std::size_t>(f)];
+    const RidgeSums& part = parts[static_cast<std::size_t>(f)];
     if (part.rows == 0) continue;
     MASQUE_CHECK(part.rows < all.rows);
     const Regression regression = fit(all, part, ridge);

@@ -17,7 +17,7 @@ using model::Streams;
 constexpr std::array kKinds{ScoreKind::kPll,          ScoreKind::kPllWordL2r, ScoreKind::kPllWord,
                             ScoreKind::kPllGlobalL2r, ScoreKind::kTta,        ScoreKind::kCausal,
                             ScoreKind::kElectra};
-constexpr std::array<std::string_view, kKinds.size()> kNames{
+constexpr std::array<std::string_view, kKinds.size()> kKindNames{
     "pll", "pll-word-l2r", "pll-word", "pll-global-l2r", "tta", "causal", "electra"};
 
 std::string_view head_name(HeadKind kind) {
@@ -32,7 +32,7 @@ std::string_view head_name(HeadKind kind) {
 
 }  // namespace
 
-std::string_view kind_name(ScoreKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view kind_name(ScoreKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 std::span<const ScoreKind> all_kinds() { return kKinds; }
 

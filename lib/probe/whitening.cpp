@@ -1,5 +1,7 @@
 #include "probe/whitening.hpp"
 
+#include <cmath>
+
 // One thread: the result must not depend on how many there are.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Eigenvalues>
@@ -14,7 +16,7 @@ namespace {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr double kSmallest = 1e-12;
+constexpr double kSmallestVariance = 1e-12;
 
 }  // namespace
 
@@ -43,7 +45,7 @@ Whitening fit_whitening(MatrixView<const double> vectors, Index kept) {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
   const Eigen::VectorXd& values = solver.eigenvalues();  // ascending
   const Index size = vectors.columns;
-  const double least = kSmallest * values(size - 1);
+  const double least = kSmallestVariance * values(size - 1);
   Index rank = 0;
   for (Index i = 0; i < size; ++i) rank += values(i) > least ? 1 : 0;
   if (rank < kept) {

@@ -19,7 +19,7 @@ using namespace std::string_view_literals;
 /// Two pickles of one number each.
 constexpr std::string_view kMagic =
     "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19\x2E"sv;
-constexpr std::string_view kVersion = "\x80\x02\x4D\xE9\x03\x2E"sv;
+constexpr std::string_view kProtocol1001 = "\x80\x02\x4D\xE9\x03\x2E"sv;
 
 constexpr std::size_t kPersistentItems = 6;
 constexpr std::uint64_t kFirstBytes = 1 << 16;
@@ -66,12 +66,12 @@ class LegacyFile {
 
   std::optional<Violation> read_header() {
     at_ = kMagic.size();
-    std::string version(std::min<std::uint64_t>(kVersion.size(), file_.size() - at_), '\0');
+    std::string version(std::min<std::uint64_t>(kProtocol1001.size(), file_.size() - at_), '\0');
     file_.read(at_, std::as_writable_bytes(std::span(version)));
-    if (version != kVersion) {
+    if (version != kProtocol1001) {
       return Violation{"legacy-header", "a version of the format other than 1001", "", at_};
     }
-    at_ += kVersion.size();
+    at_ += kProtocol1001.size();
     const std::uint64_t system_at = at_;
     Pickle system;
     if (auto broken = read_one(system)) return broken;

@@ -15,8 +15,8 @@ constexpr std::uint64_t kAlignment = 64;
 constexpr std::uint16_t kZero16 = 0;
 constexpr std::uint32_t kZero32 = 0;
 constexpr std::uint16_t kPaddingId = 'F' | 'B' << 8;
-constexpr std::uint16_t kMadeBy = 0x031E;  // of miniz
-constexpr std::uint16_t kVersion = 45;     // of the specification: ZIP64
+constexpr std::uint16_t kMadeBy = 0x031E;    // of miniz
+constexpr std::uint16_t kZip64Version = 45;  // of the specification: ZIP64
 
 /// Flags, method (stored), time and date.
 void put_start(std::string& out, const TorchRecord& record) {
@@ -81,8 +81,8 @@ std::string write_torch_directory(const std::vector<TorchRecord>& records, std::
   }
   const std::uint64_t size = out.size();
   const std::uint64_t count = records.size();
-  put(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kMadeBy, kVersion, kZero32, kZero32,
-      count, count, size, begin);
+  put(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kMadeBy, kZip64Version, kZero32,
+      kZero32, count, count, size, begin);
   put(out, zip::kLocator64, kZero32, begin + size, std::uint32_t{1});
   const auto count16 = static_cast<std::uint16_t>(std::min(count, zip::kSaturatedCount));
   put(out, zip::kEnd, kZero16, kZero16, count16, count16, narrow(size), narrow(begin), kZero16);

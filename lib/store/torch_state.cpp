@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kUsualKeys{"state_dict", "model", "model_state_dict",
                                                      "module",     "net",   "ema"};
 constexpr std::size_t kMaxTensors = 1'000'000;
-constexpr std::size_t kMaxNameBytes = 65'536;
+constexpr std::size_t kMaxStateNameBytes = 65'536;
 constexpr std::size_t kNamed = 5;  ///< of what is left out, in a note
 
 struct Dict {
@@ -48,7 +48,7 @@ class StateReader {
         continue;
       }
       if (!named) return fail("torch-state-dict", "a tensor whose key is no text");
-      if (key.size() > kMaxNameBytes)
+      if (key.size() > kMaxStateNameBytes)
         return fail("limit-name", fmt::format("a name of {} bytes", key.size()));
       if (content_.tensors.size() == kMaxTensors)
         return fail("limit-tensors", fmt::format("more than {} tensors", kMaxTensors));

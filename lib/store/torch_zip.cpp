@@ -19,7 +19,7 @@ namespace masque {
 namespace {
 
 constexpr std::uint64_t kMaxSmallRecord = 64;
-constexpr std::size_t kPersistentItems = 5;
+constexpr std::size_t kStorageTupleItems = 5;
 
 class TorchZip {
  public:
@@ -41,7 +41,7 @@ class TorchZip {
     if (auto broken = read_member(*data->second, PickleLimits{}.bytes, text))
       return *std::move(broken);
     places.pickle_begin = data->second->data_begin;
-    auto read = read_pickle(std::move(text), places.pickle_begin, kPersistentItems);
+    auto read = read_pickle(std::move(text), places.pickle_begin, kStorageTupleItems);
     if (auto* violation = std::get_if<Violation>(&read)) return std::move(*violation);
     const auto& pickle = std::get<Pickle>(read);
     if (pickle.end != data->second->bytes) {

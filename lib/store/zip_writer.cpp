@@ -11,7 +11,7 @@ namespace {
 
 using zip::put;
 
-constexpr std::uint16_t kVersion = 45;  // of the specification: ZIP64
+constexpr std::uint16_t kNeededVersion = 45;  // of the specification: ZIP64
 constexpr std::uint16_t kUnix = 3U << 8U;
 constexpr std::uint16_t kDate = 0x21;  // 1 January 1980, the earliest
 constexpr std::uint32_t kAttributes = 0600U << 16U;
@@ -54,7 +54,7 @@ std::string directory_entry(const ZipEntry& entry) {
   if (entry.header_begin > kLimit) wide.push_back(entry.header_begin);
   const std::string extra = extra_field(wide);
   std::string out;
-  put(out, zip::kEntry, static_cast<std::uint16_t>(kUnix | kVersion), kVersion);
+  put(out, zip::kEntry, static_cast<std::uint16_t>(kUnix | kNeededVersion), kNeededVersion);
   put_shared(out, entry);
   put(out, narrow(entry.bytes, kLimit), narrow(entry.bytes, kLimit), size16(entry.name),
       size16(extra), kZero16, kZero16, kZero16, kAttributes, narrow(entry.header_begin, kLimit));
@@ -67,7 +67,7 @@ std::string write_zip_local_header(const ZipEntry& entry) {
   const std::string extra = extra_field({entry.bytes, entry.bytes});
   const auto saturated = static_cast<std::uint32_t>(zip::kSaturated);
   std::string out;
-  put(out, zip::kLocalHeader, kVersion);
+  put(out, zip::kLocalHeader, kNeededVersion);
   put_shared(out, entry);
   put(out, saturated, saturated, size16(entry.name), size16(extra));
   return out + entry.name + extra;
@@ -79,8 +79,8 @@ std::string write_zip_directory(const std::vector<ZipEntry>& entries, std::uint6
   const std::uint64_t size = out.size();
   const std::uint64_t count = entries.size();
   if (count > zip::kSaturatedCount || begin > kLimit || size > kLimit) {
-    put(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kVersion, kVersion, kZero32,
-        kZero32, count, count, size, begin);
+    put(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kNeededVersion, kNeededVersion,
+        kZero32, kZero32, count, count, size, begin);
     put(out, zip::kLocator64, kZero32, begin + size, std::uint32_t{1});
   }
   const auto count16 = static_cast<std::uint16_t>(std::min(count, zip::kSaturatedCount));

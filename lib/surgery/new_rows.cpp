@@ -18,9 +18,9 @@ namespace masque {
 
 namespace {
 
-class NewRows {
+class ComputedRows {
  public:
-  NewRows(const Checkpoint& checkpoint, const TensorInfo& table, NewRow row)
+  ComputedRows(const Checkpoint& checkpoint, const TensorInfo& table, ComputedRow row)
       : checkpoint_(checkpoint),
         table_(table),
         row_(std::move(row)),
@@ -73,14 +73,14 @@ class NewRows {
 
   const Checkpoint& checkpoint_;
   const TensorInfo& table_;
-  NewRow row_;
+  ComputedRow row_;
   std::uint64_t row_bytes_;
 };
 
 }  // namespace
 
-Source new_rows_source(const Checkpoint& checkpoint, const TensorInfo& table, NewRow row) {
-  const auto rows = std::make_shared<const NewRows>(checkpoint, table, std::move(row));
+Source new_rows_source(const Checkpoint& checkpoint, const TensorInfo& table, ComputedRow row) {
+  const auto rows = std::make_shared<const ComputedRows>(checkpoint, table, std::move(row));
   return Computed{[rows](std::uint64_t offset, MutableBytes out) { rows->fill(offset, out); },
                   rows_per_block(table) * (table.bytes() / table.shape[0]), rows.get()};
 }
@@ -97,8 +97,8 @@ void try_source(const Source& source, std::uint64_t bytes, int threads) {
   });
 }
 
-NewRow summed_rows(const Checkpoint& checkpoint, const TensorInfo& table, std::uint64_t first,
-                   std::function<TableRows(Index place)> sum) {
+ComputedRow summed_rows(const Checkpoint& checkpoint, const TensorInfo& table, std::uint64_t first,
+                        std::function<TableRows(Index place)> sum) {
   return [&checkpoint, &table, first, sum = std::move(sum)](
              std::uint64_t row, std::span<double> values) -> std::uint64_t {
     if (row < first) return row;

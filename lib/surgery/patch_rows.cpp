@@ -32,7 +32,7 @@ struct PatchedCheckpoint : EditedCheckpoint {
 };
 
 /// The table gets these rows, and a head that is one with it, too, unless the policy says no.
-void patch(PatchedCheckpoint& patched, const NewRow& row, const PatchRequest& request,
+void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchRequest& request,
            EditReport& report) {
   EmbeddingTable& table = patched.table;
   const Source source = new_rows_source(patched.checkpoint, *table.input, row);

@@ -15,20 +15,20 @@ namespace masque {
 
 namespace {
 
-constexpr std::size_t kLanes = 16;
+constexpr std::size_t kPartSums = 16;
 constexpr std::size_t kKeys = 8;  ///< rows that one row is compared with in a pass
 
-/// Products of a row with kKeys rows: each a sum in kLanes parts, added in order, so that every
+/// Products of a row with kKeys rows: each a sum in kPartSums parts, added in order, so that every
 /// instruction set gives the same bits.
 inline void dot_rows(const float* row, const float* keys, std::size_t width, float* out) {
   for (std::size_t k = 0; k < kKeys; ++k) {
-    float lanes[kLanes] = {};
+    float lanes[kPartSums] = {};
     const float* key = keys + k * width;
-    for (std::size_t i = 0; i < width; i += kLanes) {
-      for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += row[i + l] * key[i + l];
+    for (std::size_t i = 0; i < width; i += kPartSums) {
+      for (std::size_t l = 0; l < kPartSums; ++l) lanes[l] += row[i + l] * key[i + l];
     }
     float sum = 0;
-    for (std::size_t l = 0; l < kLanes; ++l) sum += lanes[l];
+    for (std::size_t l = 0; l < kPartSums; ++l) sum += lanes[l];
     out[k] = sum;
   }
 }
@@ -38,7 +38,7 @@ class UnitRows {
  public:
   UnitRows(const Checkpoint& checkpoint, const TensorInfo& table, const SimilarRowsRequest& request)
       : rows(table.shape[0]),
-        width((table.shape[1] + kLanes - 1) / kLanes * kLanes),
+        width((table.shape[1] + kPartSums - 1) / kPartSums * kPartSums),
         usable(rows, 0),
         values((rows + kKeys) * width, 0.0F) {
     const std::uint64_t columns = table.shape[1];

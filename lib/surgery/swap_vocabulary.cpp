@@ -14,10 +14,8 @@ namespace masque {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 30;
+constexpr std::uint64_t kMostFileBytes = 1 << 30;
 constexpr std::uint64_t kMostMultiple = 1 << 24;
-constexpr std::array<std::string_view, 7> kRoles{
-    "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
 /// Files that hold ids: none of the old tokenizer may stay.
 constexpr std::array<const char*, 9> kVocabularies{
     "tokenizer.json",    "vocab.txt",    "vocab.json", "merges.txt",
@@ -26,7 +24,7 @@ constexpr std::array<const char*, 9> kVocabularies{
 constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kMap = "special_tokens_map.json";
 
-std::string read(const std::string& path) { return InputFile::open(path).read_all(kMostBytes); }
+std::string read(const std::string& path) { return InputFile::open(path).read_all(kMostFileBytes); }
 
 bool same_kind(const text::Tokenizer& a, const text::Tokenizer& b) {
   return a.parts().word_mark == b.parts().word_mark &&
@@ -110,7 +108,7 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
     change.from[id] = *old;
     ++alike;
   }
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kTokenRoles) {
     const auto id = names_.role(role);
     const auto old = state.names.role(role);
     if (!id || !old || change.from[*id] != VocabularyChange::kNew) continue;
@@ -209,7 +207,7 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
                                         "folder with its {}",
                                         escape(folder), kConfig));
   }
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kTokenRoles) {
     const auto old = before.role(role);
     if (!old || names_.id(before.token(*old))) continue;
     throw InputError(path_,

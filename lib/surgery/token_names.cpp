@@ -22,7 +22,7 @@ struct RoleNames {
   std::array<std::string_view, 3> usual;  // by convention, where no file names the token
 };
 
-constexpr std::array kRoles{
+constexpr std::array kRoleNames{
     RoleNames{"mask_token", {"[MASK]", "<mask>", "<MASK>"}},
     RoleNames{"cls_token", {"[CLS]", "<s>", "<cls>"}},
     RoleNames{"sep_token", {"[SEP]", "</s>", "<sep>"}},
@@ -216,7 +216,7 @@ void TokenNames::read_added_special(const std::string& path) {
 }
 
 void TokenNames::guess_roles() {
-  for (const RoleNames& known : kRoles) {
+  for (const RoleNames& known : kRoleNames) {
     const std::string role(known.role);
     if (roles_.contains(role)) continue;
     for (const std::string_view name : known.usual) {

@@ -2,6 +2,7 @@
 // and surfaces: no tokenization.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@
 #include "store/checkpoint.hpp"
 
 namespace masque {
+
+/// The fields of tokenizer_config.json that name a special token.
+inline constexpr std::array<std::string_view, 7> kTokenRoles{
+    "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
 
 /// The vocabulary of a checkpoint's folder. Immutable once loaded.
 class TokenNames {

@@ -1,7 +1,6 @@
 #include "surgery/vocabulary_plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -22,9 +21,6 @@ constexpr std::uint64_t kMostRows = 1 << 24;
 /// Of what a note lists.
 constexpr std::size_t kNamed = 8;
 
-constexpr std::array<std::string_view, 7> kRoles{
-    "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
-
 [[noreturn]] void refuse(const VocabularyState& state, const std::string& message) {
   throw InputError(state.checkpoint.path(), message);
 }
@@ -38,14 +34,6 @@ std::string shown(const VocabularyState& state, std::uint64_t row) {
 void append_row(VocabularyChange& change, const VocabularyState& state, std::uint64_t row) {
   change.from.push_back(row);
   change.tokens.push_back(state.names.token(row));
-}
-
-VocabularyChange all_rows(const VocabularyState& state) {
-  VocabularyChange change;
-  change.from.reserve(state.rows);
-  change.tokens.reserve(state.rows);
-  for (std::uint64_t row = 0; row < state.rows; ++row) append_row(change, state, row);
-  return change;
 }
 
 /// Grows to `rows`, rounded up.
@@ -63,7 +51,7 @@ void pad(VocabularyChange& change, const VocabularyState& state, std::uint64_t r
 
 std::vector<bool> special_rows(const VocabularyState& state) {
   std::vector<bool> special(state.rows);
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kTokenRoles) {
     const auto row = state.names.role(role);
     if (row && *row < state.rows) special[*row] = true;
   }
@@ -98,6 +86,14 @@ std::uint64_t row_of(const VocabularyState& state, const std::string& entry, boo
 }
 
 }  // namespace
+
+VocabularyChange all_rows(const VocabularyState& state) {
+  VocabularyChange change;
+  change.from.reserve(state.rows);
+  change.tokens.reserve(state.rows);
+  for (std::uint64_t row = 0; row < state.rows; ++row) append_row(change, state, row);
+  return change;
+}
 
 std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list) {
   const bool numbers = std::ranges::all_of(

@@ -27,6 +27,9 @@ struct TokenList {
   As as = As::kAuto;
 };
 
+/// The vocabulary as it is: every row from itself.
+VocabularyChange all_rows(const VocabularyState& state);
+
 /// The rows of a list. Throws InputError for an unknown token, an id beyond the table, and what is
 /// listed twice.
 std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list);

@@ -1,7 +1,6 @@
 #include "surgery/vocabulary_spelling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_set>
 
@@ -17,25 +16,12 @@ namespace masque {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kRoles{
-    "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token"};
 constexpr std::string_view kContinues = "##";
 constexpr char32_t kEndOfCased = 0x1E944;  // behind Adlam, the last script with case
 constexpr std::uint64_t kMostMultiple = 1 << 24;
 
-[[noreturn]] void refuse(const VocabularyState& state, const std::string& message) {
+[[noreturn]] void refuse_spelling(const VocabularyState& state, const std::string& message) {
   throw InputError(state.checkpoint.path(), message);
-}
-
-VocabularyChange all_rows(const VocabularyState& state) {
-  VocabularyChange change;
-  change.tokens.reserve(state.rows);
-  change.from.reserve(state.rows);
-  for (std::uint64_t row = 0; row < state.rows; ++row) {
-    change.from.push_back(row);
-    change.tokens.push_back(state.names.token(row));
-  }
-  return change;
 }
 
 /// Lower case → the first character of which it is the lower case.
@@ -100,20 +86,22 @@ std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
     if (state.names.id(old)) return {std::move(old), text.substr(at + 1)};
   }
   if (!any) throw UsageError(fmt::format("found '{}', expected OLD=NEW", escape(text)));
-  refuse(state, fmt::format("'{}': no such token{}", escape(text.substr(0, text.find('=', 1))),
-                            state.names.empty() ? "" : " in " + state.names.source()));
+  refuse_spelling(state,
+                  fmt::format("'{}': no such token{}", escape(text.substr(0, text.find('=', 1))),
+                              state.names.empty() ? "" : " in " + state.names.source()));
 }
 
 VocabularyChange plan_rename(const VocabularyState& state,
                              const std::vector<std::pair<std::string, std::string>>& names) {
   if (!state.checkpoint.is_folder() && state.names.source() != kGgufTokens)
-    refuse(state, "a lone file has no tokenizer: expected a folder");
+    refuse_spelling(state, "a lone file has no tokenizer: expected a folder");
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> seen;
   for (const auto& [old, now] : names) {
     const auto id = state.names.id(old);
-    if (!id) refuse(state, fmt::format("'{}': no such token", escape(old)));
-    if (!seen.insert(*id).second) refuse(state, fmt::format("'{}' is listed twice", escape(old)));
+    if (!id) refuse_spelling(state, fmt::format("'{}': no such token", escape(old)));
+    if (!seen.insert(*id).second)
+      refuse_spelling(state, fmt::format("'{}' is listed twice", escape(old)));
     check_token(state, now);
     change.tokens[*id] = now;
   }
@@ -122,11 +110,11 @@ VocabularyChange plan_rename(const VocabularyState& state,
 
 VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options) {
   if (options.multiple == 0 || options.multiple > kMostMultiple)
-    refuse(state,
-           fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
+    refuse_spelling(
+        state, fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> special;
-  for (const std::string_view role : kRoles)
+  for (const std::string_view role : kTokenRoles)
     if (const auto id = state.names.role(role)) special.insert(*id);
   // Behind the last token, also in rows that have none yet.
   std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
@@ -146,7 +134,8 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
       ++next;
     }
   }
-  if (made.empty()) refuse(state, "no token has a cased form that is not there: nothing to add");
+  if (made.empty())
+    refuse_spelling(state, "no token has a cased form that is not there: nothing to add");
   const std::uint64_t rest = change.from.size() % options.multiple;
   const std::uint64_t more = rest == 0 ? 0 : options.multiple - rest;
   change.from.resize(change.from.size() + more, VocabularyChange::kNew);

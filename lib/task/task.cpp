@@ -1,6 +1,7 @@
 #include "task/task.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>

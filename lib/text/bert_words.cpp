@@ -10,9 +10,9 @@ namespace masque::text {
 namespace {
 
 /// What a byte does. Bits 0 and 1 say whether a word ends behind it: before a byte that breaks (bit
-/// 0), before one that does not (bit 1). So kSpace has none, a letter the first, punctuation both.
+/// 0), before one that does not (bit 1). So kBlank has none, a letter the first, punctuation both.
 enum Action : std::uint8_t {
-  kSpace = 0,
+  kBlank = 0,
   kLetter = 1 | 4,
   kPunctuated = 3 | 4,
   kSlow = 8,  ///< deleted, or no ASCII
@@ -38,7 +38,7 @@ ByteTable make_table(bool clean_text, bool lowercase) {
     const CharProperties& p = properties(byte);
     if (clean_text && p.has(kBertRemoved)) continue;
     const bool space = p.has(kWhiteSpace) || (clean_text && p.has(kBertSpace));
-    table.action[byte] = space ? kSpace : p.has(kPunctuation) ? kPunctuated : kLetter;
+    table.action[byte] = space ? kBlank : p.has(kPunctuation) ? kPunctuated : kLetter;
     table.goes_on[byte] = table.action[byte] == kLetter ? 1 : 0;
   }
   return table;

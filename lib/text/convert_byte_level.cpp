@@ -10,7 +10,7 @@ namespace masque::text {
 
 namespace {
 
-constexpr std::uint64_t kMaxVocabulary = 1U << 30;
+constexpr std::uint64_t kMostBytes = 1U << 30;
 
 std::string joined(const std::vector<std::string>& items) {
   std::string out;
@@ -36,9 +36,9 @@ std::string roberta_json(const Model& model, bool prefix) {
 
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
                                const FolderConfig& config) {
-  auto vocab = read_vocab_json(InputFile::open(vocab_path).read_all(kMaxVocabulary), vocab_path);
+  auto vocab = read_vocab_json(InputFile::open(vocab_path).read_all(kMostBytes), vocab_path);
   const auto merges =
-      read_merges_txt(InputFile::open(merges_path).read_all(kMaxVocabulary), merges_path);
+      read_merges_txt(InputFile::open(merges_path).read_all(kMostBytes), merges_path);
   const auto model = make_bpe(std::move(vocab), merges, {}, merges_path);
   std::string kind = config.architecture;
   if (kind != "roberta" && kind != "deberta" && kind != "gpt2")

@@ -13,7 +13,7 @@ namespace masque::text {
 
 namespace {
 
-constexpr std::string_view kMark = "\xE2\x96\x81";  // ▁
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 
 /// SentencePiece's Normalizer: replacements, spaces, the mark in front.
 class SpieceNormalizer final : public Normalizer {
@@ -23,7 +23,7 @@ class SpieceNormalizer final : public Normalizer {
         remove_spaces_(spiece.remove_extra_whitespaces),
         prefix_(spiece.add_dummy_prefix),
         suffix_(spiece.treat_whitespace_as_suffix),
-        space_(spiece.escape_whitespaces ? kMark : " ") {
+        space_(spiece.escape_whitespaces ? kSpaceMark : " ") {
     for (const ScoredPiece& piece : spiece.pieces)
       if (piece.type == PieceType::kUserDefined) symbols_.add(piece.text, 0);
   }
@@ -120,7 +120,7 @@ TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::st
   parts.added = std::move(added);
   parts.unknown_as_text = unknown;
   parts.word_mark = WordMark::kSpace;
-  parts.word_prefix = kMark;
+  parts.word_prefix = kSpaceMark;
   parts.format = "spiece.model";
   parts.summary.emplace_back("read_as", "SentencePiece");
   parts.make_fast = [](const Steps& steps, bool) { return make_plain_encoder(steps); };

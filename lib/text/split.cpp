@@ -10,14 +10,14 @@ namespace masque::text {
 
 namespace {
 
-struct Piece {
+struct SplitPiece {
   Stretch at;
   bool match;
 };
 
 /// All of the word, cut at the matches.
-std::vector<Piece> cut(std::size_t size, std::span<const Stretch> matches, bool invert) {
-  std::vector<Piece> out;
+std::vector<SplitPiece> cut(std::size_t size, std::span<const Stretch> matches, bool invert) {
+  std::vector<SplitPiece> out;
   std::size_t at = 0;
   for (const Stretch& match : matches) {
     if (at < match.begin) out.push_back({{at, match.begin}, invert});
@@ -31,8 +31,8 @@ std::vector<Piece> cut(std::size_t size, std::span<const Stretch> matches, bool 
 /// Joins pieces, in the order of a walk: a piece grows by the next one if joins(before, next) says
 /// so of the two as they were.
 template <typename Iterator, typename Joins>
-std::vector<Piece> joined(Iterator begin, Iterator end, const Joins& joins) {
-  std::vector<Piece> out;
+std::vector<SplitPiece> joined(Iterator begin, Iterator end, const Joins& joins) {
+  std::vector<SplitPiece> out;
   bool before = false;
   for (Iterator i = begin; i != end; ++i) {
     if (!out.empty() && joins(before, i->match)) {
@@ -59,12 +59,12 @@ SplitBehavior read_split_behavior(const PartFields& fields, std::string_view nam
 
 void split_word(const AlignedText& word, std::span<const Stretch> matches, bool invert,
                 SplitBehavior behavior, std::vector<AlignedText>& out) {
-  std::vector<Piece> pieces = cut(word.text.size(), matches, invert);
+  std::vector<SplitPiece> pieces = cut(word.text.size(), matches, invert);
   const auto same = [](bool before, bool match) { return before == match; };
   const auto next = [](bool before, bool match) { return match && !before; };
   switch (behavior) {
     case SplitBehavior::kRemoved:
-      std::erase_if(pieces, [](const Piece& piece) { return piece.match; });
+      std::erase_if(pieces, [](const SplitPiece& piece) { return piece.match; });
       break;
     case SplitBehavior::kIsolated: break;
     case SplitBehavior::kContiguous: pieces = joined(pieces.begin(), pieces.end(), same); break;
@@ -76,7 +76,7 @@ void split_word(const AlignedText& word, std::span<const Stretch> matches, bool 
       std::reverse(pieces.begin(), pieces.end());
       break;
   }
-  for (const Piece& piece : pieces) out.push_back(word.part(piece.at.begin, piece.at.end));
+  for (const SplitPiece& piece : pieces) out.push_back(word.part(piece.at.begin, piece.at.end));
 }
 
 }  // namespace masque::text

@@ -1,5 +1,6 @@
 #include "train/dense.hpp"
 
+#include <algorithm>
 #include <complex>
 
 #include "base/error.hpp"

@@ -12,7 +12,7 @@ using model::Role;
 namespace {
 
 /// −log σ(−z)
-double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
+double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
 
 bool of_head(Role role) {
   return role == Role::kHeadTransform || role == Role::kHeadNorm || role == Role::kDecoder;
@@ -153,8 +153,8 @@ typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const Electr
              static_cast<double>(w.at(0, c));
       const double right = std::exp(-reward);  // that the discriminator is
       played.reward.loss += reward;
-      played.baseline.loss += right * softplus(-z) + (1 - right) * softplus(z);
-      advantages.push_back(reward - softplus(-z));
+      played.baseline.loss += right * log1p_exp(-z) + (1 - right) * log1p_exp(z);
+      advantages.push_back(reward - log1p_exp(-z));
       const double slope = scale * (1 / (1 + std::exp(-z)) - right);
       for (Index c = 0; noise != nullptr && c < w.columns; ++c)
         d_w.at(0, c) += static_cast<T>(slope) * generator_last_.view().at(row, c);

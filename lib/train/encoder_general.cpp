@@ -144,9 +144,9 @@ namespace {
 
 /// A mixer's problem for one sequence; `parameters` must stay.
 template <class T>
-nn::MixerProblem<T> problem_of(const model::Design& design, MatrixView<const T> x,
-                               std::span<const MatrixView<const T>> parameters,
-                               const BlockMap* blocks) {
+nn::MixerProblem<T> mixer_problem(const model::Design& design, MatrixView<const T> x,
+                                  std::span<const MatrixView<const T>> parameters,
+                                  const BlockMap* blocks) {
   nn::MixerProblem<T> problem;
   problem.shape = model::mixer_shape(design);
   problem.x = x;
@@ -169,7 +169,7 @@ void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixVi
     const Index begin = stream.begins[static_cast<std::size_t>(s)];
     const Index rows = stream.begins[static_cast<std::size_t>(s) + 1] - begin;
     encoder_.mixer_->forward(
-        problem_of<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
+        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
         y.middle_rows(begin, rows));
   }
 }
@@ -192,7 +192,7 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
     gradients.x = d_x.middle_rows(begin, rows);
     gradients.parameters = wanted;
     encoder_.mixer_->backward(
-        problem_of<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
+        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
         d_y.middle_rows(begin, rows), gradients);
   }
 }

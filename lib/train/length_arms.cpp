@@ -13,7 +13,7 @@ namespace masque::train {
 
 namespace {
 
-constexpr Index kLongest = 1000000;
+constexpr Index kMostTokens = 1000000;
 
 struct Choice {
   const char* option;
@@ -58,7 +58,7 @@ std::vector<Index> parse_lengths(std::string_view option, std::string_view text,
     Index value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc() || end != word.data() + word.size() || value < least ||
-        value > kLongest)
+        value > kMostTokens)
       refuse();
     return value;
   };

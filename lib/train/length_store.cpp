@@ -20,15 +20,15 @@
 
 namespace masque::train {
 
+bool has_finetuning(const LengthSubject::Settings& settings) {
+  return std::ranges::any_of(settings, [](const auto& s) { return s.first == "finetune_lengths"; });
+}
+
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 24;
 constexpr std::size_t kDigits = 8;  // of a digest in a name
 constexpr const char* kColumns = "window\tlength\tloss\taccuracy\twhole\ttargets";
-
-bool has_finetuning(const LengthSubject::Settings& settings) {
-  return std::ranges::any_of(settings, [](const auto& s) { return s.first == "finetune_lengths"; });
-}
 
 std::string columns_of(const LengthSubject::Settings& settings) {
   return fmt::format("{}{}\n", kColumns, has_finetuning(settings) ? "\tfinetuned" : "");

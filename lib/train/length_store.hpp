@@ -39,6 +39,9 @@ class LengthStore {
   std::string folder_;
 };
 
+/// Whether the rows of these settings tell what was trained on again.
+bool has_finetuning(const LengthSubject::Settings& settings);
+
 /// XXH3 of names and values.
 std::string settings_digest(const LengthSubject::Settings& settings);
 

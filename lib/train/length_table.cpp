@@ -12,12 +12,13 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/output_folder.hpp"
+#include "train/length_store.hpp"
 
 namespace masque::train {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNamed = 8;  // missing parts in a message
 constexpr const char* kNone = "none";
 constexpr const char* kTrained = "train_length";  // a setting, too: once is enough
@@ -71,10 +72,6 @@ class Lines {
   const std::string& path_;
   std::vector<std::string_view> lines_, names_, fields_;
 };
-
-bool has_finetuning(const LengthSubject::Settings& settings) {
-  return std::ranges::any_of(settings, [](const auto& s) { return s.first == "finetune_lengths"; });
-}
 
 /// "64", or "none".
 std::string or_none(Index number) {
@@ -211,7 +208,7 @@ std::string collect_parts(const std::vector<std::string>& folders) {
     for (const std::string& name : list_files(folder)) {
       const auto place = place_of(name);
       if (!place) continue;
-      Part part{join(folder, name), read_text(join(folder, name), kMostBytes)};
+      Part part{join(folder, name), read_text(join(folder, name), kMostTableBytes)};
       if (cells == 0) cells = place->second;
       if (cells != place->second) {
         throw InputError(part.path, fmt::format("a cell of {}, expected cells of {} as in {}",

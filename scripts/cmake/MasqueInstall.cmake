@@ -35,6 +35,6 @@ set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Command-line programs that make, check, c
 plain CPU, without Python and without a network.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME masque-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libdnnl-dev, libfmt-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libdnnl-dev, libfmt-dev, libhwy-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, static libraries and the CMake package of masque.")
 include(CPack)

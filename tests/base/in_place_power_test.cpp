@@ -22,11 +22,13 @@ void materialise(const TempFolder& folder, const DiskState& state) {
   for (const auto& [name, content] : state) write_file(folder / name, content);
 }
 
-void recover(const TempFolder& folder) { const LockedFiles locked(folder.path(), {"a", "b"}, 0); }
+void recover_again(const TempFolder& folder) {
+  const LockedFiles locked(folder.path(), {"a", "b"}, 0);
+}
 
 /// Recovers and returns what there is then; nothing else may be left.
 State settled(const TempFolder& folder, const InPlaceExample& example) {
-  recover(folder);
+  recover_again(folder);
   const State state = example.state();
   REQUIRE(state != State::kMixed);
   const DiskState now = [&] {
@@ -83,7 +85,7 @@ TEST_CASE("power lost during a change, and again during its recovery") {
       if (!state.contains(".a.undo")) return;
       materialise(folder, state);
       auto again = std::make_unique<DiskModel>(folder.path());
-      recover(folder);
+      recover_again(folder);
       os::set_fault_injector(nullptr);
       const State wanted = example.state();
       REQUIRE(wanted != State::kMixed);

@@ -31,7 +31,7 @@ void put(OutputFolder& output, const std::string& name, std::string_view text,
   write_all(output.create(name, mode).get(), as_bytes(text), name);
 }
 
-mode_t mode_of(const std::string& path) {
+mode_t mode_bits(const std::string& path) {
   struct stat info = {};
   REQUIRE(::lstat(path.c_str(), &info) == 0);
   return info.st_mode & 07777U;
@@ -80,16 +80,16 @@ TEST_CASE("modes are those asked for and a folder's is as usual") {
   const TempFolder folder;
   const mode_t before = ::umask(027);
   OutputFolder output(folder / "new", Existing::kRefuse);
-  CHECK(mode_of(output.staging_path()) == 0700);
+  CHECK(mode_bits(output.staging_path()) == 0700);
   put(output, "plain", "", 0644);
   put(output, "run", "", 0755);
   put(output, "locked", "", 0400);
   output.commit();
   ::umask(before);
-  CHECK(mode_of(folder / "new") == 0750);
-  CHECK(mode_of(folder / "new/plain") == 0640);
-  CHECK(mode_of(folder / "new/run") == 0750);
-  CHECK(mode_of(folder / "new/locked") == 0600);  // its owner can write what it made
+  CHECK(mode_bits(folder / "new") == 0750);
+  CHECK(mode_bits(folder / "new/plain") == 0640);
+  CHECK(mode_bits(folder / "new/run") == 0750);
+  CHECK(mode_bits(folder / "new/locked") == 0600);  // its owner can write what it made
 }
 
 TEST_CASE("an empty folder is filled") {

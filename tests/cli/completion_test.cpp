@@ -27,9 +27,9 @@ TEST_CASE("the name of a value says what can stand for it") {
 }
 
 TEST_CASE("quoted") {
-  CHECK(cli::quoted("a b$c") == "'a b$c'");
-  CHECK(cli::quoted("it's") == "'it'\\''s'");
-  CHECK(cli::quoted("it's", "\\'") == "'it\\'s'");
+  CHECK(cli::shell_quoted("a b$c") == "'a b$c'");
+  CHECK(cli::shell_quoted("it's") == "'it'\\''s'");
+  CHECK(cli::shell_quoted("it's", "\\'") == "'it\\'s'");
 }
 
 TEST_CASE("bash: a branch per option with a value, and one per command") {

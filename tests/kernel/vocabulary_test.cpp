@@ -1,4 +1,5 @@
 // The loss of a language model's head: against whole logits, for any threads, and its corners.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

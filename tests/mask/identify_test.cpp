@@ -1,4 +1,6 @@
 // Matrices find their way back to an expression that equals them.
+#include <algorithm>
+
 #include "mask/identify.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // Numbers about masks, found without looking at every cell, against a count of every cell.
 #include "mask/report.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <doctest/doctest.h>

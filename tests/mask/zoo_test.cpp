@@ -123,13 +123,13 @@ TEST_CASE("every mask says what it is") {
   }
 }
 
-Mask bound(const char* text, Index n) { return parse_mask(text).bind({n, n}); }
+Mask zoo_mask(const char* text, Index n) { return parse_mask(text).bind({n, n}); }
 
 TEST_CASE("identities between masks") {
   const auto same = [](const char* a, const char* b, Index n) {
     CAPTURE(a);
     CAPTURE(b);
-    CHECK(to_bits(bound(a, n)) == to_bits(bound(b, n)));
+    CHECK(to_bits(zoo_mask(a, n)) == to_bits(zoo_mask(b, n)));
   };
   for (const Index n : {Index{1}, Index{2}, Index{7}, Index{16}, Index{65}}) {
     CAPTURE(n);
@@ -170,8 +170,8 @@ TEST_CASE("identities between masks") {
 
 TEST_CASE("the four-token figures of the XLNet paper: order 3 2 4 1") {
   // Positions from 0: the order is 2, 1, 3, 0.
-  const BitMatrix content = to_bits(bound("perm_content(2,1,3,0)", 4));
-  const BitMatrix query = to_bits(bound("perm_query(2,1,3,0)", 4));
+  const BitMatrix content = to_bits(zoo_mask("perm_content(2,1,3,0)", 4));
+  const BitMatrix query = to_bits(zoo_mask("perm_query(2,1,3,0)", 4));
   const char* rows_content[] = {"1111", "0110", "0010", "0111"};
   const char* rows_query[] = {"0111", "0010", "0000", "0110"};
   for (Index i = 0; i < 4; ++i) {
@@ -194,7 +194,7 @@ TEST_CASE("causal with more keys than queries takes its offset explicitly") {
 
 TEST_CASE("parameters that do not fit the length are refused") {
   const auto message = [](const char* text, Index n) {
-    return message_of<UsageError>([&] { bound(text, n); });
+    return message_of<UsageError>([&] { zoo_mask(text, n); });
   };
   CHECK(contains(message("unilm(3,4)", 8), "add up to 7, expected the length 8"));
   CHECK(contains(message("document(3,4)", 8), "add up to 7, expected 8"));
@@ -211,15 +211,15 @@ TEST_CASE("seeded masks are the same each time and differ between seeds") {
   for (const char* text : {"disco(1)", "mae(0.5,1)", "perm_content(seed=1)", "xlnet(1)",
                            "xlnet_hf(1)", "bigbird(4,2,1)", "random(0.5,1)"}) {
     CAPTURE(text);
-    CHECK(to_bits(bound(text, 64)) == to_bits(bound(text, 64)));
+    CHECK(to_bits(zoo_mask(text, 64)) == to_bits(zoo_mask(text, 64)));
     std::string other = text;
     other[other.rfind('1')] = '2';
-    CHECK_FALSE(to_bits(bound(text, 64)) == to_bits(bound(other.c_str(), 64)));
+    CHECK_FALSE(to_bits(zoo_mask(text, 64)) == to_bits(zoo_mask(other.c_str(), 64)));
   }
 }
 
 TEST_CASE("disco rows see between one and all of the others, never themselves") {
-  const Mask mask = bound("disco(5)", 40);
+  const Mask mask = zoo_mask("disco(5)", 40);
   for (Index i = 0; i < 40; ++i) {
     Index count = 0;
     for (Index j = 0; j < 40; ++j) count += mask.allows(i, j);
@@ -227,7 +227,7 @@ TEST_CASE("disco rows see between one and all of the others, never themselves") 
     CHECK(count <= 39);
     CHECK_FALSE(mask.allows(i, i));
   }
-  CHECK(count_pairs(bound("disco(5)", 1)) == 0);
+  CHECK(count_pairs(zoo_mask("disco(5)", 1)) == 0);
 }
 
 }  // namespace

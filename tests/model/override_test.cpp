@@ -1,4 +1,5 @@
 // Attention that is taken out or levelled, layer by layer.
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 

@@ -7,7 +7,11 @@
 #include "mask/block_map.hpp"
 #include "model/weights.hpp"
 
+namespace masque::test {}
 namespace masque::model::test {
+
+// Other files of a batch write test:: for masque::test.
+using namespace masque::test;
 
 /// A tiny design: members of config.json beside the sizes, `"position": "rope"`. Two layers, width
 /// 16, two heads, twelve places, forty tokens.

@@ -44,8 +44,8 @@ std::vector<TokenId> text_of(Index length, Index vocabulary) {
 }
 
 /// Logits of a text, or without a head its last states as attention left them.
-std::vector<double> run(const Model& model, const std::vector<TokenId>& ids,
-                        const std::vector<Index>& positions = {}) {
+std::vector<double> run_treated(const Model& model, const std::vector<TokenId>& ids,
+                                const std::vector<Index>& positions = {}) {
   Batch batch;
   batch.add(ids, {positions, {}, {}, {}});
   Request request;
@@ -56,11 +56,11 @@ std::vector<double> run(const Model& model, const std::vector<TokenId>& ids,
   return seen.values;
 }
 
-std::vector<double> run(const TreatableModel& model, const std::string& treatment, Index length,
-                        Index trained = kTrained) {
+std::vector<double> run_treated(const TreatableModel& model, const std::string& treatment,
+                                Index length, Index trained = kTrained) {
   const auto position = parse_position_treatment(treatment);
-  return run(*model.open(*position, {trained, length}, exact()),
-             text_of(length, model.design().vocab_size));
+  return run_treated(*model.open(*position, {trained, length}, exact()),
+                     text_of(length, model.design().vocab_size));
 }
 
 double farthest(const std::vector<double>& a, const std::vector<double>& b) {
@@ -110,7 +110,7 @@ TEST_CASE("every treatment goes with some models, and says why not with others")
           CHECK((info.name == "own" || info.name == "alibi"));
           continue;
         }
-        for (const double x : run(*tiny->model, info.name, 30)) REQUIRE(std::isfinite(x));
+        for (const double x : run_treated(*tiny->model, info.name, 30)) REQUIRE(std::isfinite(x));
       } catch (const UsageError& error) {
         CHECK(std::string(error.what()).starts_with(info.name + ": found "));
       }
@@ -155,7 +155,7 @@ TEST_CASE("own is the model as it is opened, whatever its family") {
     const auto half = parse_position_treatment("interpolated(factor=2)");
     const auto longer = model.open(*half, {trained, 2 * trained}, exact());
     const std::vector<TokenId> ids = text_of(6, model.design().vocab_size);
-    CHECK(farthest(run(*longer, ids, twice), run(*treated, ids, places)) < 1e-12);
+    CHECK(farthest(run_treated(*longer, ids, twice), run_treated(*treated, ids, places)) < 1e-12);
   }
 }
 
@@ -163,12 +163,14 @@ TEST_CASE("up to the trained length nothing is stretched") {
   const Tiny rotary(kRotary), learned(kLearned);
   for (const Index length : {Index{7}, kTrained}) {
     for (const char* name : {"interpolated", "ntk", "ntk_mixed", "yarn"})
-      CHECK(run(*rotary.model, name, length) == run(*rotary.model, "own", length));
+      CHECK(run_treated(*rotary.model, name, length) == run_treated(*rotary.model, "own", length));
     for (const char* name : {"interpolated", "hierarchical"})
-      CHECK(run(*learned.model, name, length) == run(*learned.model, "own", length));
+      CHECK(run_treated(*learned.model, name, length) ==
+            run_treated(*learned.model, "own", length));
   }
   for (const char* name : {"interpolated", "ntk", "ntk_mixed", "yarn"})
-    CHECK(farthest(run(*rotary.model, name, 30), run(*rotary.model, "own", 30)) > 1e-4);
+    CHECK(farthest(run_treated(*rotary.model, name, 30), run_treated(*rotary.model, "own", 30)) >
+          1e-4);
 }
 
 TEST_CASE("stretched frequencies are those of the schemes of nn") {
@@ -185,11 +187,11 @@ TEST_CASE("stretched frequencies are those of the schemes of nn") {
   for (const auto& [treatment, name] : pairs) {
     CAPTURE(treatment);
     const Tiny other(scheme(name));
-    const std::vector<double> expected = run(*other.model, "own", 30);
-    CHECK(farthest(run(*plain.model, treatment, 30), expected) < 1e-10);
+    const std::vector<double> expected = run_treated(*other.model, "own", 30);
+    CHECK(farthest(run_treated(*plain.model, treatment, 30), expected) < 1e-10);
     // The same from a model that spells its positions as a scheme.
     const Tiny spelled(scheme("rope(layout=half)"));
-    CHECK(farthest(run(*spelled.model, treatment, 30), expected) < 1e-10);
+    CHECK(farthest(run_treated(*spelled.model, treatment, 30), expected) < 1e-10);
   }
 }
 
@@ -200,10 +202,10 @@ TEST_CASE("interpolated by 2, even places are what all places were") {
     const auto own = parse_position_treatment("own");
     const std::vector<TokenId> ids = text_of(6, 40);
     const std::vector<double> expected =
-        run(*tiny.model->open(*own, {kTrained, 6}, exact()), ids, {0, 1, 2, 3, 4, 5});
+        run_treated(*tiny.model->open(*own, {kTrained, 6}, exact()), ids, {0, 1, 2, 3, 4, 5});
     const auto stretched = tiny.model->open(*half, {kTrained, 24}, exact());
-    CHECK(farthest(run(*stretched, ids, {0, 2, 4, 6, 8, 10}), expected) < 1e-12);
-    CHECK(farthest(run(*stretched, ids, {0, 1, 2, 3, 4, 5}), expected) > 1e-4);
+    CHECK(farthest(run_treated(*stretched, ids, {0, 2, 4, 6, 8, 10}), expected) < 1e-12);
+    CHECK(farthest(run_treated(*stretched, ids, {0, 1, 2, 3, 4, 5}), expected) > 1e-4);
   }
 }
 
@@ -228,7 +230,8 @@ TEST_CASE("an interpolated table is the one that is drawn between its rows") {
   const TempFolder folder;
   save_model(folder / "long", design, weights);
   const TreatableModel by_hand(folder / "long", "", kernel::Precision::kF64);
-  CHECK(farthest(run(*tiny.model, "interpolated", 30), run(by_hand, "own", 30)) < 1e-6);
+  CHECK(farthest(run_treated(*tiny.model, "interpolated", 30), run_treated(by_hand, "own", 30)) <
+        1e-6);
 }
 
 TEST_CASE("a hierarchical table is the extension of the scheme learned") {
@@ -240,10 +243,10 @@ TEST_CASE("a hierarchical table is the extension of the scheme learned") {
   const TempFolder folder;
   save_model(folder / "scheme", design, weights);
   const TreatableModel own(folder / "scheme", "", kernel::Precision::kF64);
-  const std::vector<double> expected = run(own, "own", 30);
-  CHECK(farthest(run(*table.model, "hierarchical(alpha=0.3)", 30), expected) < 1e-12);
-  CHECK(farthest(run(own, "hierarchical(alpha=0.3)", 30), expected) < 1e-12);
-  CHECK(farthest(run(*table.model, "hierarchical(alpha=0.2)", 30), expected) > 1e-4);
+  const std::vector<double> expected = run_treated(own, "own", 30);
+  CHECK(farthest(run_treated(*table.model, "hierarchical(alpha=0.3)", 30), expected) < 1e-12);
+  CHECK(farthest(run_treated(own, "hierarchical(alpha=0.3)", 30), expected) < 1e-12);
+  CHECK(farthest(run_treated(*table.model, "hierarchical(alpha=0.2)", 30), expected) > 1e-4);
 }
 
 TEST_CASE("distances below the window are not bent, with keys that heads share too") {
@@ -253,23 +256,24 @@ TEST_CASE("distances below the window are not bent, with keys that heads share t
       continue;
     CAPTURE(one.name);
     const TreatableModel model(one.folder, "", kernel::Precision::kF64);
-    const std::vector<double> expected = run(model, "own", 16);
+    const std::vector<double> expected = run_treated(model, "own", 16);
     // Frequencies of transformers are floats.
     for (const char* name : {"rerope(window=16)", "leaky_rerope(window=3, factor=1)"})
-      CHECK(farthest(run(model, name, 16), expected) < 1e-4);
-    CHECK(farthest(run(model, "rerope(window=2)", 16), expected) > 1e-3);
+      CHECK(farthest(run_treated(model, name, 16), expected) < 1e-4);
+    CHECK(farthest(run_treated(model, "rerope(window=2)", 16), expected) > 1e-3);
   }
 }
 
 TEST_CASE("ALiBi stands beside the own positions") {
   const Tiny none(R"("position_embedding_type": "none")");
   const Tiny alibi(R"("position_embedding_type": "alibi")");
-  CHECK(farthest(run(*none.model, "alibi", 20), run(*alibi.model, "own", 20)) < 1e-12);
+  CHECK(farthest(run_treated(*none.model, "alibi", 20), run_treated(*alibi.model, "own", 20)) <
+        1e-12);
   const Tiny rotary(kRotary), spelled(scheme("rope(layout=half)"));
-  const std::vector<double> both = run(*rotary.model, "alibi", 10);
-  CHECK(farthest(both, run(*rotary.model, "own", 10)) > 1e-4);
-  CHECK(farthest(both, run(*spelled.model, "alibi", 10)) < 1e-12);
-  CHECK_THROWS_AS(run(*alibi.model, "alibi", 10), UsageError);
+  const std::vector<double> both = run_treated(*rotary.model, "alibi", 10);
+  CHECK(farthest(both, run_treated(*rotary.model, "own", 10)) > 1e-4);
+  CHECK(farthest(both, run_treated(*spelled.model, "alibi", 10)) < 1e-12);
+  CHECK_THROWS_AS(run_treated(*alibi.model, "alibi", 10), UsageError);
 }
 
 TEST_CASE("which lengths a model reads") {
@@ -291,7 +295,7 @@ TEST_CASE("which lengths a model reads") {
   save_model(changed.folder / "changed", changed.design, changed.weights);
   const TreatableModel model(changed.folder / "changed", "", kernel::Precision::kF64);
   for (const char* name : {"interpolated", "hierarchical"})
-    CHECK(run(model, name, 10, 5) == run(*learned.model, name, 10, 5));
+    CHECK(run_treated(model, name, 10, 5) == run_treated(*learned.model, name, 10, 5));
   CHECK(learned.model->trained_length() == 12);
   CHECK(rotary.model->trained_length() == 12);
 }

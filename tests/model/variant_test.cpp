@@ -1,5 +1,6 @@
 // Every variant of the registries as a model: saved, opened, run in both precisions, compared with
 // its definition; rows and sequences that share a batch do not matter; T-TA does not leak.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <map>

@@ -161,7 +161,8 @@ TEST_CASE("a mask with all pairs is no mask, and a row that sees nothing is fini
     CHECK(distance(example.forward(&full), example.forward(nullptr)) == 0);
     if (!obeys(*mixer, "strict_causal")) continue;
     const MaskOf strict("strict_causal", 8);
-    for (const double element : example.forward(strict.blocks()).span()) {
+    const auto outputs = example.forward(strict.blocks());  // span() does not keep it alive
+    for (const double element : outputs.span()) {
       CHECK(std::isfinite(element));
     }
   }

@@ -1,6 +1,7 @@
 // Statistics of heads: maps that are known, and what numpy computes from transformers' output.
 #include "probe/attention_stats.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>

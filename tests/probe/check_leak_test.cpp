@@ -13,14 +13,15 @@ namespace {
 
 using kernel::Precision;
 
-std::unique_ptr<model::Model> open(const std::string& name, model::ModelOptions options = {},
-                                   Precision precision = Precision::kF64) {
+std::unique_ptr<model::Model> open_suspect(const std::string& name,
+                                           model::ModelOptions options = {},
+                                           Precision precision = Precision::kF64) {
   options.precision = precision;
   if (!options.mask_token_id) options.mask_token_id = 4;
   return model::open_model(MASQUE_TEST_DATA "/model/" + name, options);
 }
 
-CheckInput some_input(Index n, Index vocabulary) {
+CheckInput leak_input(Index n, Index vocabulary) {
   CheckInput input;
   for (Index i = 0; i < n; ++i) input.ids.push_back(static_cast<TokenId>((7 * i + 3) % vocabulary));
   return input;
@@ -46,7 +47,7 @@ void check_agreement(const model::Model& model, const Mask& mask, FlowRequest fl
   flow.layers.assign(layers, mask);
   const Mask content = mask | band({n, n}, 0, 0);
   if (two_streams) flow.content.assign(layers, content);
-  CheckInput input = some_input(n, model.design().vocab_size);
+  CheckInput input = leak_input(n, model.design().vocab_size);
   input.mask = two_streams ? content : mask;
   if (two_streams) input.query_mask = mask;
   for (const Objective objective : {Objective::kSelf, Objective::kNext}) {
@@ -73,9 +74,9 @@ void check_agreement(const model::Model& model, const Mask& mask, FlowRequest fl
 }  // namespace
 
 TEST_CASE("replaced tokens and followed masks agree on every mask of the zoo") {
-  const auto one = open("bert");
-  const auto tta = open("tta");
-  const auto two = open("xlnet_two_streams");
+  const auto one = open_suspect("bert");
+  const auto tta = open_suspect("tta");
+  const auto two = open_suspect("xlnet_two_streams");
   int checked = 0;
   for (const MaskKind* kind : mask_kinds()) {
     if (kind->name == "explicit") continue;
@@ -99,9 +100,9 @@ TEST_CASE("a T-TA is clean bit by bit, and a causal model, and others are not") 
   for (const test::ModelCase& one : test::model_cases()) {
     CAPTURE(one.name);
     for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kF64}) {
-      const auto model = open(one.name, {}, precision);
+      const auto model = open_suspect(one.name, {}, precision);
       const model::Design& design = model->design();
-      const CheckInput input = some_input(9, design.vocab_size);
+      const CheckInput input = leak_input(9, design.vocab_size);
       const LeakReport self = leaks_of(*model, input, Objective::kSelf);
       const LeakReport next = leaks_of(*model, input, Objective::kNext);
       CHECK(self.pairs == 9);
@@ -130,9 +131,9 @@ TEST_CASE("one broken layer is caught, and named") {
     CAPTURE(std::string(b.mask));
     model::ModelOptions options;
     options.masks = parse_mask_layers(b.mask);
-    const auto model = open(b.model, options, Precision::kF32);
+    const auto model = open_suspect(b.model, options, Precision::kF32);
     const LeakReport found =
-        leaks_of(*model, some_input(12, model->design().vocab_size), b.objective);
+        leaks_of(*model, leak_input(12, model->design().vocab_size), b.objective);
     REQUIRE(found.first_layer());
     CHECK(*found.first_layer() == b.layer);
     const auto& first = found.layers[static_cast<std::size_t>(b.layer - 1)].first;
@@ -142,8 +143,8 @@ TEST_CASE("one broken layer is caught, and named") {
 }
 
 TEST_CASE("tolerance, limits and seeds do what they say") {
-  const auto model = open("bert");
-  const CheckInput input = some_input(12, model->design().vocab_size);
+  const auto model = open_suspect("bert");
+  const CheckInput input = leak_input(12, model->design().vocab_size);
   LeakRequest request;
   request.tokens = 4;
   LeakReport some;

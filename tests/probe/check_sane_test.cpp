@@ -12,7 +12,7 @@
 namespace masque::probe {
 namespace {
 
-CheckInput some_input(Index n, Index vocabulary) {
+CheckInput some_sane_input(Index n, Index vocabulary) {
   CheckInput input;
   for (Index i = 0; i < n; ++i) input.ids.push_back(static_cast<TokenId>((7 * i + 3) % vocabulary));
   return input;
@@ -29,7 +29,7 @@ std::vector<SaneRow> heads_of(const std::string& path, model::ModelOptions optio
   options.mask_token_id = 4;
   const auto model = model::open_model(path, options);
   SaneHeads heads(*model, 1e-3);
-  for (const Index n : {11, 1, 5}) heads.add(some_input(n, model->design().vocab_size));
+  for (const Index n : {11, 1, 5}) heads.add(some_sane_input(n, model->design().vocab_size));
   return heads.rows();
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr TokenId kMaskToken = 4;
 
-std::unique_ptr<model::Model> open(const std::string& name) {
+std::unique_ptr<model::Model> open_masked(const std::string& name) {
   model::ModelOptions options;
   options.precision = kernel::Precision::kF64;
   options.mask_token_id = kMaskToken;
@@ -85,7 +85,7 @@ std::vector<double> losses(const model::Model& model, const Sequence& text,
 }  // namespace
 
 TEST_CASE("ablation by mask ratio: every row is that of texts corrupted by hand") {
-  const auto model = open("bert");
+  const auto model = open_masked("bert");
   const Index vocab_size = model->design().vocab_size;
   const MaskedAblationRequest request = request_of({0.3, 0.9});
   const MaskedAblation ablation = ablated(*model, request);
@@ -140,7 +140,7 @@ TEST_CASE("ablation by mask ratio: every row is that of texts corrupted by hand"
 }
 
 TEST_CASE("ablation by mask ratio: batches and other rates change nothing") {
-  const auto model = open("bert");
+  const auto model = open_masked("bert");
   MaskedAblationRequest request = request_of({0.9, 0.3});
   const MaskedAblation whole = ablated(*model, request);
   request.batch_tokens = 1;
@@ -173,7 +173,7 @@ TEST_CASE("ablation by mask ratio: fates have their shares, and those of none ha
     CHECK(std::abs(count / 20000 - share) < 5 * std::sqrt(share * (1 - share) / 20000));
   }
   CHECK(fates != fates_of(text, split, 2));
-  const auto model = open("bert");
+  const auto model = open_masked("bert");
   MaskedAblationRequest request = request_of({1});
   request.split = {0, 0, 1};
   const MaskedAblation kept = ablated(*model, request);
@@ -189,11 +189,11 @@ TEST_CASE("ablation by mask ratio: models and tokenizers that it is not for") {
   const MaskedAblationRequest request = request_of({0.5});
   for (const char* name : {"gpt2", "bert_headless", "xlnet", "electra_discriminator"}) {
     CAPTURE(name);
-    CHECK_THROWS_AS(MaskedAblation(*open(name), request), UsageError);
+    CHECK_THROWS_AS(MaskedAblation(*open_masked(name), request), UsageError);
   }
   MaskedAblationRequest without = request;
   without.mask.reset();
-  CHECK_THROWS_AS(MaskedAblation(*open("bert"), without), UsageError);
+  CHECK_THROWS_AS(MaskedAblation(*open_masked("bert"), without), UsageError);
 }
 
 }  // namespace masque::probe

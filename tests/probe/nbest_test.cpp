@@ -2,6 +2,7 @@
 #include "probe/nbest.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include <doctest/doctest.h>
 

@@ -23,7 +23,7 @@ std::vector<double> normals(std::size_t n, const char* purpose) {
   return out;
 }
 
-Sequence sequence_of(Index n, Index vocabulary, Index offset) {
+Sequence probed_sequence(Index n, Index vocabulary, Index offset) {
   Sequence sequence;
   sequence.number = static_cast<std::uint64_t>(offset);
   for (Index i = 0; i < n; ++i)
@@ -31,7 +31,8 @@ Sequence sequence_of(Index n, Index vocabulary, Index offset) {
   return sequence;
 }
 
-std::unique_ptr<model::Model> open(const std::string& name, model::ModelOptions options = {}) {
+std::unique_ptr<model::Model> open_probed(const std::string& name,
+                                          model::ModelOptions options = {}) {
   options.precision = kernel::Precision::kF64;
   if (!options.mask_token_id) options.mask_token_id = 4;
   return model::open_model(MASQUE_TEST_DATA "/model/" + name, options);
@@ -103,7 +104,7 @@ TEST_CASE("probes read what the states hold: ids and places of a known model") {
     request.target = target;
     StateProbe states(model, request);
     for (Index t = 0; t < 20; ++t) {
-      Sequence sequence = sequence_of(6 + t % 5, 12, t);
+      Sequence sequence = probed_sequence(6 + t % 5, 12, t);
       for (Index i = 0; segments && i < sequence.size(); ++i)
         sequence.segments.push_back(sequence.ids[static_cast<std::size_t>(i)] > 5 ? 1 : 0);
       states.add(sequence);
@@ -127,14 +128,15 @@ TEST_CASE("probes read what the states hold: ids and places of a known model") {
 }
 
 TEST_CASE("probes: limits, hidden tokens, folds of whole texts") {
-  const auto model = open("bert");
+  const auto model = open_probed("bert");
   ProbeRequest request;
   request.at_mask = true;
   request.rate = 0.2;
   request.mask = 4;
   request.rows = 25;
   StateProbe probe(*model, request);
-  for (Index t = 0; !probe.full(); ++t) probe.add(sequence_of(15, model->design().vocab_size, t));
+  for (Index t = 0; !probe.full(); ++t)
+    probe.add(probed_sequence(15, model->design().vocab_size, t));
   const auto rows = probe.fit();
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].rows == 25);
@@ -142,10 +144,11 @@ TEST_CASE("probes: limits, hidden tokens, folds of whole texts") {
   CHECK(rows[0].r_squared > 0.5);
   request.target = ProbeTarget::kToken;
   StateProbe tokens(*model, request);
-  for (Index t = 0; !tokens.full(); ++t) tokens.add(sequence_of(15, model->design().vocab_size, t));
+  for (Index t = 0; !tokens.full(); ++t)
+    tokens.add(probed_sequence(15, model->design().vocab_size, t));
   CHECK(tokens.fit()[0].rows == 25);
   StateProbe one(*model, request);
-  one.add(sequence_of(15, model->design().vocab_size, 1));
+  one.add(probed_sequence(15, model->design().vocab_size, 1));
   CHECK_THROWS_AS(one.fit(), InputError);
   request.mask.reset();
   CHECK_THROWS_AS(StateProbe(*model, request), InputError);
@@ -154,7 +157,7 @@ TEST_CASE("probes: limits, hidden tokens, folds of whole texts") {
 TEST_CASE("zero probe: schemes that act on scores leave no position, others do") {
   for (const test::ModelCase& one : test::model_cases()) {
     CAPTURE(one.name);
-    const auto model = open(one.name);
+    const auto model = open_probed(one.name);
     const model::Design& design = model->design();
     const auto rows = zero_probe(*model, 7, 12);
     REQUIRE(std::ssize(rows) == design.num_hidden_layers + 1);

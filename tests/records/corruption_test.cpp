@@ -2,6 +2,7 @@
 // and seed.
 #include "records/corruption.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // Records from lines and back, and streams of them.
+#include <algorithm>
+
 #include "records/record.hpp"
 
 #include <doctest/doctest.h>

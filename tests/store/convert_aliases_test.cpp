@@ -1,4 +1,6 @@
 // Tensors that share their bytes, in formats that can say so and in those that cannot.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "store/aliases.hpp"

@@ -1,4 +1,6 @@
 // Every registered format into every other, and back.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

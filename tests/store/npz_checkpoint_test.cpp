@@ -19,11 +19,11 @@
 namespace masque::test {
 namespace {
 
-const std::string kGood = MASQUE_TEST_DATA "/npy/good";
+const std::string kNpzGood = MASQUE_TEST_DATA "/npy/good";
 constexpr std::uint64_t kMost = 1 << 20;
 
-std::vector<std::string> good_files() {
-  std::vector<std::string> names = names_in(kGood);
+std::vector<std::string> good_npz_files() {
+  std::vector<std::string> names = names_in(kNpzGood);
   std::erase_if(names, [](const std::string& name) {
     return !name.ends_with(".npy") && !name.ends_with(".npz");
   });
@@ -33,10 +33,10 @@ std::vector<std::string> good_files() {
 
 TEST_CASE("every file of NumPy is a checkpoint of its arrays") {
   std::size_t tensors = 0;
-  for (const std::string& name : good_files()) {
+  for (const std::string& name : good_npz_files()) {
     CAPTURE(name);
-    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
-    const auto arrays = read_arrays(kGood + "/" + name, kMost);
+    const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/" + name);
+    const auto arrays = read_arrays(kNpzGood + "/" + name, kMost);
     REQUIRE(checkpoint.tensors().size() == arrays.size());
     for (const Array& array : arrays) {
       const TensorInfo& tensor = checkpoint.get(name.ends_with(".npz") ? array.name : "array");
@@ -50,9 +50,9 @@ TEST_CASE("every file of NumPy is a checkpoint of its arrays") {
 }
 
 TEST_CASE("any part of a tensor is read, whatever way it lies") {
-  for (const std::string& name : good_files()) {
+  for (const std::string& name : good_npz_files()) {
     CAPTURE(name);
-    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
+    const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/" + name);
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       if (tensor.bytes() == 0 || tensor.bytes() > 300) continue;
       const std::string whole = bytes_of(checkpoint, tensor.name);
@@ -73,7 +73,7 @@ TEST_CASE("any part of a tensor is read, whatever way it lies") {
 TEST_CASE("only elements that do not lie in order need a reader") {
   const auto readers = [](const std::string& name) {
     std::string all;
-    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
+    const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/" + name);
     for (const TensorInfo& tensor : checkpoint.tensors())
       all += fmt::format("{}{} ", tensor.name, tensor.reader ? "*" : "");
     return all;
@@ -86,7 +86,7 @@ TEST_CASE("only elements that do not lie in order need a reader") {
 
 TEST_CASE("packed tensors read by many threads at once are right") {
   const TempFolder folder;
-  const Checkpoint checkpoint = open_checkpoint(kGood + "/orders-compressed.npz");
+  const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/orders-compressed.npz");
   std::vector<std::string> expected;
   for (const TensorInfo& tensor : checkpoint.tensors())
     expected.push_back(bytes_of(checkpoint, tensor.name));
@@ -108,16 +108,16 @@ TEST_CASE("packed tensors read by many threads at once are right") {
 
 TEST_CASE("a copy is what numpy.savez and numpy.save write") {
   const TempFolder folder;
-  for (const std::string& name : good_files()) {
+  for (const std::string& name : good_npz_files()) {
     CAPTURE(name);
-    const Checkpoint checkpoint = open_checkpoint(kGood + "/" + name);
+    const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/" + name);
     for (const int threads : {1, 3}) {
       WriteOptions options;
       options.threads = threads;
       write_checkpoint_file(folder / "copy", copy_of(checkpoint.files()[0]), options);
       // Of these, NumPy would write other bytes: other headers, other zip records, packed.
       if (name.starts_with("savez.") || name == "row-major.npy" || name == "scalar.npy")
-        CHECK((read_file(folder / "copy") == read_file(kGood + "/" + name)));
+        CHECK((read_file(folder / "copy") == read_file(kNpzGood + "/" + name)));
       CHECK(wrong_npz(read_file(folder / "copy")) == "");
       const Checkpoint copy = open_checkpoint(folder / "copy");
       REQUIRE(copy.tensors().size() == checkpoint.tensors().size());
@@ -168,7 +168,7 @@ std::optional<std::string> all_values(const std::string& text) {
 TEST_CASE("a checkpoint of NumPy cut anywhere is refused") {
   for (const char* name : {"orders.npz", "orders-compressed.npz", "stream.npz", "big-endian.npy",
                            "column-major.npy"}) {
-    const std::string file = read_file(kGood + "/" + name);
+    const std::string file = read_file(kNpzGood + "/" + name);
     for (std::size_t size = 0; size < file.size(); ++size) {
       CAPTURE(size);
       const MemoryFile cut(file.substr(0, size));
@@ -191,9 +191,9 @@ std::set<std::size_t> unchecked(const std::string& path) {
 
 TEST_CASE("any bit turned is refused, is in a member that lies in order, or changes nothing") {
   for (const char* name : {"orders.npz", "orders-compressed.npz"}) {
-    const std::string file = read_file(kGood + "/" + name);
+    const std::string file = read_file(kNpzGood + "/" + name);
     const std::string before = all_values(file).value();
-    const auto members = unchecked(kGood + "/" + name);
+    const auto members = unchecked(kNpzGood + "/" + name);
     CHECK(members.empty() == (std::string_view(name) == "orders-compressed.npz"));
     std::size_t unchanged = 0;
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {

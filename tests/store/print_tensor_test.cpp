@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -19,7 +19,7 @@ namespace {
 
 using test::TempFolder;
 
-const std::string kGood = MASQUE_TEST_DATA "/torch/good";
+const std::string kTorchGood = MASQUE_TEST_DATA "/torch/good";
 
 void write(const Checkpoint& from, const std::string& path, int threads = 0) {
   OutputWeights weights = copy_of(from.files()[0]);
@@ -36,11 +36,11 @@ TEST_CASE("every file of PyTorch written again has the same tensors and ties") {
   const TempFolder folder;
   const std::string path = folder / "out.bin";
   std::size_t files = 0;
-  for (const std::string& name : test::names_in(kGood)) {
+  for (const std::string& name : test::names_in(kTorchGood)) {
     if (!name.ends_with(".pt") && !name.ends_with(".legacy")) continue;
     CAPTURE(name);
     ++files;
-    const Checkpoint before = open_checkpoint(kGood + "/" + name);
+    const Checkpoint before = open_checkpoint(kTorchGood + "/" + name);
     write(before, path);
     const Checkpoint after = open_checkpoint(path);
     CHECK(after.notes().empty());
@@ -70,7 +70,7 @@ TEST_CASE("every file of PyTorch written again has the same tensors and ties") {
 TEST_CASE("a written file is laid out as torch does it") {
   const TempFolder folder;
   const std::string path = folder / "out.bin";
-  write(open_checkpoint(kGood + "/dtypes.pt"), path);
+  write(open_checkpoint(kTorchGood + "/dtypes.pt"), path);
   const auto members = members_of(path);
   REQUIRE(members.size() == 23);
   CHECK(members[0].name == "archive/data.pkl");
@@ -88,14 +88,14 @@ TEST_CASE("a written file is laid out as torch does it") {
   CHECK(bytes.substr(bytes.size() - 42, 4) == "PK\x06\x07");
   // The local header of torch.save itself, but for the folder's name.
   CHECK(bytes.substr(0, 28) ==
-        test::read_file(kGood + "/old.pt").substr(0, 4) +
+        test::read_file(kTorchGood + "/old.pt").substr(0, 4) +
             std::string("\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22) +
             std::string("\x10\0", 2));
 }
 
 TEST_CASE("tensors that are tied but differ are stored twice") {
   const TempFolder folder;
-  const Checkpoint ties = open_checkpoint(kGood + "/ties.pt");
+  const Checkpoint ties = open_checkpoint(kTorchGood + "/ties.pt");
   OutputWeights weights = copy_of(ties.files()[0]);
   REQUIRE(weights.tensors[1].info.alias_of == "embedding");
   weights.tensors[1].source = Literal{std::string(80, 'x')};

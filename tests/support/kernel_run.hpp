@@ -1,6 +1,7 @@
 // Runs a case of the table in any number type: its inputs, its result, its gradients.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <vector>
 

@@ -18,7 +18,7 @@ const std::string kBias = "cls.predictions.bias";
 const std::string kDecoder = "cls.predictions.decoder.weight";
 const std::string kDecoderBias = "cls.predictions.decoder.bias";
 
-VocabularyRequest request_of(const std::string& init = "mean") {
+VocabularyRequest change_request(const std::string& init = "mean") {
   VocabularyRequest request;
   request.init = init;
   request.verify = true;
@@ -68,7 +68,7 @@ TEST_CASE("old rows keep their bits in every type, new ones are rounded once") {
     bert.dtype = dtype;
     bert.write(folder);
     const auto report = change_vocabulary(folder / "in", folder / "out",
-                                          adds({"king", "queen", "court"}), request_of());
+                                          adds({"king", "queen", "court"}), change_request());
     const Checkpoint in = open_checkpoint(folder / "in");
     const Checkpoint out = open_checkpoint(folder / "out");
     REQUIRE(out.get(kTable).shape == Shape{12, 5});
@@ -105,7 +105,7 @@ TEST_CASE("the report, the config and the vocabulary follow") {
   bert.write(folder);
   write_file(folder / "in/pytorch_model.bin", "something else");
   const auto report = change_vocabulary(folder / "in", folder / "out",
-                                        adds({"king", "queen", "court"}), request_of());
+                                        adds({"king", "queen", "court"}), change_request());
   CHECK(report.rows_before == 11);
   CHECK(report.rows_after == 12);
   CHECK(report.tokens_before == 9);
@@ -143,8 +143,8 @@ TEST_CASE("a stored copy of the table stays one, and a second name of the bias")
   for (const char* init : {"mean", "random", "cov", "copy:the"}) {
     const TempFolder folder;
     write_with_head(folder, true);
-    const auto report =
-        change_vocabulary(folder / "in", folder / "out", adds({"x", "y", "z"}), request_of(init));
+    const auto report = change_vocabulary(folder / "in", folder / "out", adds({"x", "y", "z"}),
+                                          change_request(init));
     const Checkpoint out = open_checkpoint(folder / "out");
     CHECK(bytes_of(out, kTable) == bytes_of(out, kDecoder));
     CHECK(bytes_of(out, kBias) == bytes_of(out, kDecoderBias));
@@ -157,7 +157,7 @@ TEST_CASE("a head of its own gets rows of its own") {
   const TempFolder folder;
   write_with_head(folder, false, false);
   const auto report = change_vocabulary(folder / "in", folder / "out", adds({"x", "y", "z"}),
-                                        request_of("copy:the"));
+                                        change_request("copy:the"));
   const Checkpoint in = open_checkpoint(folder / "in");
   const Checkpoint out = open_checkpoint(folder / "out");
   for (const std::string& name : {kTable, kDecoder, kBias, kDecoderBias}) {
@@ -178,7 +178,7 @@ TEST_CASE("rows that go or move take their numbers in all tables and configs alo
   const auto report = change_vocabulary(
       folder / "in", folder / "out",
       permutes({"the", "[SEP]", "[PAD]", "[UNK]", "[CLS]", "[MASK]", "[unused0]", "of", "and"}),
-      request_of());
+      change_request());
   const std::vector<std::uint64_t> from{6, 3, 0, 1, 2, 4, 5, 7, 8, 9, 10};
   const Checkpoint in = open_checkpoint(folder / "in");
   const Checkpoint out = open_checkpoint(folder / "out");
@@ -194,11 +194,12 @@ TEST_CASE("rows that go or move take their numbers in all tables and configs alo
   CHECK(noted(report, "eos_token_id is 99, beyond the table"));
   CHECK(report.rows_gone == 0);
   CHECK(contains(message_of([&] {
-                   change_vocabulary(folder / "in", folder / "x", removes({"and"}), request_of());
+                   change_vocabulary(folder / "in", folder / "x", removes({"and"}),
+                                     change_request());
                  }),
                  "eos_token_id is 8, a row that would go"));
-  const auto less =
-      change_vocabulary(folder / "in", folder / "less", removes({"[unused0]", "of"}), request_of());
+  const auto less = change_vocabulary(folder / "in", folder / "less", removes({"[unused0]", "of"}),
+                                      change_request());
   CHECK(less.rows_after == 9);
   CHECK(contains(read_file(folder / "less/generation_config.json"), "[3, 6]"));
   CHECK(read_file(folder / "less/vocab.txt") == "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nand\n");
@@ -221,7 +222,7 @@ TEST_CASE("every initializer gives the same bytes on any number of threads") {
     if (spec == "compound") spec += ":the,of,1000";
     std::string first;
     for (const int threads : {1, 2, 4}) {
-      VocabularyRequest request = request_of(spec);
+      VocabularyRequest request = change_request(spec);
       request.write.threads = threads;
       const std::string out = folder / (spec + std::to_string(threads));
       change_vocabulary(folder / "in", out, adds({"a", "of the", "and of"}), request);
@@ -244,7 +245,7 @@ TEST_CASE("a large table: runs of old rows with new ones between them") {
     return change;
   };
   std::filesystem::remove(folder / "in/vocab.txt");
-  change_vocabulary(folder / "in", folder / "out", plan, request_of("zero"));
+  change_vocabulary(folder / "in", folder / "out", plan, change_request("zero"));
   const auto old = values_of(open_checkpoint(folder / "in"), kTable);
   const auto found = values_of(open_checkpoint(folder / "out"), kTable);
   REQUIRE(found.size() == 2500 * 200);
@@ -269,7 +270,7 @@ TEST_CASE("sharded equals single, and the index follows") {
                  R"(": "b.safetensors"}})");
   for (const char* name : {"one", "two"}) {
     change_vocabulary(folder / name, folder / (std::string(name) + "-out"), adds({"x", "y", "z"}),
-                      request_of());
+                      change_request());
   }
   const Checkpoint one = open_checkpoint(folder / "one-out");
   const Checkpoint two = open_checkpoint(folder / "two-out");
@@ -284,12 +285,13 @@ TEST_CASE("a file alone is changed by ids") {
   write_file(folder / "a.safetensors", example_file(ExampleBert().tensors()));
   const VocabularyPlan plan = [](const VocabularyState& state) { return plan_append(state, 2, 1); };
   const auto report =
-      change_vocabulary(folder / "a.safetensors", folder / "b.safetensors", plan, request_of());
+      change_vocabulary(folder / "a.safetensors", folder / "b.safetensors", plan, change_request());
   CHECK(report.rows_after == 13);
   CHECK(report.tokens_after == 0);
   CHECK(report.edited_files.empty());
   const Checkpoint in = open_checkpoint(folder / "a.safetensors");
-  change_vocabulary(folder / "b.safetensors", folder / "c.safetensors", resizes(11), request_of());
+  change_vocabulary(folder / "b.safetensors", folder / "c.safetensors", resizes(11),
+                    change_request());
   CHECK(read_file(folder / "c.safetensors") == read_file(folder / "a.safetensors"));
   CHECK(in.get(kTable).shape[0] == 11);
 }
@@ -297,14 +299,14 @@ TEST_CASE("a file alone is changed by ids") {
 TEST_CASE("a dry run and a refused one leave nothing behind") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  VocabularyRequest request = request_of();
+  VocabularyRequest request = change_request();
   request.dry_run = true;
   const auto report = change_vocabulary(folder / "in", "", adds({"x", "y", "z"}), request);
   CHECK(report.rows_after == 12);
   CHECK(report.changed_tensors.size() == 2);
   const auto refusal = [&](const VocabularyPlan& plan, const std::string& init = "mean") {
     return message_of(
-        [&] { change_vocabulary(folder / "in", folder / "out", plan, request_of(init)); });
+        [&] { change_vocabulary(folder / "in", folder / "out", plan, change_request(init)); });
   };
   CHECK(contains(refusal(adds({"the"})), "is a token already"));
   CHECK(contains(refusal(adds({"x"}), "copy:y"), "no such token"));
@@ -317,7 +319,8 @@ TEST_CASE("a dry run and a refused one leave nothing behind") {
 TEST_CASE("nothing to change is a copy") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  const auto report = change_vocabulary(folder / "in", folder / "out", resizes(11), request_of());
+  const auto report =
+      change_vocabulary(folder / "in", folder / "out", resizes(11), change_request());
   CHECK(noted(report, "nothing changes"));
   for (const char* name : {"model.safetensors", "config.json", "vocab.txt"}) {
     CHECK(read_file(folder / (std::string("in/") + name)) ==
@@ -338,11 +341,12 @@ TEST_CASE("the mark of a correction follows its rows") {
   const auto moved = change_vocabulary(
       folder / "in", folder / "moved",
       permutes({"[MASK]", "the", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[unused0]", "of", "and"}),
-      request_of());
+      change_request());
   CHECK(mark_of("moved") ==
         "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=0 kept=0,2 mean=vocab");
   CHECK_FALSE(noted(moved, "--inverse"));
-  const auto grown = change_vocabulary(folder / "in", folder / "grown", adds({"x"}), request_of());
+  const auto grown =
+      change_vocabulary(folder / "in", folder / "grown", adds({"x"}), change_request());
   CHECK(mark_of("grown") == mark);
   CHECK(noted(grown, "--inverse"));
 }
@@ -356,11 +360,11 @@ TEST_CASE("RoBERTa's pad token keeps its id") {
   write_file(folder / "in/config.json", R"({"model_type": "roberta", "vocab_size": 4})");
   CHECK(contains(message_of([&] {
                    change_vocabulary(folder / "in", folder / "out", permutes({"1", "0", "2", "3"}),
-                                     request_of());
+                                     change_request());
                  }),
                  "row 1 is that of the padding token"));
   CHECK_NOTHROW(change_vocabulary(folder / "in", folder / "out", permutes({"2", "1", "0", "3"}),
-                                  request_of()));
+                                  change_request()));
 }
 
 }  // namespace

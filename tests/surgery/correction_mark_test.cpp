@@ -16,7 +16,7 @@ VocabularyPlan order(const std::vector<std::string>& tokens) {
   return [tokens](const VocabularyState& state) { return plan_permute(state, {tokens}); };
 }
 
-bool noted(const VocabularyReport& report, const std::string& part) {
+bool marked_note(const VocabularyReport& report, const std::string& part) {
   return std::ranges::any_of(report.notes,
                              [&](const std::string& note) { return contains(note, part); });
 }
@@ -44,29 +44,29 @@ TEST_CASE("a mean of used rows follows them, one of counts gets a note") {
   correct_checkpoint(folder / "in", folder / "used", correction);
   const auto moved =
       change_vocabulary(folder / "used", folder / "moved", turned, VocabularyRequest());
-  CHECK_FALSE(noted(moved, "--inverse"));
+  CHECK_FALSE(marked_note(moved, "--inverse"));
   correct_checkpoint(folder / "moved", folder / "back", inverse);
   const auto expected = values_of(open_checkpoint(folder / "in"), kTable);
   const auto found = values_of(open_checkpoint(folder / "back"), kTable);
   for (std::size_t i = 0; i < 5; ++i) CHECK(found[5 + i] == doctest::Approx(expected[30 + i]));
   const auto same =
       change_vocabulary(folder / "used", folder / "same", renames("the", "a"), VocabularyRequest());
-  CHECK_FALSE(noted(same, "--inverse"));
+  CHECK_FALSE(marked_note(same, "--inverse"));
   CHECK_FALSE(refuses("same"));
   const auto other = change_vocabulary(folder / "used", folder / "other",
                                        renames("[unused0]", "covid"), VocabularyRequest());
-  CHECK(noted(other, "--inverse will refuse it"));
+  CHECK(marked_note(other, "--inverse will refuse it"));
   CHECK(refuses("other"));
 
   correction.mean = "freq:" + (folder / "counts");
   correct_checkpoint(folder / "in", folder / "freq", correction);
-  CHECK(
-      noted(change_vocabulary(folder / "freq", folder / "freq-moved", turned, VocabularyRequest()),
-            "--inverse will refuse it"));
+  CHECK(marked_note(
+      change_vocabulary(folder / "freq", folder / "freq-moved", turned, VocabularyRequest()),
+      "--inverse will refuse it"));
   CHECK(refuses("freq-moved"));
-  CHECK(noted(change_vocabulary(folder / "freq", folder / "freq-new", renames("the", "a"),
-                                VocabularyRequest()),
-              "needs the counts under the new names"));
+  CHECK(marked_note(change_vocabulary(folder / "freq", folder / "freq-new", renames("the", "a"),
+                                      VocabularyRequest()),
+                    "needs the counts under the new names"));
 }
 
 TEST_CASE("a mean of used rows of which no token is left gets a note, too") {
@@ -83,7 +83,8 @@ TEST_CASE("a mean of used rows of which no token is left gets a note, too") {
   };
   VocabularyRequest request;
   request.dry_run = true;
-  CHECK(noted(change_vocabulary(folder / "used", "", turned, request), "--inverse will refuse it"));
+  CHECK(marked_note(change_vocabulary(folder / "used", "", turned, request),
+                    "--inverse will refuse it"));
 }
 
 }  // namespace

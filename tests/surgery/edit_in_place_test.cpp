@@ -18,7 +18,7 @@
 namespace masque::test {
 namespace {
 
-CorrectionRequest request_of(bool in_place = true) {
+CorrectionRequest in_place_request(bool in_place = true) {
   CorrectionRequest request;
   request.in_place = in_place;
   request.tied = TiedPolicy::kKeep;
@@ -33,7 +33,7 @@ ino_t inode_of(const std::string& path) {
   return info.st_ino;
 }
 
-bool same_tensors(const std::string& a, const std::string& b) {
+bool same_in_place(const std::string& a, const std::string& b) {
   return compare_checkpoints(open_checkpoint(a), open_checkpoint(b), {}).empty();
 }
 
@@ -44,12 +44,12 @@ std::optional<std::string> marker_of(const std::string& path) {
 TEST_CASE("in place gives what an output would be, in the same file") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  correct_checkpoint(folder / "in", folder / "out", request_of(false));
+  correct_checkpoint(folder / "in", folder / "out", in_place_request(false));
   const std::string weights = folder / "in/model.safetensors";
   const ino_t inode = inode_of(weights);
   const std::string header = read_file(weights).substr(0, 100);
-  const auto report = correct_checkpoint(folder / "in", "", request_of());
-  CHECK(same_tensors(folder / "in", folder / "out"));
+  const auto report = correct_checkpoint(folder / "in", "", in_place_request());
+  CHECK(same_in_place(folder / "in", folder / "out"));
   CHECK(inode_of(weights) == inode);
   CHECK(read_file(weights).substr(0, 100) == header);
   REQUIRE(report.verified);
@@ -61,7 +61,7 @@ TEST_CASE("in place gives what an output would be, in the same file") {
   CHECK(marker_of(folder / "in") == marker_of(folder / "out"));
   CHECK(contains(read_file(folder / "in/config.json"), "\"masque.mlm_correct\": \"rate=0.15 "));
   for (const char* again : {"in", "in/model.safetensors"}) {
-    CHECK(contains(message_of([&] { correct_checkpoint(folder / again, "", request_of()); }),
+    CHECK(contains(message_of([&] { correct_checkpoint(folder / again, "", in_place_request()); }),
                    "is corrected already"));
   }
 }
@@ -73,7 +73,7 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
   bert.write(folder);
   std::filesystem::rename(folder / "in/model.safetensors", folder / "x.safetensors");
   const auto before = values_of(open_checkpoint(folder / "x.safetensors"), kTable);
-  CorrectionRequest request = request_of();
+  CorrectionRequest request = in_place_request();
   request.mask_token = "4";
   correct_checkpoint(folder / "x.safetensors", "", request);
   CHECK(folder.names() ==
@@ -81,7 +81,7 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
   CHECK(marker_of(folder / "x.safetensors"));
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "x.safetensors", "", request); }),
                  "is corrected already"));
-  CorrectionRequest inverse = request_of();
+  CorrectionRequest inverse = in_place_request();
   inverse.inverse = true;
   correct_checkpoint(folder / "x.safetensors", "", inverse);
   CHECK_FALSE(marker_of(folder / "x.safetensors"));
@@ -92,11 +92,11 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
 TEST_CASE("a mark moves: from the header beside the file, and from there into an output's header") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  correct_checkpoint(folder / "in", folder / "out", request_of(false));
+  correct_checkpoint(folder / "in", folder / "out", in_place_request(false));
   const std::string weights = folder / "out/model.safetensors";
   REQUIRE(contains(read_file(weights), "masque.mlm_correct"));
   const std::size_t size = read_file(weights).size();
-  CorrectionRequest again = request_of();
+  CorrectionRequest again = in_place_request();
   again.again = true;
   correct_checkpoint(folder / "out", "", again);
   CHECK(read_file(weights).size() == size);
@@ -116,7 +116,7 @@ TEST_CASE("a tied head is not untied in place, and what was refused changes noth
   const TempFolder folder;
   ExampleBert().write(folder);
   const std::string before = read_file(folder / "in/model.safetensors");
-  CorrectionRequest request = request_of();
+  CorrectionRequest request = in_place_request();
   for (const auto policy : {std::optional<TiedPolicy>(), std::optional(TiedPolicy::kUntie)}) {
     request.tied = policy;
     CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }),
@@ -132,7 +132,7 @@ TEST_CASE("a checkpoint without a head needs no --tied") {
   bert.head = false;
   bert.config = R"({"model_type": "bert", "architectures": ["BertModel"]})";
   bert.write(folder);
-  CorrectionRequest request = request_of();
+  CorrectionRequest request = in_place_request();
   request.tied.reset();
   CHECK_NOTHROW(correct_checkpoint(folder / "in", "", request));
   CHECK(marker_of(folder / "in"));
@@ -149,15 +149,15 @@ TEST_CASE("of shards only the one with the table changes") {
                             R"(": "model-00002-of-00002.safetensors"}})";
   write_file(folder / "two/model.safetensors.index.json", index);
   const std::string before = read_file(folder / ("two/" + first));
-  correct_checkpoint(folder / "one", "", request_of());
-  correct_checkpoint(folder / "two", "", request_of());
-  CHECK(same_tensors(folder / "one", folder / "two"));
+  correct_checkpoint(folder / "one", "", in_place_request());
+  correct_checkpoint(folder / "two", "", in_place_request());
+  CHECK(same_in_place(folder / "one", folder / "two"));
   CHECK(read_file(folder / ("two/" + first)) == before);
   // Without a config.json the mark is beside the shard.
   CHECK(std::filesystem::exists(folder / "two/model-00002-of-00002.safetensors.masque.json"));
   CHECK(marker_of(folder / "two") == marker_of(folder / "one"));
   // As an output the mark is in the header again, and gone from beside it.
-  CorrectionRequest inverse = request_of(false);
+  CorrectionRequest inverse = in_place_request(false);
   inverse.inverse = true;
   correct_checkpoint(folder / "two", folder / "back", inverse);
   CHECK_FALSE(marker_of(folder / "back"));
@@ -172,7 +172,7 @@ TEST_CASE("an overflow, a full disk, rate 0: the file is as it was") {
   write_file(folder / "in/model.safetensors", example_file(tensors));
   write_file(folder / "in/vocab.txt", bert.vocabulary);
   const std::string before = read_file(folder / "in/model.safetensors");
-  CorrectionRequest request = request_of();
+  CorrectionRequest request = in_place_request();
   request.inverse = true;
   request.again = true;
   request.rate = 0.5;

@@ -1,6 +1,7 @@
 #include "surgery/mlm_correction.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 

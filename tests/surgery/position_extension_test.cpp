@@ -13,10 +13,10 @@
 namespace masque::test {
 namespace {
 
-using Table = std::vector<std::vector<double>>;
+using PositionTable = std::vector<std::vector<double>>;
 
-Table example_table(Index rows) {
-  Table table;
+PositionTable example_table(Index rows) {
+  PositionTable table;
   for (Index i = 0; i < rows; ++i) {
     const auto x = static_cast<double>(i);
     table.push_back({std::sin(x + 1), std::cos(3 * x), x * x - 2});
@@ -24,7 +24,7 @@ Table example_table(Index rows) {
   return table;
 }
 
-std::vector<double> made(const PositionExtension& way, const Table& table, Index place,
+std::vector<double> made(const PositionExtension& way, const PositionTable& table, Index place,
                          Index length) {
   const TableRows sum = way.row(place, std::ssize(table), length);
   std::vector<double> row(3);
@@ -36,11 +36,11 @@ std::vector<double> made(const PositionExtension& way, const Table& table, Index
 }
 
 /// Row `place` of `length`, in numbers of its own: the definition.
-using Formula =
-    std::function<double(const Table& p, std::size_t place, std::size_t length, std::size_t d)>;
+using Formula = std::function<double(const PositionTable& p, std::size_t place, std::size_t length,
+                                     std::size_t d)>;
 
 Formula hierarchical(double alpha) {
-  return [alpha](const Table& p, std::size_t place, std::size_t, std::size_t d) {
+  return [alpha](const PositionTable& p, std::size_t place, std::size_t, std::size_t d) {
     const std::size_t n = p.size();
     const auto u = [&](std::size_t i) { return (p[i][d] - alpha * p[0][d]) / (1 - alpha); };
     return alpha * u(place / n) + (1 - alpha) * u(place % n);
@@ -50,13 +50,13 @@ Formula hierarchical(double alpha) {
 const std::map<std::string, Formula>& formulas() {
   static const std::map<std::string, Formula> all = {
       {"truncate",
-       [](const Table& p, std::size_t i, std::size_t, std::size_t d) { return p[i][d]; }},
-      {"repeat", [](const Table& p, std::size_t i, std::size_t,
+       [](const PositionTable& p, std::size_t i, std::size_t, std::size_t d) { return p[i][d]; }},
+      {"repeat", [](const PositionTable& p, std::size_t i, std::size_t,
                     std::size_t d) { return p[i % p.size()][d]; }},
-      {"last", [](const Table& p, std::size_t i, std::size_t,
+      {"last", [](const PositionTable& p, std::size_t i, std::size_t,
                   std::size_t d) { return p[std::min(i, p.size() - 1)][d]; }},
       {"interpolate",
-       [](const Table& p, std::size_t i, std::size_t length, std::size_t d) {
+       [](const PositionTable& p, std::size_t i, std::size_t length, std::size_t d) {
          if (length == 1) return p[0][d];
          const double x = static_cast<double>(i) * static_cast<double>(p.size() - 1) /
                           static_cast<double>(length - 1);
@@ -79,7 +79,7 @@ TEST_CASE("every way makes the rows of its formula") {
     const auto way = parse_position_extension(name);
     CHECK(!way->about().empty());
     for (const Index rows : {1, 2, 5}) {
-      const Table table = example_table(rows);
+      const PositionTable table = example_table(rows);
       const Index most = std::min<Index>(way->most(rows), 40);
       for (Index length = way->fewest(rows); length <= most; ++length) {
         for (Index place = 0; place < length; ++place) {
@@ -96,7 +96,7 @@ TEST_CASE("every way makes the rows of its formula") {
 }
 
 TEST_CASE("all but interpolate leave the first rows as they are, interpolate leaves the ends") {
-  const Table table = example_table(4);
+  const PositionTable table = example_table(4);
   for (const PositionExtensionInfo& info : position_extensions()) {
     CAPTURE(info.name);
     const auto way = info.make({});

@@ -94,7 +94,7 @@ double deviation_of(const Rows& rows) {
 
 /// What the first new row of an initializer is, by a plain formula; of a table of 11 rows.
 const std::map<std::string, std::function<std::vector<double>(const Rows&, bool vector)>>&
-formulas() {
+init_formulas() {
   static const std::map<std::string, std::function<std::vector<double>(const Rows&, bool)>> kAll{
       {"mean", [](const Rows& rows, bool) { return mean_of(rows, kAssigned); }},
       {"zero", [](const Rows& rows, bool) { return std::vector<double>(rows[0].size()); }},
@@ -125,9 +125,9 @@ TEST_CASE("every initializer against a plain formula, for tables and biases of e
     const auto is_spec = [&](const auto& pair) {
       return pair.first.substr(0, pair.first.find(':')) == init->name;
     };
-    const auto formula = std::ranges::find_if(formulas(), is_spec);
+    const auto formula = std::ranges::find_if(init_formulas(), is_spec);
     CAPTURE(std::string(init->name));
-    REQUIRE(formula != formulas().end());
+    REQUIRE(formula != init_formulas().end());
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
       InitExample example(dtype);
       for (const TensorInfo* tensor : {&example.table(), &example.bias()}) {

@@ -1,6 +1,7 @@
 #include "surgery/table_stats.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 

@@ -10,8 +10,8 @@ namespace masque::test {
 namespace {
 
 const std::string kLines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n[unused0]\nthe\n##e\n";
-const std::vector<std::string> kTokens{"[PAD]",  "[UNK]",     "[CLS]", "[SEP]",
-                                       "[MASK]", "[unused0]", "the",   "##e"};
+const std::vector<std::string> kFileTokens{"[PAD]",  "[UNK]",     "[CLS]", "[SEP]",
+                                           "[MASK]", "[unused0]", "the",   "##e"};
 
 std::vector<std::uint64_t> all_of(const std::vector<std::string>& tokens) {
   std::vector<std::uint64_t> from;
@@ -27,14 +27,14 @@ std::vector<std::string> with(std::vector<std::string> tokens, std::size_t id, s
 
 TEST_CASE("vocab.txt: no change changes no file") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
-  CHECK(folder.change(all_of(kTokens), kTokens).texts.empty());
+  CHECK(folder.change(all_of(kFileTokens), kFileTokens).texts.empty());
 }
 
 TEST_CASE("vocab.txt: add, remove, permute, rename") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
-  auto tokens = kTokens;
+  auto tokens = kFileTokens;
   tokens.emplace_back("naïve");
-  auto from = all_of(kTokens);
+  auto from = all_of(kFileTokens);
   from.push_back(kNew);
   CHECK(folder.change(from, tokens)["vocab.txt"] == kLines + "naïve\n");
   CHECK(folder.change({0, 1, 2, 3, 4, 6, 7},
@@ -43,7 +43,7 @@ TEST_CASE("vocab.txt: add, remove, permute, rename") {
   CHECK(folder.change({0, 1, 2, 3, 4, 7, 6, 5}, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                                  "##e", "the", "[unused0]"})["vocab.txt"] ==
         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n##e\nthe\n[unused0]\n");
-  const ChangedFiles renamed = folder.change(all_of(kTokens), with(kTokens, 5, "covid"));
+  const ChangedFiles renamed = folder.change(all_of(kFileTokens), with(kFileTokens, 5, "covid"));
   CHECK(renamed["vocab.txt"] == "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncovid\nthe\n##e\n");
   CHECK(renamed.texts.size() == 1);
 }
@@ -67,21 +67,21 @@ TEST_CASE("vocab.txt: line ends, empty and equal lines stay, ids without a token
 TEST_CASE(
     "vocab.txt: a token that the pre-tokenizer splits is listed, one that is rewritten told") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
-  const ChangedFiles files = folder.change(all_of(kTokens), with(kTokens, 5, "[E1]"));
+  const ChangedFiles files = folder.change(all_of(kFileTokens), with(kFileTokens, 5, "[E1]"));
   CHECK(files["added_tokens.json"] == "{\n  \"[E1]\": 5\n}\n");
   CHECK(files.notes.empty());
-  const ChangedFiles upper = folder.change(all_of(kTokens), with(kTokens, 5, "Paris"));
+  const ChangedFiles upper = folder.change(all_of(kFileTokens), with(kFileTokens, 5, "Paris"));
   CHECK(upper.texts.size() == 1);
   REQUIRE(upper.notes.size() == 1);
   CHECK(contains(upper.notes[0], "no text gives 'Paris'"));
   const TokenizerFolder cased(
       {{"vocab.txt", kLines}, {"tokenizer_config.json", R"({"do_lower_case":false})"}});
-  CHECK(cased.change(all_of(kTokens), with(kTokens, 5, "Paris")).notes.empty());
+  CHECK(cased.change(all_of(kFileTokens), with(kFileTokens, 5, "Paris")).notes.empty());
 }
 
 TEST_CASE("a token twice, and tokens with a role") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
-  CHECK(contains(folder.error(all_of(kTokens), with(kTokens, 5, "the")),
+  CHECK(contains(folder.error(all_of(kFileTokens), with(kFileTokens, 5, "the")),
                  "token 'the' would have the ids 5 and 6"));
   CHECK(contains(folder.error({0, 1, 2, 3, 6}, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "the"}),
                  "token '[MASK]' would be gone, but it is the mask_token"));
@@ -142,7 +142,7 @@ TEST_CASE("tokenizer.json: a rename reaches every place that spells the token") 
 
 TEST_CASE("a token with a role by its usual name is named by a file when it is renamed") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
-  const ChangedFiles files = folder.change(all_of(kTokens), with(kTokens, 4, "<mask>"));
+  const ChangedFiles files = folder.change(all_of(kFileTokens), with(kFileTokens, 4, "<mask>"));
   CHECK(files["tokenizer_config.json"] == "{\"mask_token\": \"<mask>\"}\n");
   CHECK(files["added_tokens.json"] == "(as it was)");
 }

@@ -15,14 +15,14 @@ using task::kNoTarget;
 using task::Task;
 using task::TaskExample;
 
-RandomStream stream(std::uint64_t item) { return {13, "distribution test", item}; }
+RandomStream distribution_stream(std::uint64_t item) { return {13, "distribution test", item}; }
 
 /// Accuracy of the token that is right most often in examples `first` … `first` + n − 1, on the n
 /// after these.
 double guessed(const Task& task, Index length, std::uint64_t first, std::uint64_t n) {
   std::vector<double> seen(static_cast<std::size_t>(task.vocab_size()), 0);
   for (std::uint64_t i = first; i < first + n; ++i) {
-    for (const TokenId target : task.example(length, stream(i)).targets) {
+    for (const TokenId target : task.example(length, distribution_stream(i)).targets) {
       if (target != kNoTarget) ++seen[static_cast<std::size_t>(target)];
     }
   }
@@ -30,7 +30,7 @@ double guessed(const Task& task, Index length, std::uint64_t first, std::uint64_
       static_cast<TokenId>(std::max_element(seen.begin(), seen.end()) - seen.begin());
   double right = 0, all = 0;
   for (std::uint64_t i = first + n; i < first + 2 * n; ++i) {
-    for (const TokenId target : task.example(length, stream(i)).targets) {
+    for (const TokenId target : task.example(length, distribution_stream(i)).targets) {
       if (target == kNoTarget) continue;
       right += target == guess ? 1 : 0;
       ++all;
@@ -82,7 +82,7 @@ TEST_CASE("every token of a vocabulary occurs") {
     ++examined;
     std::set<TokenId> seen;
     for (std::uint64_t item = 0; item < 300; ++item) {
-      const TaskExample example = task->example(31, stream(item));
+      const TaskExample example = task->example(31, distribution_stream(item));
       seen.insert(example.ids.begin(), example.ids.end());
       seen.insert(example.targets.begin(), example.targets.end());
     }
@@ -100,7 +100,7 @@ TEST_CASE("symbols of strings are uniform, and neighbours independent") {
     std::map<std::pair<std::string, std::string>, double> pairs;
     double all = 0;
     for (std::uint64_t item = 0; item < 2000; ++item) {
-      const Words words = printed(*task, task->example(20, stream(item))).question;
+      const Words words = printed(*task, task->example(20, distribution_stream(item))).question;
       for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         if (words[i] == "?" || words[i + 1] == "?") continue;
         ++pairs[{words[i], words[i + 1]}];
@@ -120,7 +120,7 @@ void check_mean(const Task& task, Index length, double expected, F f) {
   double sum = 0, squares = 0;
   constexpr int kExamples = 4000;
   for (std::uint64_t item = 0; item < kExamples; ++item) {
-    const double x = f(printed(task, task.example(length, stream(item))));
+    const double x = f(printed(task, task.example(length, distribution_stream(item))));
     sum += x;
     squares += x * x;
   }

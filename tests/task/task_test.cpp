@@ -16,7 +16,7 @@ using task::kNoTarget;
 using task::Task;
 using task::TaskExample;
 
-RandomStream stream(std::uint64_t item) { return {11, "task test", item}; }
+RandomStream task_stream(std::uint64_t item) { return {11, "task test", item}; }
 
 /// Lengths from the shortest on that the task has.
 std::vector<Index> lengths(const Task& task) {
@@ -59,7 +59,7 @@ TEST_CASE("a task says its name, its source and a text for every token") {
     // What is printed as parameters is read again.
     const std::string parameters = task::task_parameters(name);
     const auto again = task::parse_task(fmt::format("{}({})", name, parameters));
-    CHECK(again->example(20, stream(0)).ids == task->example(20, stream(0)).ids);
+    CHECK(again->example(20, task_stream(0)).ids == task->example(20, task_stream(0)).ids);
     CHECK(again->causal() == task->causal());
   }
 }
@@ -70,7 +70,8 @@ TEST_CASE("ids and targets are of the vocabulary, in the layout and number that 
     const auto task = task::parse_task(name);
     for (const Index length : lengths(*task)) {
       CAPTURE(length);
-      const TaskExample example = task->example(length, stream(static_cast<std::uint64_t>(length)));
+      const TaskExample example =
+          task->example(length, task_stream(static_cast<std::uint64_t>(length)));
       const std::size_t n = example.ids.size();
       REQUIRE(static_cast<Index>(n) == task->tokens(length));
       REQUIRE(example.targets.size() == n);
@@ -100,7 +101,7 @@ TEST_CASE("with blanks, no id at or behind the first target says anything") {
     const auto task = task::parse_task(name + "(blanks=true)");
     CHECK_FALSE(task->causal());
     CHECK(task::parse_task(name + "(blanks=false)")->causal());
-    const TaskExample example = task->example(17, stream(1));
+    const TaskExample example = task->example(17, task_stream(1));
     const auto first = std::find_if(example.targets.begin(), example.targets.end(),
                                     [](TokenId target) { return target != kNoTarget; });
     for (auto i = first - example.targets.begin(); i < std::ssize(example.ids); ++i) {
@@ -116,8 +117,8 @@ TEST_CASE("an example is a function of task, length and stream") {
     const auto task = task::parse_task(name);
     std::set<std::vector<TokenId>> seen;
     for (std::uint64_t item = 0; item < 20; ++item) {
-      const TaskExample a = task->example(40, stream(item));
-      const TaskExample b = task::parse_task(name)->example(40, stream(item));
+      const TaskExample a = task->example(40, task_stream(item));
+      const TaskExample b = task::parse_task(name)->example(40, task_stream(item));
       CHECK(a.ids == b.ids);
       CHECK(a.targets == b.targets);
       seen.insert(a.ids);
@@ -144,9 +145,9 @@ TEST_CASE("lengths out of range and names that do not exist are refused") {
     CAPTURE(name);
     const auto task = task::parse_task(name);
     REQUIRE(task->shortest() >= 1);
-    CHECK_THROWS_AS(task->example(task->shortest() - 1, stream(0)), UsageError);
+    CHECK_THROWS_AS(task->example(task->shortest() - 1, task_stream(0)), UsageError);
     CHECK_THROWS_AS(task->chance(task->longest() + 1), UsageError);
-    CHECK_THROWS_AS(task->example(task->longest() + 1, stream(0)), UsageError);
+    CHECK_THROWS_AS(task->example(task->longest() + 1, task_stream(0)), UsageError);
   }
 }
 

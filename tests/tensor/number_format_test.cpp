@@ -22,7 +22,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-bool same(double a, double b) {
+bool same_number(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
          (std::isnan(a) && std::isnan(b));
 }
@@ -154,7 +154,7 @@ TEST_CASE("the special values of every format are where its definition puts them
   CHECK(decode_number(0x7BFF, kF16) == 65504);
   CHECK(decode_number(0x0001, kF16) == 0x1p-24);
   CHECK(std::isnan(decode_number(0x7C01, kF16)));
-  CHECK(same(decode_number(0x8000, kF16), -0.0));
+  CHECK(same_number(decode_number(0x8000, kF16), -0.0));
   CHECK(decode_number(0x7F80, kBF16) == kInfinity);
   CHECK(decode_number(0x0001, kBF16) == 0x1p-133);
   CHECK(decode_number(0x7E, kF8E4M3) == 448);
@@ -179,7 +179,7 @@ TEST_CASE("every code that is a number encodes back to itself") {
     CAPTURE(dtype_name(named.dtype));
     for (std::uint32_t code = 0; code < named.codes; ++code) {
       CAPTURE(code);
-      REQUIRE(same(values[code], decode_number(code, named.format)));
+      REQUIRE(same_number(values[code], decode_number(code, named.format)));
       if (std::isnan(values[code])) {
         REQUIRE(std::isnan(values[codes[code]]));
       } else {

@@ -11,7 +11,7 @@
 namespace masque::text {
 namespace {
 
-const std::string kFolder = MASQUE_TEST_DATA "/text/tokenizers/";
+const std::string kTokenizerFolder = MASQUE_TEST_DATA "/text/tokenizers/";
 
 std::string read(const std::string& path) { return InputFile::open(path).read_all(1U << 28); }
 
@@ -28,7 +28,7 @@ std::vector<std::string> texts(const JsonValue& json) {
   return out;
 }
 
-std::vector<Span> spans(const JsonValue& json) {
+std::vector<Span> spans_of(const JsonValue& json) {
   std::vector<Span> out;
   for (const JsonValue& item : json.items) {
     const auto pair = numbers<std::uint32_t>(item);
@@ -74,7 +74,7 @@ void check_case(const Tokenizer& tokenizer, const JsonValue& json) {
   const auto ids = numbers<TokenId>(*json.find("ids"));
   CHECK(got.ids == ids);
   CHECK(got.tokens == texts(*json.find("tokens")));
-  CHECK(got.offsets == spans(*json.find("offsets")));
+  CHECK(got.offsets == spans_of(*json.find("offsets")));
   CHECK(got.type_ids == numbers<std::uint32_t>(*json.find("seg")));
   CHECK(got.special == numbers<std::uint8_t>(*json.find("mask")));
   CHECK(tokenizer.decode(ids, false) == json.find("decoded")->text);
@@ -90,8 +90,8 @@ TEST_CASE("tokenizers give the tokens, offsets and text of Hugging Face's") {
   for (const char* name :
        {"bert", "roberta", "gpt2", "unigram_always", "unigram_first", "unigram_never"}) {
     CAPTURE(name);
-    const Tokenizer tokenizer = Tokenizer::open(kFolder + name + ".json");
-    const std::string path = kFolder + name + ".cases.jsonl";
+    const Tokenizer tokenizer = Tokenizer::open(kTokenizerFolder + name + ".json");
+    const std::string path = kTokenizerFolder + name + ".cases.jsonl";
     const std::string all = read(path);
     std::size_t count = 0;
     for (std::size_t begin = 0; begin < all.size(); ++count) {
@@ -106,24 +106,24 @@ TEST_CASE("tokenizers give the tokens, offsets and text of Hugging Face's") {
 }
 
 TEST_CASE("ids of added tokens are given as Hugging Face gives them, and told") {
-  const Tokenizer tokenizer = Tokenizer::open(kFolder + "gpt2.json");
+  const Tokenizer tokenizer = Tokenizer::open(kTokenizerFolder + "gpt2.json");
   REQUIRE(tokenizer.warnings().size() == 1);
   CHECK(tokenizer.warnings()[0] ==
         "1 added tokens have other ids than the file says: 'the  ' has 275, not 800");
 }
 
 TEST_CASE("roles and beginnings of words") {
-  const Tokenizer bert = Tokenizer::open(kFolder + "bert.json");
+  const Tokenizer bert = Tokenizer::open(kTokenizerFolder + "bert.json");
   CHECK(bert.roles().mask == 4);
   CHECK(bert.roles().cls == 2);
   CHECK_FALSE(bert.roles().bos.has_value());
   CHECK(bert.begins_word(*bert.find("the")));
   CHECK_FALSE(bert.begins_word(*bert.find("##e")));
   CHECK(bert.is_special(4));
-  const Tokenizer gpt2 = Tokenizer::open(kFolder + "gpt2.json");
+  const Tokenizer gpt2 = Tokenizer::open(kTokenizerFolder + "gpt2.json");
   CHECK(gpt2.begins_word(*gpt2.find("Ġthe")));
   CHECK_FALSE(gpt2.begins_word(*gpt2.find("he")));
-  const Tokenizer unigram = Tokenizer::open(kFolder + "unigram_always.json");
+  const Tokenizer unigram = Tokenizer::open(kTokenizerFolder + "unigram_always.json");
   CHECK(unigram.begins_word(*unigram.find("▁the")));
   CHECK_FALSE(unigram.begins_word(*unigram.find("er")));
 }

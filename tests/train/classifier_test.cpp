@@ -2,6 +2,7 @@
 // chunks.
 #include "train/classifier.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 

@@ -1,6 +1,7 @@
 // The gate of All-Tokens MLM: probabilities that sum to one, gradients against differences.
 #include "train/copy_gate.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // The update of ELECTRA and its ablations.
 #include "train/electra_loss.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // Ten steps against PyTorch's (scripts/goldens/train_steps.py).
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <variant>

@@ -13,7 +13,11 @@
 #include "support/temp_folder.hpp"
 #include "train/length_eval.hpp"
 
+namespace masque::test {}
 namespace masque::train::test {
+
+// Other files of a batch write test:: for masque::test.
+using namespace masque::test;
 
 using masque::test::TempFolder;
 

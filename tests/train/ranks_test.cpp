@@ -1,6 +1,7 @@
 // Ranks: threads in place of processes.
 #include "train/ranks.hpp"
 
+#include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <thread>

@@ -1,4 +1,5 @@
 // Conventions with a number for every cell.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>

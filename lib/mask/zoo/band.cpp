@@ -13,8 +13,6 @@ namespace {
 
 using U = std::uint64_t;
 
-U u(Index n) { return static_cast<U>(n); }
-
 const Parameter kOffset{"offset", ParameterKind::kCount, 0.0, 0};
 
 /// Query i stands at position i + offset. With more keys than queries it must be said.
@@ -30,11 +28,13 @@ Index offset_of(const MaskValues& v, Lengths lengths, std::string_view name) {
 /// Pairs with 0 ≤ i − j < w.
 U causal_pairs(Index n, Index w) {
   w = std::min(n, w);
-  return u(w) * u(w + 1) / 2 + u(n - w) * u(w);
+  return as_unsigned(w) * as_unsigned(w + 1) / 2 + as_unsigned(n - w) * as_unsigned(w);
 }
 
 /// Pairs with |i − j| ≤ w.
-U window_pairs(Index n, Index w) { return n == 0 ? 0 : 2 * causal_pairs(n, w + 1) - u(n); }
+U window_pairs(Index n, Index w) {
+  return n == 0 ? 0 : 2 * causal_pairs(n, w + 1) - as_unsigned(n);
+}
 
 const MaskKind kFull{"full",
                      {},
@@ -43,44 +43,47 @@ const MaskKind kFull{"full",
                      "n²",
                      "full",
                      [](const MaskValues&, Lengths l) { return band(l, -kUnbounded, kUnbounded); },
-                     [](const MaskValues&, Index n) { return u(n) * u(n); }};
+                     [](const MaskValues&, Index n) { return as_unsigned(n) * as_unsigned(n); }};
 const MaskRegistration kFullRegistration{kFull};
 
-const MaskKind kCausal{"causal",
-                       {kOffset},
-                       "j ≤ i + offset",
-                       "Vaswani et al. 2017, arXiv:1706.03762",
-                       "n(n+1)/2",
-                       "causal",
-                       [](const MaskValues& v, Lengths l) {
-                         return band(l, 0, kUnbounded, offset_of(v, l, "causal"));
-                       },
-                       [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; }};
+const MaskKind kCausal{
+    "causal",
+    {kOffset},
+    "j ≤ i + offset",
+    "Vaswani et al. 2017, arXiv:1706.03762",
+    "n(n+1)/2",
+    "causal",
+    [](const MaskValues& v, Lengths l) {
+      return band(l, 0, kUnbounded, offset_of(v, l, "causal"));
+    },
+    [](const MaskValues&, Index n) { return as_unsigned(n) * as_unsigned(n + 1) / 2; }};
 const MaskRegistration kCausalRegistration{kCausal};
 
-const MaskKind kReverse{"reverse",
-                        {kOffset},
-                        "j ≥ i + offset",
-                        "right-to-left language models; UniLM, arXiv:1905.03197",
-                        "n(n+1)/2",
-                        "reverse",
-                        [](const MaskValues& v, Lengths l) {
-                          return band(l, -kUnbounded, 0, offset_of(v, l, "reverse"));
-                        },
-                        [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; }};
+const MaskKind kReverse{
+    "reverse",
+    {kOffset},
+    "j ≥ i + offset",
+    "right-to-left language models; UniLM, arXiv:1905.03197",
+    "n(n+1)/2",
+    "reverse",
+    [](const MaskValues& v, Lengths l) {
+      return band(l, -kUnbounded, 0, offset_of(v, l, "reverse"));
+    },
+    [](const MaskValues&, Index n) { return as_unsigned(n) * as_unsigned(n + 1) / 2; }};
 const MaskRegistration kReverseRegistration{kReverse};
 
-const MaskKind kStrictCausal{
-    "strict_causal",
-    {kOffset},
-    "j < i + offset",
-    "two-tower cloze, Baevski et al. 2019, arXiv:1903.07785",
-    "n(n−1)/2",
-    "strict_causal",
-    [](const MaskValues& v, Lengths l) {
-      return band(l, 1, kUnbounded, offset_of(v, l, "strict_causal"));
-    },
-    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; }};
+const MaskKind kStrictCausal{"strict_causal",
+                             {kOffset},
+                             "j < i + offset",
+                             "two-tower cloze, Baevski et al. 2019, arXiv:1903.07785",
+                             "n(n−1)/2",
+                             "strict_causal",
+                             [](const MaskValues& v, Lengths l) {
+                               return band(l, 1, kUnbounded, offset_of(v, l, "strict_causal"));
+                             },
+                             [](const MaskValues&, Index n) {
+                               return n == 0 ? 0 : as_unsigned(n) * as_unsigned(n - 1) / 2;
+                             }};
 const MaskRegistration kStrictCausalRegistration{kStrictCausal};
 
 const MaskKind kDiagonal{"diagonal",
@@ -90,17 +93,18 @@ const MaskKind kDiagonal{"diagonal",
                          "n",
                          "diagonal",
                          [](const MaskValues&, Lengths l) { return band(l, 0, 0); },
-                         [](const MaskValues&, Index n) { return u(n); }};
+                         [](const MaskValues&, Index n) { return as_unsigned(n); }};
 const MaskRegistration kDiagonalRegistration{kDiagonal};
 
-const MaskKind kTta{"tta",
-                    {},
-                    "j ≠ i",
-                    "T-TA, Shin et al. 2020, arXiv:2004.08097",
-                    "n(n−1)",
-                    "tta",
-                    [](const MaskValues&, Lengths l) { return ~band(l, 0, 0); },
-                    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1); }};
+const MaskKind kTta{
+    "tta",
+    {},
+    "j ≠ i",
+    "T-TA, Shin et al. 2020, arXiv:2004.08097",
+    "n(n−1)",
+    "tta",
+    [](const MaskValues&, Lengths l) { return ~band(l, 0, 0); },
+    [](const MaskValues&, Index n) { return n == 0 ? 0 : as_unsigned(n) * as_unsigned(n - 1); }};
 const MaskRegistration kTtaRegistration{kTta};
 
 const MaskKind kTtaWindow{
@@ -111,7 +115,9 @@ const MaskKind kTtaWindow{
     "(n−w−1)(n−w) for w < n",
     "tta_window(2)",
     [](const MaskValues& v, Lengths l) { return ~band(l, -v.count("w"), v.count("w")); },
-    [](const MaskValues& v, Index n) { return u(n) * u(n) - window_pairs(n, v.count("w")); }};
+    [](const MaskValues& v, Index n) {
+      return as_unsigned(n) * as_unsigned(n) - window_pairs(n, v.count("w"));
+    }};
 const MaskRegistration kTtaWindowRegistration{kTtaWindow};
 
 const MaskKind kWindow{

@@ -17,10 +17,6 @@ namespace masque {
 
 namespace {
 
-using U = std::uint64_t;
-
-U u(Index n) { return static_cast<U>(n); }
-
 /// Ranks from an order in the arguments (the positions in the order in which they are predicted),
 /// or a random one from the seed.
 std::vector<Index> ranks_of(const MaskValues& v, std::string_view name, Lengths lengths) {
@@ -44,20 +40,21 @@ std::optional<Lengths> length_of_order(const MaskValues& v) {
 const Parameter kOrder{"order", ParameterKind::kList, 0.0};
 const Parameter kSeed{"seed", ParameterKind::kSeed, 0.0};
 
-const MaskKind kPermContent{"perm_content",
-                            {kOrder, kSeed},
-                            "rank(j) ≤ rank(i)",
-                            "XLNet's content stream, Yang et al. 2019, arXiv:1906.08237; order: "
-                            "positions by rank, or seed=N",
-                            "n(n+1)/2",
-                            "perm_content(seed=3)",
-                            [](const MaskValues& v, Lengths l) {
-                              const auto ranks = ranks_of(v, "perm_content", l);
-                              return rank_order(ranks, ranks, 0);
-                            },
-                            [](const MaskValues&, Index n) { return u(n) * u(n + 1) / 2; },
-                            Fits::kSquare,
-                            length_of_order};
+const MaskKind kPermContent{
+    "perm_content",
+    {kOrder, kSeed},
+    "rank(j) ≤ rank(i)",
+    "XLNet's content stream, Yang et al. 2019, arXiv:1906.08237; order: "
+    "positions by rank, or seed=N",
+    "n(n+1)/2",
+    "perm_content(seed=3)",
+    [](const MaskValues& v, Lengths l) {
+      const auto ranks = ranks_of(v, "perm_content", l);
+      return rank_order(ranks, ranks, 0);
+    },
+    [](const MaskValues&, Index n) { return as_unsigned(n) * as_unsigned(n + 1) / 2; },
+    Fits::kSquare,
+    length_of_order};
 const MaskRegistration kPermContentRegistration{kPermContent};
 
 const MaskKind kPermQuery{
@@ -71,7 +68,7 @@ const MaskKind kPermQuery{
       const auto ranks = ranks_of(v, "perm_query", l);
       return rank_order(ranks, ranks, 1);
     },
-    [](const MaskValues&, Index n) { return n == 0 ? 0 : u(n) * u(n - 1) / 2; },
+    [](const MaskValues&, Index n) { return n == 0 ? 0 : as_unsigned(n) * as_unsigned(n - 1) / 2; },
     Fits::kSquare,
     length_of_order};
 const MaskRegistration kPermQueryRegistration{kPermQuery};
@@ -169,7 +166,7 @@ const MaskKind kDisco{"disco",
                         const Index n = l.queries;
                         BitMatrix bits(n, n);
                         for (Index i = 0; i < n && n > 1; ++i) {
-                          Draw draw(v.seed("seed"), "mask disco", u(i));
+                          Draw draw(v.seed("seed"), "mask disco", as_unsigned(i));
                           const std::vector<bool> others =
                               random_subset(n - 1, 1 + draw.below(n - 1), draw);
                           for (Index j = 0; j < n - 1; ++j) {

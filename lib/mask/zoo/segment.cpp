@@ -15,8 +15,6 @@ namespace {
 
 using U = std::uint64_t;
 
-U u(Index n) { return static_cast<U>(n); }
-
 std::vector<bool> first(Index count, Index n) {
   std::vector<bool> flags(static_cast<std::size_t>(n), false);
   std::fill(flags.begin(), flags.begin() + std::min(count, n), true);
@@ -60,7 +58,9 @@ const MaskKind kPrefix{
     "n·s",
     "causal | prefix(5)",
     [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("s"), l.keys)); },
-    [](const MaskValues& v, Index n) { return u(n) * u(std::min(n, v.count("s"))); }};
+    [](const MaskValues& v, Index n) {
+      return as_unsigned(n) * as_unsigned(std::min(n, v.count("s")));
+    }};
 const MaskRegistration kPrefixRegistration{kPrefix};
 
 const MaskKind kPad{
@@ -71,7 +71,9 @@ const MaskKind kPad{
     "n·len",
     "pad(12)",
     [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("len"), l.keys)); },
-    [](const MaskValues& v, Index n) { return u(n) * u(std::min(n, v.count("len"))); }};
+    [](const MaskValues& v, Index n) {
+      return as_unsigned(n) * as_unsigned(std::min(n, v.count("len")));
+    }};
 const MaskRegistration kPadRegistration{kPad};
 
 // With c = cumsum(segment), c_j ≤ c_i: the source reads itself, the target also what came before.
@@ -86,8 +88,8 @@ const MaskKind kUnilm{"unilm",
                         return columns(l, first(v.count("s"), l.keys)) | band(l, 0, kUnbounded);
                       },
                       [](const MaskValues& v, Index) {
-                        const U s = u(v.count("s"));
-                        const U t = u(v.count("t"));
+                        const U s = as_unsigned(v.count("s"));
+                        const U t = as_unsigned(v.count("t"));
                         return s * s + s * t + t * (t + 1) / 2;
                       },
                       Fits::kParts};
@@ -109,8 +111,8 @@ const MaskKind kUniae{"uniae",
                       "uniae(8,8)",
                       [](const MaskValues& v, Lengths l) { return uniae(v, l, "uniae"); },
                       [](const MaskValues& v, Index) {
-                        const U s = u(v.count("s"));
-                        const U t = u(v.count("t"));
+                        const U s = as_unsigned(v.count("s"));
+                        const U t = as_unsigned(v.count("t"));
                         return s * s + t * (t + 1) / 2;
                       },
                       Fits::kParts};
@@ -126,8 +128,8 @@ const MaskKind kUniaeLatent{"uniae_latent",
                               return uniae(v, l, "uniae_latent") | columns(l, first(1, l.keys));
                             },
                             [](const MaskValues& v, Index) {
-                              const U s = u(v.count("s"));
-                              const U t = u(v.count("t"));
+                              const U s = as_unsigned(v.count("s"));
+                              const U t = as_unsigned(v.count("t"));
                               return s == 0 ? t * (t + 1) / 2 : s * s + t + t * (t + 1) / 2;
                             },
                             Fits::kParts};
@@ -145,8 +147,8 @@ const MaskKind kGlm{
       return columns(l, first(v.count("a"), l.keys)) | band(l, 0, kUnbounded);
     },
     [](const MaskValues& v, Index) {
-      const U a = u(v.count("a"));
-      const U b = u(v.count("b"));
+      const U a = as_unsigned(v.count("a"));
+      const U b = as_unsigned(v.count("b"));
       return a * a + a * b + b * (b + 1) / 2;
     },
     Fits::kParts};
@@ -161,8 +163,8 @@ const MaskKind kChunk{
     "chunk(4)",
     [](const MaskValues& v, Lengths l) { return chunk_band(l, v.count("c"), 0, 0); },
     [](const MaskValues& v, Index n) {
-      const U c = u(v.count("c"));
-      return u(n) / c * c * c + u(n) % c * (u(n) % c);
+      const U c = as_unsigned(v.count("c"));
+      return as_unsigned(n) / c * c * c + as_unsigned(n) % c * (as_unsigned(n) % c);
     }};
 const MaskRegistration kChunkRegistration{kChunk};
 
@@ -201,7 +203,8 @@ const MaskKind kDocument{"document",
                          },
                          [](const MaskValues& v, Index) {
                            U sum = 0;
-                           for (const Index len : v.numbers()) sum += u(len) * u(len);
+                           for (const Index len : v.numbers())
+                             sum += as_unsigned(len) * as_unsigned(len);
                            return sum;
                          },
                          Fits::kSquare,
@@ -220,8 +223,9 @@ const MaskKind kTtaWord{"tta_word",
                         },
                         [](const MaskValues& v, Index n) {
                           U sum = 0;
-                          for (const Index len : v.numbers()) sum += u(len) * u(len);
-                          return u(n) * u(n) - sum;
+                          for (const Index len : v.numbers())
+                            sum += as_unsigned(len) * as_unsigned(len);
+                          return as_unsigned(n) * as_unsigned(n) - sum;
                         },
                         Fits::kSquare,
                         sum_of};
@@ -240,8 +244,8 @@ const MaskKind kTtaWordL2r{
     },
     [](const MaskValues& v, Index n) {
       U sum = 0;
-      for (const Index len : v.numbers()) sum += u(len) * u(len + 1) / 2;
-      return u(n) * u(n) - sum;
+      for (const Index len : v.numbers()) sum += as_unsigned(len) * as_unsigned(len + 1) / 2;
+      return as_unsigned(n) * as_unsigned(n) - sum;
     },
     Fits::kSquare,
     sum_of};
@@ -279,8 +283,8 @@ const MaskKind kMae{
       return columns(l, random_subset(l.keys, l.keys - dropped, draw));
     },
     [](const MaskValues& v, Index n) {
-      return u(n) *
-             u(n - static_cast<Index>(std::llround(v.share("ratio") * static_cast<double>(n))));
+      return as_unsigned(n) * as_unsigned(n - static_cast<Index>(std::llround(
+                                                  v.share("ratio") * static_cast<double>(n))));
     }};
 const MaskRegistration kMaeRegistration{kMae};
 

@@ -52,7 +52,7 @@ std::vector<TensorRow> layer_rows(Index group, Index within, Index layer) {
   return rows;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "albert.";
   const Index groups = config.layers({"num_hidden_groups"}, 1);
@@ -81,7 +81,7 @@ const Family kFamily{
     .model_types = {"albert"},
     .classes = {"Albert"},
     .loads = "ALBERT, with its masked-LM head or without; any number of groups",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

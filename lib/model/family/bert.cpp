@@ -5,7 +5,7 @@
 namespace masque::model {
 namespace {
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "bert.";
   plan.design = encoder_design(config, "bert", {});
@@ -22,7 +22,7 @@ const Family kFamily{
     .model_types = {"bert"},
     .classes = {"Bert"},
     .loads = "BERT, with its masked-LM (or, is_decoder, causal) head or without; MiniLM",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

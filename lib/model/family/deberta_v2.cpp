@@ -117,7 +117,7 @@ HeadPlan own_head(const Design& design, const FamilyConfig& config) {
   return head;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "deberta.";
   plan.design = read_design(config);
@@ -137,7 +137,7 @@ const Family kFamily{
     .model_types = {"deberta-v2"},
     .classes = {"DebertaV2"},
     .loads = "DeBERTa v2 and v3, with either masked-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

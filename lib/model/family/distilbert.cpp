@@ -24,7 +24,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "distilbert.";
   plan.design = read_design(config);
@@ -58,7 +58,7 @@ const Family kFamily{
     .model_types = {"distilbert"},
     .classes = {"DistilBert"},
     .loads = "DistilBERT, with its masked-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

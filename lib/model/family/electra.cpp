@@ -35,7 +35,7 @@ HeadPlan discriminator(const Design& design) {
   };
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "electra.";
   Design& design = plan.design;
@@ -58,7 +58,7 @@ const Family kFamily{
     .model_types = {"electra"},
     .classes = {"Electra"},
     .loads = "ELECTRA: generator, discriminator, or the encoder alone",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

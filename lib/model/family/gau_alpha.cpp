@@ -62,7 +62,7 @@ std::vector<TensorRow> offset_rows(bool bias) {
   return rows;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "gau_alpha.";
   plan.design = read_design(config);
@@ -87,7 +87,7 @@ const Family kFamily{
     .model_types = {"gau_alpha"},
     .classes = {"GAUAlpha"},
     .loads = "GAU-alpha, with its masked-LM head",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

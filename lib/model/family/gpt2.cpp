@@ -32,7 +32,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "transformer.";
   plan.design = read_design(config);
@@ -61,7 +61,7 @@ const Family kFamily{
     .model_types = {"gpt2"},
     .classes = {"GPT2"},
     .loads = "GPT-2, with its causal-LM head; OpenAI's names without prefix too",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -34,7 +34,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "gpt_neox.";
   plan.design = read_design(config);
@@ -64,7 +64,7 @@ const Family kFamily{
     .model_types = {"gpt_neox"},
     .classes = {"GPTNeoX"},
     .loads = "GPT-NeoX and Pythia, with the causal-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -45,7 +45,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "model.";
   plan.design = read_design(config);
@@ -76,7 +76,7 @@ const Family kFamily{
     .model_types = {"llama"},
     .classes = {"Llama"},
     .loads = "Llama 1 to 3, with the causal-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -55,7 +55,7 @@ void read_sizes(Design& design, const FamilyConfig& config) {
   read_mask_token(design, config);
 }
 
-void read_heads(Design& design, const FamilyConfig& config) {
+void read_own_heads(Design& design, const FamilyConfig& config) {
   if (design.layer_kind == LayerKind::kGatedAttention) {
     config.expect_number("num_attention_heads", 1);
     design.attention_key_size = config.size({"attention_key_size"}, 128);
@@ -203,7 +203,7 @@ Design read_design(const FamilyConfig& config) {
   design.gated = config.flag("gated", false);
   if (gated_attention && design.gated) config.refuse("gated", "false with gated attention");
   design.embedding_scale = config.positive("embedding_scale", 1);
-  read_heads(design, config);
+  read_own_heads(design, config);
   read_norms(design, config);
   if (gated_attention && design.norm_placement == NormPlacement::kParallel) {
     config.refuse("norm_placement", "\"post\" or \"pre\" with gated attention");
@@ -235,7 +235,7 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   return head;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.design = read_design(config);
   plan.rows = masque_rows(plan.design);
@@ -249,7 +249,7 @@ const Family kFamily{
     .model_types = {"masque"},
     .classes = {},
     .loads = "any combination of the variants, as lm-train writes it",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

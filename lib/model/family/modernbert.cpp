@@ -97,7 +97,7 @@ HeadPlan read_head(const Design& design, const FamilyConfig& config, Parts norm)
   return head;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "model.";
   plan.design = read_design(config);
@@ -128,7 +128,7 @@ const Family kFamily{
     .model_types = {"modernbert"},
     .classes = {"ModernBert"},
     .loads = "ModernBERT, with its masked-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

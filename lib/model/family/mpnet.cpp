@@ -5,7 +5,7 @@
 namespace masque::model {
 namespace {
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "mpnet.";
   Design& design = plan.design;
@@ -48,7 +48,7 @@ const Family kFamily{
     .model_types = {"mpnet"},
     .classes = {"MPNet"},
     .loads = "MPNet, with its masked-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

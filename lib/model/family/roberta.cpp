@@ -5,7 +5,7 @@
 namespace masque::model {
 namespace {
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "roberta.";
   Design& design = plan.design;
@@ -34,7 +34,7 @@ const Family kFamily{
     .model_types = {"roberta", "xlm-roberta", "camembert"},
     .classes = {"Roberta", "XLMRoberta", "Camembert"},
     .loads = "RoBERTa, XLM-R, CamemBERT, with the masked-LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

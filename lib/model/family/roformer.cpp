@@ -32,7 +32,7 @@ void make_second_version(ModelPlan& plan, const FamilyConfig& config) {
   plan.heads = {bare_head(head, config, "masked-LM head", "cls.predictions.decoder.weight")};
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "roformer.";
   plan.design = read_design(config);
@@ -60,7 +60,7 @@ const Family kFamily{
     .model_types = {"roformer"},
     .classes = {"RoFormer"},
     .loads = "RoFormer and RoFormerV2, with the masked-LM (or causal) head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

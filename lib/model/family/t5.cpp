@@ -57,7 +57,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.design = read_design(config);
   const std::string attention = "encoder.block.{l}.layer.0.";
@@ -92,7 +92,7 @@ const Family kFamily{
     .model_types = {"t5", "mt5"},
     .classes = {"T5", "MT5"},
     .loads = "the encoder of T5 and mT5, from whole models too",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

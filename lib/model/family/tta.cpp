@@ -5,7 +5,7 @@
 namespace masque::model {
 namespace {
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "bert.";
   Design& design = plan.design;
@@ -27,7 +27,7 @@ const Family kFamily{
     .model_types = {"tta"},
     .classes = {},
     .loads = "T-TA; with --family tta any BERT",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

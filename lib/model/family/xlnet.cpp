@@ -41,7 +41,7 @@ Design read_design(const FamilyConfig& config) {
   return design;
 }
 
-ModelPlan plan(const FamilyConfig& config) {
+ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.prefix = "transformer.";
   plan.design = read_design(config);
@@ -94,7 +94,7 @@ const Family kFamily{
     .model_types = {"xlnet"},
     .classes = {"XLNet"},
     .loads = "XLNet, both streams, with its LM head or without",
-    .plan = plan,
+    .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};
 

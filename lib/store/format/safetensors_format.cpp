@@ -1,4 +1,5 @@
 // safetensors files: the header rules are in store/safetensors.
+#include <array>
 #include <string>
 
 #include <fmt/format.h>

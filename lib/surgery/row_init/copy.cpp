@@ -6,7 +6,7 @@
 namespace masque {
 namespace {
 
-RowMeans means(const RowInitContext& context, const std::string& argument) {
+RowMeans copied_means(const RowInitContext& context, const std::string& argument) {
   const auto count =
       static_cast<std::size_t>(std::ranges::count(context.change.from, VocabularyChange::kNew));
   return RowMeans(count, {find_row(context, argument, "--init copy:")});
@@ -15,7 +15,7 @@ RowMeans means(const RowInitContext& context, const std::string& argument) {
 const RowInit kInit{.name = "copy",
                     .argument = "T",
                     .help = "the row of the token or id T",
-                    .means = means,
+                    .means = copied_means,
                     .values = nullptr};
 const RowInitRegistration kRegistration{kInit};
 

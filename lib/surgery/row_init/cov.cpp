@@ -28,8 +28,8 @@ std::optional<double> parse_scale(const std::string& text) {
   return good ? std::optional(value) : std::nullopt;
 }
 
-RowValues values(const RowInitContext& context, const std::string& argument,
-                 const TensorInfo& table, bool /*vector*/) {
+RowValues gaussian_values(const RowInitContext& context, const std::string& argument,
+                          const TensorInfo& table, bool /*vector*/) {
   const auto scale = argument.empty() ? std::optional(kUsualScale) : parse_scale(argument);
   if (!scale) {
     throw UsageError(
@@ -52,7 +52,7 @@ const RowInit kInit{.name = "cov",
                     .argument = "[S]",
                     .help = "normal with the rows' mean and S times their covariance [1e-5]",
                     .means = nullptr,
-                    .values = values};
+                    .values = gaussian_values};
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace

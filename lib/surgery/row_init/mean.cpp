@@ -7,8 +7,8 @@
 namespace masque {
 namespace {
 
-RowValues values(const RowInitContext& context, const std::string& /*argument*/,
-                 const TensorInfo& table, bool /*vector*/) {
+RowValues mean_values(const RowInitContext& context, const std::string& /*argument*/,
+                      const TensorInfo& table, bool /*vector*/) {
   const std::vector<double> weights = assigned_weights(context);
   return [mean = mean_row_of(context, table, weights)](
              std::uint64_t /*id*/, std::span<double> out) { std::ranges::copy(mean, out.begin()); };
@@ -18,7 +18,7 @@ const RowInit kInit{.name = "mean",
                     .argument = "",
                     .help = "the mean of the rows that have a token",
                     .means = nullptr,
-                    .values = values};
+                    .values = mean_values};
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace

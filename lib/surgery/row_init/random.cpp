@@ -36,8 +36,8 @@ double deviation_of(const RowInitContext& context, const TensorInfo& table) {
   return std::sqrt(variance);
 }
 
-RowValues values(const RowInitContext& context, const std::string& /*argument*/,
-                 const TensorInfo& table, bool vector) {
+RowValues random_values(const RowInitContext& context, const std::string& /*argument*/,
+                        const TensorInfo& table, bool vector) {
   if (vector)
     return [](std::uint64_t /*id*/, std::span<double> out) { std::ranges::fill(out, 0.0); };
   const double deviation =
@@ -53,7 +53,7 @@ const RowInit kInit{.name = "random",
                     .argument = "",
                     .help = "normal, with initializer_range of the config; a bias 0",
                     .means = nullptr,
-                    .values = values};
+                    .values = random_values};
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace

@@ -49,7 +49,7 @@ std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
   return rows;
 }
 
-RowMeans means(const RowInitContext& context, const std::string& /*argument*/) {
+RowMeans subword_means(const RowInitContext& context, const std::string& /*argument*/) {
   if (context.names.empty()) {
     throw InputError(context.checkpoint.path(),
                      "--init subword: no tokenizer file, expected one of mean, random, zero, cov");
@@ -68,7 +68,7 @@ RowMeans means(const RowInitContext& context, const std::string& /*argument*/) {
 const RowInit kInit{.name = "subword",
                     .argument = "",
                     .help = "the mean of the pieces that the tokenizer splits the token into",
-                    .means = means,
+                    .means = subword_means,
                     .values = nullptr};
 const RowInitRegistration kRegistration{kInit};
 

@@ -13,7 +13,7 @@ namespace masque {
 namespace {
 
 constexpr std::uint64_t kGone = VocabularyChange::kNew;
-constexpr std::array<std::string_view, 7> kRoles{
+constexpr std::array<std::string_view, 7> kMovedRoles{
     "mask_token", "cls_token", "sep_token", "pad_token", "unk_token", "bos_token", "eos_token"};
 
 }  // namespace
@@ -46,7 +46,7 @@ TokenMoves::TokenMoves(const TokenNames& before, const VocabularyChange& change,
     const std::string_view now = to_[old] == kGone ? std::string_view() : change.tokens[to_[old]];
     if (now != token) leaving_.emplace(token, now);
   }
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kMovedRoles) {
     const auto id = before.role(role);
     if (id) roles_.push_back({role, *id});
     if (!id || !text_after(before.token(*id)).empty()) continue;

@@ -13,7 +13,7 @@ namespace masque {
 
 namespace {
 
-constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 
 /// "mask_token": "…" or {"content": "…"}, lists of them, and objects of further roles.
 void change_role_names(const VocabularyJob& job, const JsonText& file, TextSplice& splice) {
@@ -80,15 +80,16 @@ void name_roles(VocabularyJob& job, const std::optional<JsonText>& config) {
     const bool named = (config && config->root.find(role.name) != nullptr) ||
                        (map && map->root.find(role.name) != nullptr);
     if (now == old || named) continue;
-    const std::string text = job.edit.file_text(kConfig).value_or("{}\n");
-    job.edit.set_file(kConfig, set_json_member(text, {std::string(role.name)}, quote_json(now)));
+    const std::string text = job.edit.file_text(kTokenizerConfig).value_or("{}\n");
+    job.edit.set_file(kTokenizerConfig,
+                      set_json_member(text, {std::string(role.name)}, quote_json(now)));
   }
 }
 
 }  // namespace
 
 void change_tokenizer_config(VocabularyJob& job) {
-  const auto file = read_json_text(job, kConfig);
+  const auto file = read_json_text(job, kTokenizerConfig);
   if (file) {
     TextSplice splice;
     change_role_names(job, *file, splice);
@@ -113,7 +114,7 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
   const auto file = read_json_text(job, kName);
   if (!file) {
     // Whoever reads vocab.txt or vocab.json finds added tokens in tokenizer_config.json or here.
-    const auto config = read_json_text(job, kConfig);
+    const auto config = read_json_text(job, kTokenizerConfig);
     const bool listed = config && config->root.find("added_tokens_decoder") != nullptr;
     const bool needed =
         !has_tokenizer_json || job.edit.file_text("vocab.txt") || job.edit.file_text("vocab.json");

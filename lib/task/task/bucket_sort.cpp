@@ -7,7 +7,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   std::sort(symbols.begin(), symbols.end());
   return symbols;
 }
@@ -15,7 +15,7 @@ std::vector<TokenId> answer(std::vector<TokenId> symbols) {
 const TaskRegistration kRegistration("bucket_sort", [](Spelled& spelled) -> std::unique_ptr<Task> {
   return std::make_unique<StringTask>(
       "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled, 5,
-      true, answer);
+      true, answer_of);
 });
 
 }  // namespace

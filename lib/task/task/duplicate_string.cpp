@@ -7,7 +7,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   symbols.resize(2 * symbols.size());
   std::copy_n(symbols.begin(), symbols.size() / 2, symbols.begin() + std::ssize(symbols) / 2);
   return symbols;
@@ -17,7 +17,7 @@ const TaskRegistration kRegistration(
     "duplicate_string", [](Spelled& spelled) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
           "a string twice; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled, 2,
-          true, answer, 2);
+          true, answer_of, 2);
     });
 
 }  // namespace

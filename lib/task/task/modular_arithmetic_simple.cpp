@@ -8,7 +8,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<std::string> texts(Index modulus) {
+std::vector<std::string> equation_texts(Index modulus) {
   std::vector<std::string> all = numbered(modulus);
   all.insert(all.end(), {"+", "-", "*"});
   return all;
@@ -20,7 +20,7 @@ class ModularArithmeticSimple final : public QuestionTask {
       : QuestionTask(
             "the value of an expression without brackets; length: ids of the question, "
             "if odd; Delétang et al. 2022, arXiv:2207.02098",
-            texts(modulus), blanks),
+            equation_texts(modulus), blanks),
         modulus_(modulus) {}
 
  private:

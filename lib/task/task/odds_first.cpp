@@ -6,7 +6,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   std::vector<TokenId> out;
   out.reserve(symbols.size());
   for (std::size_t i = 0; i < symbols.size(); i += 2) out.push_back(symbols[i]);
@@ -18,7 +18,7 @@ const TaskRegistration kRegistration("odds_first", [](Spelled& spelled) -> std::
   return std::make_unique<StringTask>(
       "odd places before even ones; length: symbols of the string; Delétang et al. 2022, "
       "arXiv:2207.02098",
-      spelled, 2, true, answer);
+      spelled, 2, true, answer_of);
 });
 
 }  // namespace

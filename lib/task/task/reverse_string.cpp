@@ -7,7 +7,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   std::reverse(symbols.begin(), symbols.end());
   return symbols;
 }
@@ -16,7 +16,7 @@ const TaskRegistration kRegistration(
     "reverse_string", [](Spelled& spelled) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
           "a string from its end; length: its symbols; Delétang et al. 2022, arXiv:2207.02098",
-          spelled, 2, true, answer);
+          spelled, 2, true, answer_of);
     });
 
 }  // namespace

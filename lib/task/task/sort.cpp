@@ -7,7 +7,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<TokenId> answer(std::vector<TokenId> symbols) {
+std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   std::sort(symbols.begin(), symbols.end());
   return symbols;
 }
@@ -15,7 +15,7 @@ std::vector<TokenId> answer(std::vector<TokenId> symbols) {
 const TaskRegistration kRegistration("sort", [](Spelled& spelled) -> std::unique_ptr<Task> {
   return std::make_unique<StringTask>(
       "a string in order; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", spelled,
-      16, false, answer);
+      16, false, answer_of);
 });
 
 }  // namespace

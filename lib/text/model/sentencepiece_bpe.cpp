@@ -13,7 +13,7 @@ namespace masque::text {
 
 namespace {
 
-struct Symbol {
+struct SpieceSymbol {
   std::uint32_t begin = 0;
   std::uint32_t bytes = 0;  // 0: merged into the one before
   std::int32_t previous = -1;
@@ -64,7 +64,7 @@ class SentencePieceBpe final : public VocabularyModel {
  private:
   using Splits = std::unordered_map<TokenId, std::uint32_t>;
 
-  std::vector<Symbol> symbols_of(std::string_view word) const;
+  std::vector<SpieceSymbol> symbols_of(std::string_view word) const;
   /// The piece that joining makes, or −1.
   TokenId joined(std::string_view text) const {
     if (text.size() > longest_) return -1;
@@ -89,8 +89,8 @@ class SentencePieceBpe final : public VocabularyModel {
   Trie user_defined_;
 };
 
-std::vector<Symbol> SentencePieceBpe::symbols_of(std::string_view word) const {
-  std::vector<Symbol> out;
+std::vector<SpieceSymbol> SentencePieceBpe::symbols_of(std::string_view word) const {
+  std::vector<SpieceSymbol> out;
   for (std::size_t begin = 0; begin < word.size();) {
     std::size_t end = begin;
     Trie::Node node = Trie::kRoot;
@@ -110,8 +110,8 @@ std::vector<Symbol> SentencePieceBpe::symbols_of(std::string_view word) const {
 }
 
 void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) const {
-  std::vector<Symbol> symbols = symbols_of(word);
-  const auto symbol = [&](std::int32_t at) -> Symbol& {
+  std::vector<SpieceSymbol> symbols = symbols_of(word);
+  const auto symbol = [&](std::int32_t at) -> SpieceSymbol& {
     return symbols[static_cast<std::size_t>(at)];
   };
   std::priority_queue<Pair> heap;
@@ -128,8 +128,8 @@ void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) 
   while (!heap.empty()) {
     const Pair top = heap.top();
     heap.pop();
-    Symbol& left = symbol(top.left);
-    Symbol& right = symbol(top.right);
+    SpieceSymbol& left = symbol(top.left);
+    SpieceSymbol& right = symbol(top.right);
     if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != top.bytes) continue;
     left.bytes = top.bytes;
     left.next = right.next;
@@ -140,7 +140,7 @@ void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) 
   }
   const std::size_t first = out.size();
   std::vector<Piece> parts;
-  for (const Symbol& s : symbols) {
+  for (const SpieceSymbol& s : symbols) {
     if (s.bytes == 0) continue;
     parts.clear();
     take_apart(word, s.begin, s.begin + s.bytes, splits, parts);

@@ -10,9 +10,9 @@ namespace masque::text {
 
 namespace {
 
-constexpr char32_t kSpace = 0x120;  ///< Ġ, the byte-level space
+constexpr char32_t kByteLevelSpace = 0x120;  ///< Ġ, the byte-level space
 
-bool is_space(char32_t c) { return c == kSpace || is_white_space(c); }
+bool is_space(char32_t c) { return c == kByteLevelSpace || is_white_space(c); }
 
 std::uint32_t leading_spaces(std::string_view token) {
   std::uint32_t count = 0;

@@ -8,9 +8,9 @@ namespace masque::text {
 
 namespace {
 
-class Sequence : public PreTokenizer {
+class PreTokenizers : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::shared_ptr<const PreTokenizer>> steps)
+  explicit PreTokenizers(std::vector<std::shared_ptr<const PreTokenizer>> steps)
       : steps_(std::move(steps)) {}
 
   void split(std::vector<AlignedText>& words, bool first) const override {
@@ -31,7 +31,7 @@ const PreTokenizerRegistration kRegistration{
          if (step == nullptr) fields.refuse("a step is null");
          steps.push_back(std::move(step));
        }
-       return std::make_shared<Sequence>(std::move(steps));
+       return std::make_shared<PreTokenizers>(std::move(steps));
      }}};
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "text/train/pair_trainer.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <queue>
 #include <unordered_map>

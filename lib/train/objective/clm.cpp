@@ -39,7 +39,7 @@ class Clm final : public Objective {
   }
 };
 
-std::unique_ptr<const Objective> make(const ObjectiveOptions& options) {
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const Clm>(options);
 }
 
@@ -47,7 +47,7 @@ const ObjectiveKind kClm{"clm",
                          "the next token from those before; of pairs the target's",
                          "GPT, Radford et al. 2018",
                          {"drop", "pairs"},
-                         make};
+                         read_objective};
 const ObjectiveRegistration kClmRegistration{kClm};
 
 }  // namespace

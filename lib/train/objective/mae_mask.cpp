@@ -57,7 +57,7 @@ class MaeMask final : public Objective {
   std::unique_ptr<records::Corruption> mae_;
 };
 
-std::unique_ptr<const Objective> make(const ObjectiveOptions& options) {
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const MaeMask>(options);
 }
 
@@ -65,7 +65,7 @@ const ObjectiveKind kMaeMask{"mae-mask",
                              "hidden tokens, from those that all rows may read",
                              "MAE, He et al. 2021, arXiv:2111.06377; kexue.fm/archives/8770",
                              {"mae-ratio", "drop", "pairs"},
-                             make};
+                             read_objective};
 const ObjectiveRegistration kMaeMaskRegistration{kMaeMask};
 
 }  // namespace

@@ -93,7 +93,7 @@ class Mlm final : public Objective {
   std::unique_ptr<records::Corruption> anew_;  ///< other numbers, never static
 };
 
-std::unique_ptr<const Objective> make(const ObjectiveOptions& options) {
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const Mlm>(options);
 }
 
@@ -102,7 +102,7 @@ const ObjectiveKind kMlm{"mlm",
                          "BERT, Devlin et al. 2018, arXiv:1810.04805",
                          {"rate", "unit", "choice", "span-p", "span-longest", "split", "replace",
                           "draws", "fixed-selection", "drop", "pairs"},
-                         make};
+                         read_objective};
 const ObjectiveRegistration kMlmRegistration{kMlm};
 
 }  // namespace

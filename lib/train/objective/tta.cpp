@@ -28,7 +28,7 @@ class Tta final : public Objective {
   }
 };
 
-std::unique_ptr<const Objective> make(const ObjectiveOptions& options) {
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const Tta>(options);
 }
 
@@ -36,7 +36,7 @@ const ObjectiveKind kTta{"tta",
                          "every token, from all others in one pass",
                          "T-TA, Shin et al. 2020, arXiv:2004.08097",
                          {"drop", "pairs"},
-                         make};
+                         read_objective};
 const ObjectiveRegistration kTtaRegistration{kTta};
 
 }  // namespace

@@ -80,7 +80,7 @@ class Unilm final : public Objective {
   std::unique_ptr<records::Corruption> mlm_;
 };
 
-std::unique_ptr<const Objective> make(const ObjectiveOptions& options) {
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const Unilm>(options);
 }
 
@@ -90,7 +90,7 @@ const ObjectiveKind kUnilm{"unilm",
                            "UniLM, Dong et al. 2019, arXiv:1905.03197",
                            {"rate", "unit", "choice", "span-p", "span-longest", "split", "replace",
                             "source", "mix", "drop", "pairs"},
-                           make};
+                           read_objective};
 const ObjectiveRegistration kUnilmRegistration{kUnilm};
 
 }  // namespace
