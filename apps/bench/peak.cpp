@@ -43,13 +43,13 @@ double run_products(long steps, float* out) {
 
 /// The largest of many numbers, so that every one is read.
 void read_all(const float* x, Index n, float* out) {
-  constexpr Index kStep = 8 * Native::kLanes;
+  constexpr Index kStep = Index{8} * Native::kLanes;
   Native::Vector most[8];
   for (auto& m : most) m = Native::zero();
   for (Index i = 0; i + kStep <= n; i += kStep) {
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j)
-      most[j] = Native::add(most[j], Native::load(x + i + j * Native::kLanes));
+      most[j] = Native::add(most[j], Native::load(x + i + Index{j} * Native::kLanes));
   }
   for (int j = 1; j < 8; ++j) most[0] = Native::add(most[0], most[j]);
   Native::store(most[0], out);
@@ -108,6 +108,7 @@ Peak measure_peak(int threads) {
   peak.product = operations * threads / products / 1e6;
   constexpr Index kFloats = Index{1} << 25U;  // 128 MB a thread
   std::vector<Matrix<float>> memory;
+  memory.reserve(static_cast<std::size_t>(threads));
   for (int t = 0; t < threads; ++t) memory.push_back(Matrix<float>::zero(1, kFloats));
   const double reading = least_time(threads, [&](Index thread) {
     HWY_DYNAMIC_DISPATCH(read_all)

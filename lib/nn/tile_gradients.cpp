@@ -209,6 +209,7 @@ HWY_EXPORT(inner_doubles);
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define MASQUE_DEFINE(T, kind)                                                                   \
   template <>                                                                                    \
   void weights_of_scores(ScoreMap map, std::span<const T> numbers, MatrixView<T> x) {            \
@@ -239,6 +240,7 @@ HWY_EXPORT(inner_doubles);
 MASQUE_DEFINE(float, floats)
 MASQUE_DEFINE(double, doubles)
 #undef MASQUE_DEFINE
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace masque::nn::tile
 #endif
