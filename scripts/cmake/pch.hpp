@@ -1,5 +1,5 @@
-// Parsed once for all files of the fast build. A file still includes what it uses: the preset "plain"
-// compiles without this header.
+// Parsed once for all files of the fast build. A file still includes what it uses: the preset
+// "plain" compiles without this header.
 #pragma once
 
 #include <algorithm>
