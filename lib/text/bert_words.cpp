@@ -13,7 +13,7 @@ namespace {
 /// 0), before one that does not (bit 1). So kBlank has none, a letter the first, punctuation both.
 enum Action : std::uint8_t {
   kBlank = 0,
-  kLetter = 1 | 4,
+  kInWord = 1 | 4,
   kPunctuated = 3 | 4,
   kSlow = 8,  ///< deleted, or no ASCII
 };
@@ -38,8 +38,8 @@ ByteTable make_table(bool clean_text, bool lowercase) {
     const CharProperties& p = properties(byte);
     if (clean_text && p.has(kBertRemoved)) continue;
     const bool space = p.has(kWhiteSpace) || (clean_text && p.has(kBertSpace));
-    table.action[byte] = space ? kBlank : p.has(kPunctuation) ? kPunctuated : kLetter;
-    table.goes_on[byte] = table.action[byte] == kLetter ? 1 : 0;
+    table.action[byte] = space ? kBlank : p.has(kPunctuation) ? kPunctuated : kInWord;
+    table.goes_on[byte] = table.action[byte] == kInWord ? 1 : 0;
   }
   return table;
 }
@@ -110,7 +110,7 @@ class WordWriter {
       ensure_ends();
       if (table_.goes_on[b] == 0) end_word();
       const std::uint8_t action = table_.action[b];
-      if ((action & kLetter) == kLetter) words_[size_++] = table_.copy[b];
+      if ((action & kInWord) == kInWord) words_[size_++] = table_.copy[b];
       if (action == kPunctuated) end_word();
     }
     return i;

@@ -1,7 +1,7 @@
 // Matrices find their way back to an expression that equals them.
-#include <algorithm>
-
 #include "mask/identify.hpp"
+
+#include <algorithm>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Records from lines and back, and streams of them.
-#include <algorithm>
-
 #include "records/record.hpp"
+
+#include <algorithm>
 
 #include <doctest/doctest.h>
 
