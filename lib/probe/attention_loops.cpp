@@ -71,20 +71,27 @@ void sum_rows_loop(MatrixView<const float> map, const ColumnFacts& columns, floa
     const float* row = map.row(i);
     const Floats place = set_group(static_cast<float>(i));
     entropy_terms(row, width, buffer);
-    Floats entropy = zero, largest = zero, squares = zero, spread = zero, distance = zero,
-           offset = zero, special = zero, punctuation = zero;
+    // Two passes over the row: all sums at once do not fit the registers of AVX2.
+    Floats entropy = zero, largest = zero, squares = zero, spread = zero;
     for (Index j = 0; j < width; j += kWidth) {
       const Floats p = load_group(row + j);
       const Floats away = p - load_group(columns.uniform + j);
-      const Floats step = load_group(columns.places + j) - place;
       entropy = entropy + load_group(buffer + j);
       largest = if_greater(p, largest, p, largest);
       squares = squares + p * p;
       spread = spread + away * away;
+    }
+    Floats distance = zero, offset = zero, special = zero, punctuation = zero;
+    for (Index j = 0; j < width; j += kWidth) {
+      const Floats p = load_group(row + j);
+      const Floats step = load_group(columns.places + j) - place;
       offset = offset + p * step;
       distance = distance + p * magnitude(step);
       special = special + p * load_group(columns.special + j);
       punctuation = punctuation + p * load_group(columns.punctuation + j);
+    }
+    for (Index j = 0; j < width; j += kWidth) {
+      const Floats p = load_group(row + j);
       add_to(sums + j, p);
       add_to(counts + j, if_greater(p, least, one, zero));
     }
@@ -104,12 +111,14 @@ void sum_spreads_loop(MatrixView<const float> map, const ColumnFacts& columns, c
     Floats distance = zero_group<float>(), offset = distance;
     for (Index j = 0; j < map.columns; j += kWidth) {
       const Floats p = load_group(row + j);
-      const Floats away = p - load_group(means + j);
       const Floats step = load_group(columns.places + j) - place;
       const Floats farther = magnitude(step) - set_group(rows[i].distance);
       const Floats right = step - set_group(rows[i].offset);
       distance = distance + p * farther * farther;
       offset = offset + p * right * right;
+    }
+    for (Index j = 0; j < map.columns; j += kWidth) {
+      const Floats away = load_group(row + j) - load_group(means + j);
       add_to(squares + j, away * away);
     }
     spreads[i] = {simd::sum_of(distance), simd::sum_of(offset)};

@@ -12,13 +12,13 @@ command -v "$objdump" >/dev/null || exit 77
 # An innermost loop: from the target of a backward jump to the jump, with no other such jump inside.
 "$objdump" -d -C --no-show-raw-insn "$@" | awk '
   function hot(name) {
-    return name ~ /N_(AVX2|AVX3|SSE4)::multiply_(strips|edge)|N_(AVX2|AVX3|SSE4|SCALAR)::(exp_shifted_floats|exp_floats|sigmoid_floats|weights_floats|gradients_floats|inner_floats|add_scaled_floats|norm_row|sum_of_row|sum_rows|sum_spreads)|on_avx(2|512)<.*(finish_row|activate_row|add_slope_row|adamw|exp_below|softmax_row|exp_sum|scale_columns|drop_floats|add_row)/
+    return name ~ /N_(AVX2|AVX3|SSE4)::multiply_(strips|edge)|N_(AVX2|AVX3|SSE4|SCALAR)::(exp_shifted_floats|exp_floats|sigmoid_floats|weights_floats|gradients_floats|inner_floats|add_scaled_floats|norm_row|sum_of_row)|N_(AVX2|AVX3)::(sum_rows|sum_spreads)|on_avx(2|512)<.*(finish_row|activate_row|add_slope_row|adamw|exp_below|softmax_row|exp_sum|scale_columns|drop_floats|add_row)/
   }
   function finish(   i, j, target, inner) {
     if (name == "" || !hot(name)) return
     ++functions
     for (i = 1; i <= lines; ++i) {
-      if (text[i] !~ /^j[a-z]+ /) continue
+      if (text[i] !~ /^j[a-z]+ / || text[i] ~ /^jmp /) continue  # a loop ends with a condition
       split(text[i], word, " ")
       target = place[word[2]]
       if (target == "" || target > i) continue
