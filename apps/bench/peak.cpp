@@ -41,18 +41,18 @@ double run_products(long steps, float* out) {
   return 2.0 * kChains * Native::kLanes * static_cast<double>(steps);
 }
 
-/// The largest of many numbers, so that every one is read.
+/// The sum of many numbers, so that every one is read.
 void read_all(const float* x, Index n, float* out) {
   constexpr Index kStep = Index{8} * Native::kLanes;
-  Native::Vector most[8];
-  for (auto& m : most) m = Native::zero();
+  Native::Vector sums[8];
+  for (auto& s : sums) s = Native::zero();
   for (Index i = 0; i + kStep <= n; i += kStep) {
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j)
-      most[j] = Native::add(most[j], Native::load(x + i + Index{j} * Native::kLanes));
+      sums[j] = Native::add(sums[j], Native::load(x + i + Index{j} * Native::kLanes));
   }
-  for (int j = 1; j < 8; ++j) most[0] = Native::add(most[0], most[j]);
-  Native::store(most[0], out);
+  for (int j = 1; j < 8; ++j) sums[0] = Native::add(sums[0], sums[j]);
+  Native::store(sums[0], out);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -68,36 +68,19 @@ inline float one(float /*x*/) { return 1.0F; }
 
 namespace {
 
-inline void activate_row_loop(Activation f, const float* x, float* y, Index n) {
+void activate_row_loop(Activation f, const float* x, float* y, Index n) {
 #define MASQUE_BODY(value, slope) y[i] = value(x[i])
   MASQUE_FOR_EACH_ACTIVATION(f, n, MASQUE_BODY)
 #undef MASQUE_BODY
 }
 
-}  // namespace
-
-void activate_row(Activation f, const float* x, float* y, Index n) {
-  vectorized<activate_row_loop>(f, x, y, n);
-}
-
-namespace {
-
-inline void add_slope_row_loop(Activation f, const float* x, const float* d_y, float* d_x,
-                               Index n) {
+void add_slope_row_loop(Activation f, const float* x, const float* d_y, float* d_x, Index n) {
 #define MASQUE_BODY(value, slope) d_x[i] += slope(x[i]) * d_y[i]
   MASQUE_FOR_EACH_ACTIVATION(f, n, MASQUE_BODY)
 #undef MASQUE_BODY
 }
 
-}  // namespace
-
-void add_slope_row(Activation f, const float* x, const float* d_y, float* d_x, Index n) {
-  vectorized<add_slope_row_loop>(f, x, d_y, d_x, n);
-}
-
-namespace {
-
-inline void add_gate_row_loop(Activation f, const GateRow<float>& row, Index n) {
+void add_gate_row_loop(Activation f, const GateRow<float>& row, Index n) {
   const float* gate = row.gate;
   const float* up = row.up;
   const float* d_y = row.d_y;
@@ -109,27 +92,13 @@ inline void add_gate_row_loop(Activation f, const GateRow<float>& row, Index n) 
 #undef MASQUE_BODY
 }
 
-}  // namespace
-
-void add_gate_row(Activation f, const GateRow<float>& row, Index n) {
-  vectorized<add_gate_row_loop>(f, row, n);
-}
-
-namespace {
-
-inline void multiply_row_loop(const float* x, float* y, Index n) {
+void multiply_row_loop(const float* x, float* y, Index n) {
   for (Index i = 0; i < n; ++i) y[i] *= x[i];
 }
 
-}  // namespace
-
-void multiply_row(const float* x, float* y, Index n) { vectorized<multiply_row_loop>(x, y, n); }
-
-namespace {
-
-inline void finish_row_loop(Activation f, const float* x, const float* bias, float* y, Index n) {
+void finish_row_loop(Activation f, const float* x, const float* bias, float* y, Index n) {
   if (bias == nullptr) {
-    activate_row(f, x, y, n);
+    activate_row_loop(f, x, y, n);
     return;
   }
 #define MASQUE_BODY(value, slope) y[i] = value(x[i] + bias[i])
@@ -138,6 +107,20 @@ inline void finish_row_loop(Activation f, const float* x, const float* bias, flo
 }
 
 }  // namespace
+
+void activate_row(Activation f, const float* x, float* y, Index n) {
+  vectorized<activate_row_loop>(f, x, y, n);
+}
+
+void add_slope_row(Activation f, const float* x, const float* d_y, float* d_x, Index n) {
+  vectorized<add_slope_row_loop>(f, x, d_y, d_x, n);
+}
+
+void add_gate_row(Activation f, const GateRow<float>& row, Index n) {
+  vectorized<add_gate_row_loop>(f, row, n);
+}
+
+void multiply_row(const float* x, float* y, Index n) { vectorized<multiply_row_loop>(x, y, n); }
 
 void finish_row(Activation f, const float* x, const float* bias, float* y, Index n) {
   vectorized<finish_row_loop>(f, x, bias, y, n);

@@ -8,7 +8,7 @@ namespace masque::kernel {
 
 namespace {
 
-inline ExpSum exp_sum_loop(const float* x, Index n, double scale) {
+ExpSum exp_sum_loop(const float* x, Index n, double scale) {
   const auto factor = static_cast<float>(scale);
   constexpr float kLeast = -std::numeric_limits<float>::infinity();
   float largest[kLanes], sum[kLanes] = {};
@@ -35,19 +35,15 @@ inline ExpSum exp_sum_loop(const float* x, Index n, double scale) {
   return {static_cast<double>(most), static_cast<double>(lane_sum(sum))};
 }
 
+void add_exp_loop(const float* x, Index n, float whole, float factor, float* y) {
+  for (Index j = 0; j < n; ++j) y[j] += factor * fast_exp_negative(x[j] - whole);
+}
+
 }  // namespace
 
 ExpSum exp_sum(const float* x, Index n, double scale) {
   return vectorized<exp_sum_loop>(x, n, scale);
 }
-
-namespace {
-
-inline void add_exp_loop(const float* x, Index n, float whole, float factor, float* y) {
-  for (Index j = 0; j < n; ++j) y[j] += factor * fast_exp_negative(x[j] - whole);
-}
-
-}  // namespace
 
 void add_exp(const float* x, Index n, float whole, float factor, float* y) {
   vectorized<add_exp_loop>(x, n, whole, factor, y);

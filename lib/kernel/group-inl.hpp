@@ -37,6 +37,7 @@ using WordOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 // processor of this kind has.
 template <class T>
 struct Native {
+  using Number = T;
   using Vector __attribute__((vector_size(16))) = T;
   using Anywhere __attribute__((vector_size(16), may_alias, aligned(sizeof(T)))) = T;
   using Words __attribute__((vector_size(16))) = WordOf<T>;
@@ -80,6 +81,7 @@ struct Native {
 #else
 template <class T>
 struct Native {
+  using Number = T;
   using Tag = hn::CappedTag<T, static_cast<std::size_t>(kGroup<T>)>;
   using Vector = hn::Vec<Tag>;
   static constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag()));

@@ -6,7 +6,7 @@
 
 // One target alone: AVX-512 and this instruction.
 #include <hwy/detect_targets.h>
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__)
 #define MASQUE_HAS_PAIRS 1
 #else
 #define MASQUE_HAS_PAIRS 0
@@ -29,21 +29,12 @@ namespace masque::kernel {
 namespace HWY_NAMESPACE {
 namespace {
 
-struct Pairs {
-  using Number = float;
-  using Vector = __m512;
-  static constexpr int kLanes = 16;
-  static HWY_INLINE Vector zero() { return _mm512_setzero_ps(); }
-  static HWY_INLINE Vector load(const float* x) { return _mm512_loadu_ps(x); }
-  static HWY_INLINE Vector repeat(const float* x) { return _mm512_set1_ps(*x); }
-  static HWY_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
-    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+/// Floats whose bits are two bfloat16.
+struct Pairs : Native<float> {
+  static HWY_INLINE Vector mul_add(Vector a, Vector b, Vector sum) {
+    return Vector{_mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(a.raw),
+                                   reinterpret_cast<__m512bh>(b.raw))};
   }
-  static HWY_INLINE Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
-  static HWY_INLINE Vector multiply(Vector a, float factor) {
-    return _mm512_mul_ps(a, _mm512_set1_ps(factor));
-  }
-  static HWY_INLINE void store(Vector a, float* to) { _mm512_storeu_ps(to, a); }
 };
 
 void multiply_pairs(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,

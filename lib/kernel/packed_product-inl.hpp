@@ -19,29 +19,8 @@ MASQUE_BEFORE_PRODUCT();
 namespace masque::kernel {
 namespace HWY_NAMESPACE {
 
-/// What a block of sums does with numbers of type T.
-template <class T>
-struct PlainNumbers {
-  using Number = T;
-  using Vector = typename Native<T>::Vector;
-  static constexpr int kLanes = Native<T>::kLanes;
-  static HWY_INLINE Vector zero() { return Native<T>::zero(); }
-  static HWY_INLINE Vector load(const T* x) { return Native<T>::load(x); }
-  static HWY_INLINE Vector repeat(const T* x) { return Native<T>::set(*x); }
-  static HWY_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
-    return Native<T>::mul_add(a, b, sum);
-  }
-  static HWY_INLINE Vector add(Vector a, Vector b) { return Native<T>::add(a, b); }
-  static HWY_INLINE Vector multiply(Vector a, T factor) {
-    return Native<T>::multiply(a, Native<T>::set(factor));
-  }
-  static HWY_INLINE void store(Vector a, T* to) { Native<T>::store(a, to); }
-};
-
 /// Registers that hold sums, at most. The rest hold a row of b and an element of a.
-#if HWY_TARGET == HWY_AVX3
-inline constexpr int kRegisters = 24;
-#elif defined(__aarch64__)
+#if HWY_TARGET == HWY_AVX3 || defined(__aarch64__)
 inline constexpr int kRegisters = 24;
 #elif HWY_TARGET == HWY_AVX2
 inline constexpr int kRegisters = 12;
@@ -65,7 +44,7 @@ struct BlockTask {
   Onto onto;
 };
 
-/// kRows rows times kStrips strips: the sums stay in registers.
+/// kRows rows times kStrips strips: the sums stay in registers. Numbers: the operations of Native.
 template <class Numbers, int kRows, int kStrips, class T = typename Numbers::Number>
 HWY_INLINE void multiply_block(const BlockTask<T>& t) {
   using Vector = typename Numbers::Vector;
@@ -93,10 +72,10 @@ HWY_INLINE void multiply_block(const BlockTask<T>& t) {
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Vector x = Numbers::repeat(a + r * t.row_step);
+      const Vector x = Numbers::set(a[r * t.row_step]);
 #pragma GCC unroll 64
       for (int v = 0; v < kVectors; ++v) {
-        sums[r][v] = Numbers::multiply_add(x, row[v], sums[r][v]);
+        sums[r][v] = Numbers::mul_add(x, row[v], sums[r][v]);
       }
     }
     a += t.depth_step;
@@ -109,7 +88,7 @@ HWY_INLINE void multiply_block(const BlockTask<T>& t) {
       T* const to = t.c + r * t.c_stride + column(v);
       Vector sum = sums[r][v];
       if (t.onto == Onto::kSum) sum = Numbers::add(Numbers::load(to), sum);
-      if (t.factors != nullptr) sum = Numbers::multiply(sum, t.factors[r]);
+      if (t.factors != nullptr) sum = Numbers::multiply(sum, Numbers::set(t.factors[r]));
       Numbers::store(sum, to);
     }
   }

@@ -13,11 +13,11 @@ namespace HWY_NAMESPACE {
 
 void multiply_floats(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
                      const MatrixView<float>& c, Onto onto) {
-  multiply_any<PlainNumbers<float>>(a, depth, b, nullptr, c, onto);
+  multiply_any<Native<float>>(a, depth, b, nullptr, c, onto);
 }
 void multiply_doubles(const LeftOperand<double>& a, Index depth, const Strips<const double>& b,
                       const MatrixView<double>& c, Onto onto) {
-  multiply_any<PlainNumbers<double>>(a, depth, b, nullptr, c, onto);
+  multiply_any<Native<double>>(a, depth, b, nullptr, c, onto);
 }
 
 }  // namespace HWY_NAMESPACE

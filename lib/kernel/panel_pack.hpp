@@ -11,6 +11,10 @@ namespace masque::kernel::panel {
 /// Columns of a panel, the unit of work: four strips.
 constexpr Index kColumns = 4 * kStripColumns<float>;
 
+/// Steps of the inner index, in elements, between two visits of a tile of the result: a strip's
+/// part of the right operand stays in the first-level cache, a panel's in the second.
+constexpr Index kDepth = 384;
+
 /// What the elements of packed operands are.
 enum class Kind {
   kFloat,

@@ -8,9 +8,6 @@
 namespace masque::kernel::panel {
 namespace {
 
-/// Steps of the inner index, in elements, between two visits of a tile of the result: a strip's
-/// part of the right operand stays in the first-level cache, a panel's in the second.
-constexpr Index kDepth = 384;
 /// Elements of the left operand that stay in the second-level cache beside a panel.
 constexpr Index kGroup = 98304;
 /// Operations that are worth a thread.

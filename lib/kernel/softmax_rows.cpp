@@ -24,8 +24,8 @@ inline void hide(float* x, Index n, const std::uint64_t* bits) {
   }
 }
 
-inline void softmax_row_loop(float* x, Index n, const std::uint64_t* bits) {
-  if (bits != nullptr) vectorized<hide>(x, n, bits);
+void softmax_row_loop(float* x, Index n, const std::uint64_t* bits) {
+  if (bits != nullptr) hide(x, n, bits);
   const Index whole = n / kLanes * kLanes;
   float largest[kLanes], sum[kLanes] = {};
   std::fill_n(largest, kLanes, kLeast);
@@ -59,16 +59,8 @@ inline void softmax_row_loop(float* x, Index n, const std::uint64_t* bits) {
   for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
-}  // namespace
-
-void softmax_row(float* x, Index n, const std::uint64_t* bits) {
-  vectorized<softmax_row_loop>(x, n, bits);
-}
-
-namespace {
-
-inline void softmax_row_backward_loop(const float* weights, const float* d_weights, Index n,
-                                      float* d_scores) {
+void softmax_row_backward_loop(const float* weights, const float* d_weights, Index n,
+                               float* d_scores) {
   float sums[kLanes] = {};
   const Index whole = n / kLanes * kLanes;
   for (Index j = 0; j < whole; j += kLanes) {
@@ -80,6 +72,10 @@ inline void softmax_row_backward_loop(const float* weights, const float* d_weigh
 }
 
 }  // namespace
+
+void softmax_row(float* x, Index n, const std::uint64_t* bits) {
+  vectorized<softmax_row_loop>(x, n, bits);
+}
 
 void softmax_row_backward(const float* weights, const float* d_weights, Index n, float* d_scores) {
   vectorized<softmax_row_backward_loop>(weights, d_weights, n, d_scores);

@@ -6,18 +6,14 @@
 #include "base/error.hpp"
 #include "base/large_pages.hpp"
 #include "base/processor.hpp"
-#include "kernel/bfloat16.hpp"
-#include "kernel/pack_strips.hpp"
+#include "kernel/panel_product.hpp"
 #include "kernel/parallel.hpp"
 
 namespace masque::kernel {
 namespace {
 
-/// Inputs between two visits of a tile of the result: a strip's part stays in the first-level
-/// cache.
-constexpr Index kDepth = 384;
-/// Outputs that a thread packs at a time.
-constexpr Index kPart = 4 * kStripColumns<float>;
+/// What the operands are: below AVX-512 nothing multiplies pairs.
+panel::Kind kind_of(bool rounded) { return rounded ? panel::Kind::kRounded : panel::Kind::kFloat; }
 
 }  // namespace
 
@@ -27,28 +23,21 @@ StripWeights::StripWeights(std::span<const MatrixView<const float>> weights, Pre
     : rounded_(precision == Precision::kBf16) {
   MASQUE_CHECK(!weights.empty() && precision != Precision::kF64);
   inputs_ = weights[0].columns;
+  for (const auto& weight : weights) MASQUE_CHECK(weight.columns == inputs_);
   std::vector<const float*> rows;
-  for (const auto& weight : weights) {
-    MASQUE_CHECK(weight.columns == inputs_);
-    for (Index i = 0; i < weight.rows; ++i) rows.push_back(weight.row(i));
-  }
+  panel::list_rows(weights, rows);
   outputs_ = static_cast<Index>(rows.size());
   const Index stride = inputs_ * kStripColumns<float>;
   const Index size = strips_of<float>(outputs_) * stride;
   const auto bytes = large_pages(static_cast<std::size_t>(size) * sizeof(float));
   strips_ = std::shared_ptr<float>(bytes, reinterpret_cast<float*>(bytes.get()));
   const Strips<float> strips{strips_.get(), stride};
+  constexpr Index kPart = panel::kColumns;
   parallel_ranges((outputs_ + kPart - 1) / kPart, 1, [&](Index begin, Index end) {
-    Matrix<float> made(rounded_ ? kPart : 0, inputs_);
     for (Index first = begin * kPart; first < std::min(end * kPart, outputs_); first += kPart) {
-      const Index count = std::min(kPart, outputs_ - first);
-      std::span<const float*> some(rows.data() + first, static_cast<std::size_t>(count));
-      for (Index i = 0; rounded_ && i < count; ++i) {
-        const float*& row = some[static_cast<std::size_t>(i)];
-        round_row_to_bf16(row, inputs_, made.view().row(i));
-        row = made.view().row(i);
-      }
-      pack_rows_transposed<float>(some, inputs_, strips.from_column(first));
+      const std::span<const float* const> some(
+          rows.data() + first, static_cast<std::size_t>(std::min(kPart, outputs_ - first)));
+      panel::pack_panel_transposed(kind_of(rounded_), some, inputs_, strips.from_column(first));
     }
   });
 }
@@ -58,13 +47,13 @@ void StripWeights::multiply(MatrixView<const float> x, Index first, MatrixView<f
   thread_local Matrix<float> made;
   if (rounded_) {
     made.resize(x.rows, inputs_);
-    for (Index i = 0; i < x.rows; ++i) round_row_to_bf16(x.row(i), inputs_, made.view().row(i));
+    panel::pack_left(kind_of(rounded_), x, made.data());
     x = made.view();
   }
   const Strips<const float> strips =
       Strips<const float>{strips_.get(), inputs_ * kStripColumns<float>}.from_column(first);
-  for (Index k = 0; k < inputs_ || k == 0; k += kDepth) {
-    const Index count = std::min(kDepth, inputs_ - k);
+  for (Index k = 0; k < inputs_ || k == 0; k += panel::kDepth) {
+    const Index count = std::min(panel::kDepth, inputs_ - k);
     multiply_packed(LeftOperand<float>::rows(x.middle_columns(k, count)), count,
                     strips.from_depth(k), y, k == 0 ? Onto::kNothing : Onto::kSum);
   }
