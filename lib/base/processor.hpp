@@ -21,7 +21,7 @@ enum class InstructionSet {
 /// The best set that this processor and its system offer. Constant; thread-safe.
 InstructionSet best_instruction_set();
 
-/// The set in use: the best one, or what limit_instruction_set said. Thread-safe.
+/// The set in use: the best one, or the one given to limit_instruction_set. Thread-safe.
 InstructionSet instruction_set();
 
 /// Whether limit_instruction_set has been called.

@@ -162,4 +162,10 @@ inline float fast_sigmoid(float x) {
   return elementary_detail::select(x < 0.0F, e, 1.0F) / (1.0F + e);
 }
 
+/// 1 / (1 + e^−x) in double, without overflow.
+inline double exact_sigmoid(double x) {
+  const double e = std::exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
 }  // namespace masque::kernel

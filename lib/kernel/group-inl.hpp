@@ -253,6 +253,12 @@ HWY_INLINE Group<float> exp_group(const Group<float>& x) {
   });
 }
 
+/// e^x / (1 + e^x): exp_group stops before infinity, and gives 0 for −∞.
+HWY_INLINE Group<float> sigmoid_group(const Group<float>& x) {
+  const auto e = exp_group<false>(x);
+  return e / (e + set_group(1.0F));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace masque::kernel
 HWY_AFTER_NAMESPACE();

@@ -138,7 +138,7 @@ HWY_NOINLINE void multiply_strips(Index rows, BlockTask<T> t) {
   }
 }
 
-/// Columns behind the last whole strip take a way through memory of their own.
+/// Columns after the last whole strip take a way through memory of their own.
 template <class Numbers, class T = typename Numbers::Number>
 HWY_NOINLINE void multiply_edge(Index rows, Index columns, BlockTask<T> t) {
   constexpr Index kColumns = kStripColumns<T>;

@@ -15,7 +15,7 @@ inline constexpr Index kStripColumns = 64 / static_cast<Index>(sizeof(T));
 
 /// A right operand (depth, columns) cut into strips of kStripColumns columns. A strip holds its
 /// `depth` rows one after the other; strips begin at multiples of 64 bytes, `stride` elements
-/// apart. What is in columns behind the last must be finite if the matrix is. The memory is
+/// apart. What is in columns after the last must be finite if the matrix is. The memory is
 /// borrowed.
 template <class T>
 struct Strips {

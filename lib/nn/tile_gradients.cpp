@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernel/elementary.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/tile_gradients.cpp"
 #include "base/simd.hpp"
@@ -36,15 +38,9 @@ HWY_INLINE Group<double> exp_of(const Group<double>& x) {
 }
 
 /// 1 / (1 + e^−x) without overflow.
-HWY_INLINE Group<float> sigmoid_of(const Group<float>& x) {
-  const auto e = exp_of(x);
-  return e / (e + set_group(1.0F));
-}
+HWY_INLINE Group<float> sigmoid_of(const Group<float>& x) { return simd::sigmoid_group(x); }
 HWY_INLINE Group<double> sigmoid_of(const Group<double>& x) {
-  return each_of(x, [](double a) {
-    const double e = std::exp(a < 0 ? a : -a);
-    return (a < 0 ? e : 1) / (1 + e);
-  });
+  return each_of(x, kernel::exact_sigmoid);
 }
 
 template <ScoreMap kMap, class T>

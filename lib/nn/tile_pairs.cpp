@@ -60,7 +60,7 @@ MASQUE_PAIRS void rows_to_pairs(const float* first, const float* second, Index c
   }
 }
 
-/// A strip of up to kLanes columns: the pairs of two keys, columns behind the last 0.
+/// A strip of up to kLanes columns: the pairs of two keys, columns after the last 0.
 MASQUE_PAIRS void pack_strip(const MatrixView<const float>& x, float* out) {
   const __m512i order = order_of_pairs();
   const __mmask16 columns = first_lanes(x.columns);

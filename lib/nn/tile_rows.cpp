@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/elementary.hpp"
 #include "nn/tile.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -117,12 +118,9 @@ HWY_INLINE void squared_relu_any(const MatrixView<T>& rows, bool squares,
   });
 }
 
-/// e^x / (1 + e^x): exp_group stops before infinity, and gives 0 for −∞.
 void sigmoid_floats(const MatrixView<float>& rows, bool squares, const MatrixView<float>& sums) {
-  map_any(rows, squares, sums, [](const Group<float>& x) HWY_ATTR {
-    const auto e = simd::exp_group<false>(x);
-    return e / (e + set_group(1.0F));
-  });
+  map_any(rows, squares, sums,
+          [](const Group<float>& x) HWY_ATTR { return simd::sigmoid_group(x); });
 }
 
 void hide_floats(float* row, Index columns, std::uint64_t bits) { hide_any(row, columns, bits); }
@@ -176,12 +174,6 @@ HWY_EXPORT(sum_doubles);
 HWY_EXPORT(multiply_floats);
 HWY_EXPORT(multiply_doubles);
 
-/// 1 / (1 + e^−x) without overflow.
-double sigmoid(double x) {
-  const double e = std::exp(x < 0 ? x : -x);
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
 }  // namespace
 
 template <>
@@ -231,7 +223,7 @@ void map_sigmoid(MatrixView<double> x, bool squares, MatrixView<double> sums) {
   for (Index r = 0; r < x.rows; ++r) {
     for (Index j = 0; j < x.columns; ++j) {
       double& a = x.at(r, j);
-      a = sigmoid(a);
+      a = kernel::exact_sigmoid(a);
       sums.at(r, j % kLanes<double>) += squares ? a * a : a;
     }
   }

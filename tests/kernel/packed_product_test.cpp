@@ -54,17 +54,17 @@ TEST_CASE_TEMPLATE("packed products of every shape, onto nothing, a chain or a s
         Matrix<T> strips(kernel::strips_of<T>(columns), depth * kernel::kStripColumns<T>);
         kernel::pack<T>(b.view(), Strips<T>{strips.data(), strips.columns()});
         // The left operand in rows, in columns, and in tiles.
-        Matrix<T> turned(depth, rows);
+        Matrix<T> transposed(depth, rows);
         Matrix<T> tiles =
             Matrix<T>::zero((rows + kTileRows - 1) / kTileRows, kTileRows * depth + 3);
         for (Index i = 0; i < rows; ++i) {
           for (Index k = 0; k < depth; ++k) {
-            turned.view().at(k, i) = a.view().at(i, k);
+            transposed.view().at(k, i) = a.view().at(i, k);
             tiles.view().at(i / kTileRows, k * kTileRows + i % kTileRows) = a.view().at(i, k);
           }
         }
         const LeftOperand<T> lefts[] = {LeftOperand<T>::rows(a.view()),
-                                        LeftOperand<T>::columns(turned.view()),
+                                        LeftOperand<T>::columns(transposed.view()),
                                         {tiles.data(), 1, kTileRows, tiles.columns()}};
         for (const Onto onto : {Onto::kNothing, Onto::kChain, Onto::kSum}) {
           Matrix<T> first;

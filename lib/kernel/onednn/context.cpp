@@ -11,7 +11,7 @@ namespace masque::kernel::onednn {
 
 namespace {
 
-/// What limit_instruction_set said holds for the library, too. Before its first use.
+/// A limit on the instruction set holds for the library, too. Before its first use.
 dnnl::engine make_engine() {
   if (instruction_set_is_limited()) {
     const auto isa = [] {
