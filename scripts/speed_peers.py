@@ -7,6 +7,8 @@ A request runs once to warm up and then REPEATS times.
   packages                                         versions
   forward BACKEND DTYPE BxN REPEATS                BERT-base, last hidden states: openvino, sdpa, eager; f32, bf16
   training CASE MODE DTYPE REPEATS                 a step with AdamW of the cases of `bench training`: eager, sdpa, compile
+  objective NAME CASE REPEATS                      the same in f32 with another objective: mlm75 (75 % are predicted), mae (75 % are
+                                                   hidden from the encoder), drop (15 % left out of all layers but the first and last)
   attention N REPEATS                              causal attention of 8 heads of 64 columns
   pll DTYPE FOLDER TEXT OUTPUT                     scores of the lines of a text, once
 
@@ -230,6 +232,51 @@ def training(case, mode, dtype, repeats):
     return timed(steps[key], int(repeats))
 
 
+def objective(name, case, repeats):
+    torch = torch_module()
+    from torch import nn
+    from torch.nn import functional as F
+    _, width, _, _, vocabulary, batch, length, _, _, _ = CASES[case]
+    torch.manual_seed(1)
+    seen = {"mlm": length, "mlm75": length, "drop": round(length * 0.85), "mae": round(length * 0.25)}[name]
+    encoder, decoder = training_model(case, False), None
+    if name == "mae":  # one layer of half the widths, the tables of the encoder
+        CASES["decoder"] = (1, width // 2, CASES[case][2], CASES[case][3] // 2, 1, batch, length, False, True, "bert")
+        decoder = training_model("decoder", False)
+        decoder.into, decoder.back = nn.Linear(width, width // 2), nn.Linear(width // 2, width)
+    parameters = [*encoder.parameters(), *(decoder.parameters() if decoder else ())]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, fused=True)
+    ids = torch.randint(0, vocabulary, (batch, length))
+    order = torch.rand(batch, length).argsort(1)
+    kept, hidden = order[:, :seen].sort(1).values, order[:, seen:].sort(1).values
+    chosen = {"mlm": 0.15, "mlm75": 0.75, "drop": 0.15, "mae": 0}[name]
+    where = torch.randperm(batch * seen)[:round(batch * seen * chosen)].sort().values
+
+    def states(model, x):
+        x = model.norm(x)
+        for layer in model.layers:
+            x = layer(x)
+        return x
+
+    def step():
+        some = ids.gather(1, kept)
+        x = states(encoder, encoder.tokens(some) + encoder.positions(kept))
+        if decoder is None:
+            x, target = x.flatten(0, 1).index_select(0, where), some.flatten()[where]
+        else:
+            places = encoder.tokens.weight[0].expand(batch, length, width).scatter(1, kept[..., None].expand_as(x), x)
+            x = states(decoder, decoder.into(places + encoder.positions.weight))
+            x = decoder.back(x.gather(1, hidden[..., None].expand(-1, -1, width // 2)).flatten(0, 1))
+            target = ids.gather(1, hidden).flatten()
+        x = encoder.last(F.gelu(encoder.dense(x)))
+        loss = F.cross_entropy(F.linear(x, encoder.tokens.weight, encoder.bias), target)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+    steps.clear()
+    return timed(step, int(repeats))
+
+
 # --- attention and scores ---
 
 
@@ -304,7 +351,7 @@ if arguments.once:
     print(scores(*scorer(arguments.once), [line.rstrip("\n") for line in sys.stdin]), file=answers)
     sys.exit(0)
 
-commands = {f.__name__: f for f in (packages, forward, training, attention, pll)}
+commands = {f.__name__: f for f in (packages, forward, training, objective, attention, pll)}
 for request in sys.stdin:
     words = request.split()
     if not words:

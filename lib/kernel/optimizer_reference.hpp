@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "kernel/optimizer.hpp"
 
@@ -25,13 +26,21 @@ struct StepFactors {
   T scale, beta2, rest1, rest2, debias1, root2, epsilon, kept, decay, rate;
 };
 
+/// Zero in place of a subnormal number. The first moment of a weight without gradients shrinks to
+/// them within a thousand steps, and stays: rounding keeps it from zero. Processors take a hundred
+/// times longer for each.
+template <class T>
+[[gnu::always_inline]] inline T without_subnormal(T x) {
+  return std::abs(x) < std::numeric_limits<T>::min() ? T(0) : x;
+}
+
 /// Updates the moments; returns m̂ / (√v̂ + ε).
 template <class T>
 [[gnu::always_inline]] inline T adam_direction(const StepFactors<T>& f, T gradient, T& first,
                                                T& second) {
   const T g = gradient * f.scale;
-  first += (g - first) * f.rest1;
-  second = second * f.beta2 + g * g * f.rest2;
+  first = without_subnormal(first + (g - first) * f.rest1);
+  second = without_subnormal(second * f.beta2 + g * g * f.rest2);
   return first * f.debias1 / (std::sqrt(second) * f.root2 + f.epsilon);
 }
 

@@ -38,8 +38,9 @@ struct Pairs : Native<float> {
 };
 
 void multiply_pairs(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
-                    const float* factors, const MatrixView<float>& c, Onto onto) {
-  multiply_any<Pairs>(a, depth, b, factors, c, onto);
+                    const float* factors, const MatrixView<float>& c, Onto onto,
+                    const float* bias) {
+  multiply_any<Pairs>(a, depth, b, factors, c, onto, bias);
 }
 
 }  // namespace
@@ -59,12 +60,14 @@ bool has_pairs() {
 }
 
 void multiply_packed_pairs(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
-                           const float* factors, const MatrixView<float>& c, Onto onto) {
+                           const float* factors, const MatrixView<float>& c, Onto onto,
+                           const float* bias) {
   MASQUE_CHECK(has_pairs() && (onto == Onto::kNothing || factors == nullptr));
 #if MASQUE_HAS_PAIRS
-  N_AVX3::multiply_pairs(a, depth, b, factors, c, onto);
+  N_AVX3::multiply_pairs(a, depth, b, factors, c, onto, bias);
 #else
   static_cast<void>(a), static_cast<void>(depth), static_cast<void>(b), static_cast<void>(c);
+  static_cast<void>(bias);
 #endif
 }
 

@@ -40,6 +40,8 @@ struct BlockTask {
   Index strip_stride;
   T* c;
   Index c_stride;
+  const T* start;  ///< what chains begin with, or what is added to them: c or the bias
+  Index start_stride;
   const T* factors;  ///< of the rows, or nullptr
   Onto onto;
 };
@@ -58,9 +60,15 @@ HWY_INLINE void multiply_block(const BlockTask<T>& t) {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 64
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = t.onto == Onto::kChain ? Numbers::load(t.c + r * t.c_stride + column(v))
+      sums[r][v] = t.onto == Onto::kChain ? Numbers::load(t.start + r * t.start_stride + column(v))
                                           : Numbers::zero();
     }
+  }
+  // The result is read or written after all steps: until then it has come from memory.
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int s = 0; s < kStrips; ++s) __builtin_prefetch(t.c + r * t.c_stride + s * kColumns, 1);
   }
   const T* a = t.a;
   const T* b = t.b;
@@ -87,7 +95,9 @@ HWY_INLINE void multiply_block(const BlockTask<T>& t) {
     for (int v = 0; v < kVectors; ++v) {
       T* const to = t.c + r * t.c_stride + column(v);
       Vector sum = sums[r][v];
-      if (t.onto == Onto::kSum) sum = Numbers::add(Numbers::load(to), sum);
+      if (t.onto == Onto::kSum) {
+        sum = Numbers::add(Numbers::load(t.start + r * t.start_stride + column(v)), sum);
+      }
       if (t.factors != nullptr) sum = Numbers::multiply(sum, Numbers::set(t.factors[r]));
       Numbers::store(sum, to);
     }
@@ -119,10 +129,33 @@ HWY_INLINE Index rows_of_tile(Index rows, const BlockTask<T>& t) {
   return t.tile_step > 0 && rows > kTileRows ? kTileRows : rows;
 }
 
+/// Brings the strips behind those of a task into the second-level cache, a part with each block:
+/// else the first block of each strip waits for memory. A prefetch past the end does nothing.
+template <class T>
+class NextStrips {
+ public:
+  /// For a task of so many blocks; a few of them could not hide the work of prefetching.
+  HWY_INLINE NextStrips(const BlockTask<T>& t, Index strips, Index blocks)
+      : at_(t.b + strips * t.strip_stride),
+        lines_(blocks < 8 ? 0 : strips * t.depth),
+        at_once_(lines_ / (blocks + 1) + 1) {}
+  HWY_INLINE void prefetch_some() {
+    const Index count = lines_ < at_once_ ? lines_ : at_once_;
+    for (Index i = 0; i < count; ++i, at_ += kStripColumns<T>) __builtin_prefetch(at_, 0, 2);
+    lines_ -= count;
+  }
+
+ private:
+  const T* at_;
+  Index lines_;
+  Index at_once_;
+};
+
 /// All rows of kStrips strips, in blocks of nearly equal height.
 template <class Numbers, int kStrips, class T = typename Numbers::Number>
 HWY_NOINLINE void multiply_strips(Index rows, BlockTask<T> t) {
   constexpr Index kMost = most_rows<Numbers, kStrips>();
+  NextStrips<T> next(t, kStrips, rows / kMost);
   for (const T* tile = t.a; rows > 0; tile += t.tile_step) {
     Index left = rows_of_tile(rows, t);
     rows -= left;
@@ -130,9 +163,11 @@ HWY_NOINLINE void multiply_strips(Index rows, BlockTask<T> t) {
     for (Index blocks = (left + kMost - 1) / kMost; blocks > 0; --blocks) {
       const Index count = (left + blocks - 1) / blocks;
       multiply_rows<Numbers, kStrips, static_cast<int>(kMost)>(static_cast<int>(count), t);
+      next.prefetch_some();
       left -= count;
       t.a += count * t.row_step;
       t.c += count * t.c_stride;
+      t.start += count * t.start_stride;
       if (t.factors != nullptr) t.factors += count;
     }
   }
@@ -145,15 +180,18 @@ HWY_NOINLINE void multiply_edge(Index rows, Index columns, BlockTask<T> t) {
   alignas(64) T edge[static_cast<std::size_t>(kTileRows * kColumns)] = {};
   T* to = t.c;
   const Index c_stride = t.c_stride;
-  t.c_stride = kColumns;
+  const T* from = t.start;
+  const Index start_stride = t.start_stride;
+  t.c_stride = t.start_stride = kColumns;
   const T* const a = t.a;
   for (Index first = 0; first < rows; first += kTileRows, to += kTileRows * c_stride) {
     const Index count = rows - first < kTileRows ? rows - first : kTileRows;
-    for (Index i = 0; t.onto != Onto::kNothing && i < count; ++i) {
-      for (Index j = 0; j < columns; ++j) edge[i * kColumns + j] = to[i * c_stride + j];
+    for (Index i = 0; t.onto != Onto::kNothing && i < count; ++i, from += start_stride) {
+      for (Index j = 0; j < columns; ++j) edge[i * kColumns + j] = from[j];
     }
     t.a = t.tile_step > 0 ? a + first / kTileRows * t.tile_step : a + first * t.row_step;
     t.c = edge;
+    t.start = edge;
     multiply_strips<Numbers, 1>(count, t);
     for (Index i = 0; i < count; ++i) {
       for (Index j = 0; j < columns; ++j) to[i * c_stride + j] = edge[i * kColumns + j];
@@ -165,16 +203,22 @@ HWY_NOINLINE void multiply_edge(Index rows, Index columns, BlockTask<T> t) {
 template <class Numbers, class T = typename Numbers::Number>
 HWY_INLINE void multiply_any(const LeftOperand<T>& a, Index depth, const Strips<const T>& b,
                              std::type_identity_t<const T*> factors, const MatrixView<T>& c,
-                             Onto onto) {
+                             Onto onto, std::type_identity_t<const T*> bias) {
   constexpr Index kColumns = kStripColumns<T>;
   constexpr int kParts = static_cast<int>(kColumns) / Numbers::kLanes;
-  BlockTask<T> t{a.data,   a.row_step, a.depth_step, a.tile_step, depth, b.data,
-                 b.stride, c.data,     c.stride,     factors,     onto};
+  BlockTask<T> t{a.data, a.row_step, a.depth_step, a.tile_step, depth,   b.data, b.stride,
+                 c.data, c.stride,   c.data,       c.stride,    factors, onto};
+  if (onto == Onto::kBias) {
+    t.start = bias;
+    t.start_stride = 0;
+    t.onto = Onto::kSum;
+  }
   Index left = c.columns;
   // Columns of so many strips, once they are done.
   const auto done = [&](Index strips) {
     t.b += strips * b.stride;
     t.c += strips * kColumns;
+    t.start += strips * kColumns;
     return strips * kColumns;
   };
   if constexpr (kRegisters >= 4 * 6 * kParts) {

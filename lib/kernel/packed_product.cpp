@@ -12,12 +12,12 @@ namespace masque::kernel {
 namespace HWY_NAMESPACE {
 
 void multiply_floats(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
-                     const MatrixView<float>& c, Onto onto) {
-  multiply_any<Native<float>>(a, depth, b, nullptr, c, onto);
+                     const MatrixView<float>& c, Onto onto, const float* bias) {
+  multiply_any<Native<float>>(a, depth, b, nullptr, c, onto, bias);
 }
 void multiply_doubles(const LeftOperand<double>& a, Index depth, const Strips<const double>& b,
-                      const MatrixView<double>& c, Onto onto) {
-  multiply_any<Native<double>>(a, depth, b, nullptr, c, onto);
+                      const MatrixView<double>& c, Onto onto, const double* bias) {
+  multiply_any<Native<double>>(a, depth, b, nullptr, c, onto, bias);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -32,13 +32,13 @@ HWY_EXPORT(multiply_doubles);
 
 template <>
 void multiply_packed(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
-                     const MatrixView<float>& c, Onto onto) {
-  HWY_DYNAMIC_DISPATCH(multiply_floats)(a, depth, b, c, onto);
+                     const MatrixView<float>& c, Onto onto, const float* bias) {
+  HWY_DYNAMIC_DISPATCH(multiply_floats)(a, depth, b, c, onto, bias);
 }
 template <>
 void multiply_packed(const LeftOperand<double>& a, Index depth, const Strips<const double>& b,
-                     const MatrixView<double>& c, Onto onto) {
-  HWY_DYNAMIC_DISPATCH(multiply_doubles)(a, depth, b, c, onto);
+                     const MatrixView<double>& c, Onto onto, const double* bias) {
+  HWY_DYNAMIC_DISPATCH(multiply_doubles)(a, depth, b, c, onto, bias);
 }
 
 }  // namespace masque::kernel

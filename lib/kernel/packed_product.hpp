@@ -55,24 +55,27 @@ struct LeftOperand {
   static LeftOperand columns(const MatrixView<const T>& x) { return {x.data, 1, x.stride}; }
 };
 
-/// What happens to the numbers that are in the result already.
+/// What the product is added to.
 enum class Onto {
   kNothing,  ///< c = a · b
   kChain,    ///< the chains go on from c
   kSum,      ///< c + a · b: the chains start at zero and are then added
+  kBias,     ///< the same with a bias in place of every row of c
 };
 
 /// c (rows, columns) becomes a · b, or c and a · b, the inner index running to `depth`. c may have
-/// any shape and any stride ≥ its columns. On the calling thread.
+/// any shape and any stride ≥ its columns. Onto::kBias: `bias` has c.columns numbers. On the
+/// calling thread.
 template <class T>
 void multiply_packed(const LeftOperand<T>& a, Index depth, const Strips<const T>& b,
-                     const MatrixView<T>& c, Onto onto);
+                     const MatrixView<T>& c, Onto onto, const T* bias = nullptr);
 
 /// The same where an element of a and of b is two bfloat16, neighbours along the inner index, the
 /// first in the lower half: each step of a chain adds two products. Onto::kNothing: row r of the
 /// result is multiplied with factors[r] unless factors is nullptr. Only if has_pairs().
 void multiply_packed_pairs(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
-                           const float* factors, const MatrixView<float>& c, Onto onto);
+                           const float* factors, const MatrixView<float>& c, Onto onto,
+                           const float* bias = nullptr);
 
 /// Whether the instruction set in use multiplies pairs of bfloat16 (AVX512-BF16).
 bool has_pairs();

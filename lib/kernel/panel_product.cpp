@@ -42,18 +42,21 @@ void for_ranges(Index rows, const Right& right, const Work& work) {
   }
 }
 
-/// A few rows times a few panels, for one part of the inner index.
+/// A few rows times a few panels, for one part of the inner index. The bias is read with
+/// Onto::kBias alone.
 void multiply_group(const LeftOperand<float>& left, const Right& right, const Range& range,
-                    Index element, Index count, Onto onto, const MatrixView<float>& y) {
+                    Index element, Index count, Onto onto, std::span<const float> bias,
+                    const MatrixView<float>& y) {
   for (Index p = range.panel; p < range.panel + range.panels; ++p) {
     const Index column = p * kColumns;
     const auto to = y.middle_rows(range.row, range.rows)
                         .middle_columns(column, std::min(kColumns, right.columns() - column));
+    const float* const added = bias.empty() ? nullptr : bias.data() + column;
     const Strips<const float> from = right.packed().from_column(column).from_depth(element);
     if (right.kind() == Kind::kPairs) {
-      multiply_packed_pairs(left, count, from, nullptr, to, onto);
+      multiply_packed_pairs(left, count, from, nullptr, to, onto, added);
     } else {
-      multiply_packed(left, count, from, to, onto);
+      multiply_packed(left, count, from, to, onto, added);
     }
   }
 }
@@ -78,14 +81,6 @@ void for_groups(const Range& range, const Right& right, const Work& work) {
 }
 
 Index first_element(Kind kind, Index k) { return kind == Kind::kPairs ? k / 2 : k; }
-
-void put_bias(std::span<const float> bias, const Range& range, const MatrixView<float>& y) {
-  const Index column = range.panel * kColumns;
-  const Index count = std::min(range.panels * kColumns, y.columns - column);
-  for (Index i = range.row; i < range.row + range.rows; ++i) {
-    std::copy_n(bias.data() + column, count, y.row(i) + column);
-  }
-}
 
 void check_result(const Right& right, Index rows, Index depth, const MatrixView<float>& y) {
   MASQUE_CHECK(depth > 0 && depth == right.depth());
@@ -137,6 +132,9 @@ void multiply_right(MatrixView<const float> x, const Right& right, Start start,
   MASQUE_CHECK(start != Start::kBias || static_cast<Index>(bias.size()) == y.columns);
   if (y.empty()) return;
   const Kind kind = right.kind();
+  const Onto first = start == Start::kBias     ? Onto::kBias
+                     : start == Start::kResult ? Onto::kSum
+                                               : Onto::kNothing;
   for_ranges(x.rows, right, [&](const Range& range) {
     thread_local Matrix<float> packed;
     for_groups(range, right, [&](const Range& group, Index k, Index count) {
@@ -148,9 +146,8 @@ void multiply_right(MatrixView<const float> x, const Right& right, Start start,
         pack_left(kind, part, packed.data());
         left = {packed.data(), size, 1};
       }
-      if (start == Start::kBias && k == 0) put_bias(bias, group, y);
-      multiply_group(left, right, group, first_element(kind, k), size,
-                     k > 0 || start != Start::kZero ? Onto::kSum : Onto::kNothing, y);
+      const Onto onto = k > 0 ? Onto::kSum : first;
+      multiply_group(left, right, group, first_element(kind, k), size, onto, bias, y);
     });
   });
 }
@@ -171,7 +168,7 @@ void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixVi
                            packed.data(), adds ? sums.data() + group.row : nullptr);
       const Index size = elements(kind, count);
       multiply_group({packed.data(), 1, kTileRows, stride}, right, group, first_element(kind, k),
-                     size, Onto::kSum, y);
+                     size, Onto::kSum, {}, y);
     });
   });
 }

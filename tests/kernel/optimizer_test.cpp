@@ -113,6 +113,21 @@ std::vector<double> after_steps(int threads) {
   return all;
 }
 
+TEST_CASE("moments without gradients end at zero, not at subnormal numbers") {
+  kernel::OptimizerSettings settings;
+  Tensor<float> adamw(std::vector<float>(37, 1)), lamb = adamw;
+  adamw.gradient.assign(37, 1e-3F), lamb.gradient.assign(37, 1e-3F);
+  for (std::int64_t step = 1; step <= 2000; ++step) {
+    settings.step = step;
+    kernel::adamw_update(settings, adamw.spans());
+    kernel::lamb_update(settings, lamb.spans());
+    adamw.gradient.assign(37, 0), lamb.gradient.assign(37, 0);
+  }
+  CHECK(adamw.first == std::vector<float>(37, 0));
+  CHECK(lamb.first == std::vector<float>(37, 0));
+  CHECK(adamw.second[0] > 0);
+}
+
 TEST_CASE("optimizers: the same bits for any threads, float near double") {
   const std::vector<double> one = after_steps<float>(1), exact = after_steps<double>(1);
   CHECK(after_steps<float>(2) == one);

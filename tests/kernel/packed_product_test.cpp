@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("packed products of every shape, onto nothing, a chain or a s
         const LeftOperand<T> lefts[] = {LeftOperand<T>::rows(a.view()),
                                         LeftOperand<T>::columns(transposed.view()),
                                         {tiles.data(), 1, kTileRows, tiles.columns()}};
-        for (const Onto onto : {Onto::kNothing, Onto::kChain, Onto::kSum}) {
+        for (const Onto onto : {Onto::kNothing, Onto::kChain, Onto::kSum, Onto::kBias}) {
           Matrix<T> first;
           for (const LeftOperand<T>& left : lefts) {
             // A column more than the product has: it must stay.
@@ -76,14 +76,17 @@ TEST_CASE_TEMPLATE("packed products of every shape, onto nothing, a chain or a s
               c.view().at(i, columns) = 77;
             }
             kernel::multiply_packed<T>(left, depth, {strips.data(), strips.columns()},
-                                       c.view().middle_columns(0, columns), onto);
+                                       c.view().middle_columns(0, columns), onto,
+                                       onto == Onto::kBias ? start.view().row(0) : nullptr);
             const double unit = std::numeric_limits<T>::epsilon() * 8 * static_cast<double>(depth);
             double worst = 0;
             for (Index i = 0; i < rows; ++i) {
               CHECK(c.view().at(i, columns) == 77);
               for (Index j = 0; j < columns; ++j) {
                 const double begun =
-                    onto == Onto::kNothing ? 0 : static_cast<double>(start.view().at(i, j));
+                    onto == Onto::kNothing
+                        ? 0
+                        : static_cast<double>(start.view().at(onto == Onto::kBias ? 0 : i, j));
                 const double expected = begun + exact(a, b, i, j);
                 worst =
                     std::max(worst, std::abs(static_cast<double>(c.view().at(i, j)) - expected));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <vector>
 
@@ -44,8 +45,15 @@ class KernelRun {
         linear_ = make_linear();
         break;
       case Operation::kTrainedLinear:
+        add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
+        break;
       case Operation::kVocabularyLoss:
         add(rows, c.inputs), add(columns, c.inputs), add(1, columns);
+        // Logits as models have them: far larger ones leave probabilities too small for a float.
+        // A power of two, so that they are float numbers still.
+        for (T& x : inputs[0].span()) {
+          x *= T(std::exp2(-std::round(std::log2(static_cast<double>(c.inputs)) / 2)));
+        }
         break;
       case Operation::kMatmul: add(rows, c.inputs), add(columns, c.inputs); break;
       case Operation::kMatmulPlain: add(rows, c.inputs), add(c.inputs, columns); break;
