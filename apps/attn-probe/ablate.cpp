@@ -13,7 +13,7 @@
 #include "engine/number_list.hpp"
 #include "engine/scoring.hpp"
 #include "engine/sequences.hpp"
-#include "probe/masked_ablation.hpp"
+#include "probe/attention/masked_ablation.hpp"
 
 namespace masque::attn_probe {
 

@@ -5,9 +5,9 @@
 
 #include "cli/run_tool.hpp"
 #include "engine/engine.hpp"
-#include "probe/check_invariance.hpp"
-#include "probe/check_leak.hpp"
-#include "probe/check_sane.hpp"
+#include "probe/check/check_invariance.hpp"
+#include "probe/check/check_leak.hpp"
+#include "probe/check/check_sane.hpp"
 
 namespace masque::attn_probe {
 

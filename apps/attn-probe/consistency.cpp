@@ -1,5 +1,5 @@
 // attn-probe consistency: the gap between pre-training and use.
-#include "probe/consistency.hpp"
+#include "probe/states/consistency.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "engine/number_format.hpp"
 #include "engine/number_list.hpp"
 #include "engine/sequences.hpp"
-#include "probe/model_average.hpp"
+#include "probe/score/model_average.hpp"
 
 namespace masque::attn_probe {
 

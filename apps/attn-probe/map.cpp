@@ -14,10 +14,10 @@
 #include "engine/engine.hpp"
 #include "engine/sequences.hpp"
 #include "map_figure.hpp"
-#include "probe/dump.hpp"
-#include "probe/head_maps.hpp"
-#include "probe/sentence.hpp"
-#include "store/array_writer.hpp"
+#include "probe/attention/head_maps.hpp"
+#include "probe/score/dump.hpp"
+#include "probe/states/sentence.hpp"
+#include "store/numpy/array_writer.hpp"
 
 namespace masque::attn_probe {
 

@@ -8,8 +8,8 @@
 #include "commands.hpp"
 #include "engine/number_format.hpp"
 #include "engine/sequences.hpp"
-#include "probe/state_probe.hpp"
-#include "probe/zero_scheme.hpp"
+#include "probe/states/state_probe.hpp"
+#include "probe/states/zero_scheme.hpp"
 
 namespace masque::attn_probe {
 

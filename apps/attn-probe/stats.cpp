@@ -8,8 +8,8 @@
 #include "commands.hpp"
 #include "engine/engine.hpp"
 #include "engine/sequences.hpp"
-#include "probe/attention_stats.hpp"
-#include "probe/token_marks.hpp"
+#include "probe/attention/attention_stats.hpp"
+#include "probe/attention/token_marks.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 

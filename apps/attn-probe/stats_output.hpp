@@ -6,7 +6,7 @@
 
 #include "cli/run_tool.hpp"
 #include "engine/number_format.hpp"
-#include "probe/attention_totals.hpp"
+#include "probe/attention/attention_totals.hpp"
 
 namespace masque::attn_probe {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "probe/attention_totals.hpp"
+#include "probe/attention/attention_totals.hpp"
 #include "stats_output.hpp"
 
 namespace masque::attn_probe {

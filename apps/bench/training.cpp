@@ -14,8 +14,8 @@
 #include "kernel/parallel.hpp"
 #include "model/save.hpp"
 #include "timing.hpp"
-#include "train/network.hpp"
-#include "train/recipe.hpp"
+#include "train/network/network.hpp"
+#include "train/run/recipe.hpp"
 
 namespace masque::bench {
 

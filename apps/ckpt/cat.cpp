@@ -3,7 +3,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "store/print_tensor.hpp"
+#include "store/inspect/print_tensor.hpp"
 
 namespace masque::ckpt {
 

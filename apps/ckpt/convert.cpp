@@ -7,7 +7,7 @@
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/convert_checkpoint.hpp"
 #include "store/sharding.hpp"
 
 namespace masque::ckpt {

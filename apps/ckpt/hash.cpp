@@ -3,7 +3,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 
 namespace masque::ckpt {
 

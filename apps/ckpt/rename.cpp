@@ -8,7 +8,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/substitution.hpp"
 #include "commands.hpp"
-#include "store/rename_tensors.hpp"
+#include "store/names/rename_tensors.hpp"
 
 namespace masque::ckpt {
 

@@ -4,7 +4,7 @@
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "store/tensor_stats.hpp"
+#include "store/inspect/tensor_stats.hpp"
 
 namespace masque::ckpt {
 

@@ -6,7 +6,7 @@
 
 #include "cli/run_tool.hpp"
 #include "selection_options.hpp"
-#include "train/run.hpp"
+#include "train/run/run.hpp"
 
 namespace masque::common {
 

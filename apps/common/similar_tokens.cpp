@@ -10,9 +10,9 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/line_filter.hpp"
-#include "store/tf_plan.hpp"
-#include "surgery/embedding_table.hpp"
-#include "surgery/similar_rows.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "surgery/rows/embedding_table.hpp"
+#include "surgery/rows/similar_rows.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::common {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "surgery/vocabulary_spelling.hpp"
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
 #include "vocabulary_command.hpp"
 
 namespace masque::embed_fix {

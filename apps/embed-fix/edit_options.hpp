@@ -11,8 +11,8 @@
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
 #include "in_place_choice.hpp"
-#include "surgery/correct_checkpoint.hpp"
-#include "surgery/edit_report.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/edit/edit_report.hpp"
 
 namespace masque::embed_fix {
 

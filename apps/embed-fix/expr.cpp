@@ -4,7 +4,7 @@
 
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/patch_rows.hpp"
+#include "surgery/rows/patch_rows.hpp"
 
 namespace masque::embed_fix {
 

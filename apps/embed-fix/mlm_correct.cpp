@@ -6,7 +6,7 @@
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "in_place_choice.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 
 namespace masque::embed_fix {
 

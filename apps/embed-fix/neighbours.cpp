@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "surgery/table_stats.hpp"
+#include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
 namespace masque::embed_fix {

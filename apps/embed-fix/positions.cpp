@@ -3,8 +3,8 @@
 
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/position_extension.hpp"
-#include "surgery/resize_positions.hpp"
+#include "surgery/positions/position_extension.hpp"
+#include "surgery/positions/resize_positions.hpp"
 
 namespace masque::embed_fix {
 

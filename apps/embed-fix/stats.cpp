@@ -3,7 +3,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "surgery/table_stats.hpp"
+#include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
 namespace masque::embed_fix {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "surgery/swap_vocabulary.hpp"
+#include "surgery/vocabulary/swap_vocabulary.hpp"
 #include "vocabulary_command.hpp"
 
 namespace masque::embed_fix {

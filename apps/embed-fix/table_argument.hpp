@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "store/tf_plan.hpp"
-#include "surgery/embedding_table.hpp"
-#include "surgery/token_names.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "surgery/rows/embedding_table.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 
 namespace masque::embed_fix {
 

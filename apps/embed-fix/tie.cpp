@@ -3,7 +3,7 @@
 
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/head.hpp"
+#include "surgery/edit/head.hpp"
 
 namespace masque::embed_fix {
 

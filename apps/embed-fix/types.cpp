@@ -3,7 +3,7 @@
 
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/resize_types.hpp"
+#include "surgery/positions/resize_types.hpp"
 
 namespace masque::embed_fix {
 

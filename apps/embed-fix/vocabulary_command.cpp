@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "surgery/row_init.hpp"
+#include "surgery/rows/row_init.hpp"
 
 namespace masque::embed_fix {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/run_tool.hpp"
-#include "surgery/change_vocabulary.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
 
 namespace masque::embed_fix {
 

@@ -9,22 +9,22 @@
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/parallel.hpp"
+#include "length/arms.hpp"
 #include "run_output.hpp"
-#include "train/length_arms.hpp"
 
 namespace masque::length_gen {
 
 namespace {
 
 /// The parts of a treatment's name that differ among all.
-std::string name_of(const train::LengthCells& cells, const train::LengthTreatment& treatment) {
+std::string name_of(const length::LengthCells& cells, const length::LengthTreatment& treatment) {
   const auto differs = [&](const auto& part) {
-    return std::ranges::any_of(cells.treatments, [&](const train::LengthTreatment& other) {
+    return std::ranges::any_of(cells.treatments, [&](const length::LengthTreatment& other) {
       return part(other) != part(treatment);
     });
   };
-  const auto normalizer = [](const train::LengthTreatment& one) { return one.normalizer; };
-  const auto mask = [](const train::LengthTreatment& one) { return one.mask_text(); };
+  const auto normalizer = [](const length::LengthTreatment& one) { return one.normalizer; };
+  const auto mask = [](const length::LengthTreatment& one) { return one.mask_text(); };
   std::string name = treatment.position->text();
   if (differs(normalizer)) name += fmt::format(", {}", treatment.normalizer);
   if (differs(mask)) name += fmt::format(", {}", treatment.mask_text());
@@ -73,9 +73,9 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
 
 Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   Checkpoint opened;
-  train::LengthCells& cells = opened.cells;
-  cells.treatments = train::make_treatments(o.treatments);
-  cells.lengths = train::parse_lengths("--eval-lengths", o.eval_lengths);
+  length::LengthCells& cells = opened.cells;
+  cells.treatments = length::make_treatments(o.treatments);
+  cells.lengths = length::parse_lengths("--eval-lengths", o.eval_lengths);
   kernel::set_threads(o.common.threads);
   opened.tokenizer =
       std::make_unique<const text::Tokenizer>(text::Tokenizer::open(o.tokenizer.value_or(o.model)));
@@ -104,8 +104,8 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   return opened;
 }
 
-train::StreamRequest stream_request(const CheckpointOptions& o, const train::LengthCells& cells) {
-  train::StreamRequest request;
+length::StreamRequest stream_request(const CheckpointOptions& o, const length::LengthCells& cells) {
+  length::StreamRequest request;
   request.text = o.text;
   request.lengths = cells.lengths;
   request.tokens = o.eval_tokens;
@@ -114,15 +114,15 @@ train::StreamRequest stream_request(const CheckpointOptions& o, const train::Len
   return request;
 }
 
-ResultTable::ResultTable(const CheckpointOptions& options, const train::LengthCells& cells,
+ResultTable::ResultTable(const CheckpointOptions& options, const length::LengthCells& cells,
                          const std::vector<std::string>& columns)
     : options_(options), cells_(cells), columns_{"position",     "normalizer", "mask",
                                                  "train_length", "policy",     "eval_length"} {
   columns_.insert(columns_.end(), columns.begin(), columns.end());
 }
 
-void ResultTable::add(const train::LengthCell& cell, const std::vector<Value>& values) {
-  const train::LengthTreatment& treatment = cells_.treatments[cell.treatment];
+void ResultTable::add(const length::LengthCell& cell, const std::vector<Value>& values) {
+  const length::LengthTreatment& treatment = cells_.treatments[cell.treatment];
   std::vector<Value>& row = rows_.emplace_back();
   row = {treatment.position->text(),
          treatment.normalizer,
@@ -159,7 +159,7 @@ std::string ResultTable::text() const {
   return text;
 }
 
-std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint>& points,
+std::string curves(const length::LengthCells& cells, const std::vector<CurvePoint>& points,
                    const std::string& title, const std::string& measure) {
   draw::Chart chart;
   chart.title = fmt::format("{}, trained at {}", title, cells.trained);

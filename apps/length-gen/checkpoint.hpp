@@ -10,8 +10,8 @@
 
 #include "base/output_folder.hpp"
 #include "cli/run_tool.hpp"
+#include "length/eval.hpp"
 #include "text/tokenizer.hpp"
-#include "train/length_eval.hpp"
 
 namespace masque::length_gen {
 
@@ -22,7 +22,7 @@ struct CheckpointOptions {
   kernel::Precision precision = kernel::Precision::kF32;
   std::string eval_lengths = "64,128,256,512,1024";
   std::optional<std::int64_t> train_length;
-  train::TreatmentLists treatments;
+  length::TreatmentLists treatments;
   std::string policy = "chunk";
   std::int64_t eval_tokens = 32768, batch_tokens = 8192;
   cli::CommonOptions common;
@@ -34,15 +34,15 @@ void declare_checkpoint(cli::Command& command, CheckpointOptions& options);
 struct Checkpoint {
   std::unique_ptr<const model::TreatableModel> model;
   std::unique_ptr<const text::Tokenizer> tokenizer;
-  train::LengthCells cells;
+  length::LengthCells cells;
 };
 
 /// Reads model and tokenizer. `session` must outlive what is returned.
 Checkpoint open_checkpoint(const CheckpointOptions& options, cli::Session& session);
 
 /// The stream of `options.text`; objective, rate and seed are up to the caller.
-train::StreamRequest stream_request(const CheckpointOptions& options,
-                                    const train::LengthCells& cells);
+length::StreamRequest stream_request(const CheckpointOptions& options,
+                                     const length::LengthCells& cells);
 
 /// Rows of a result.
 class ResultTable {
@@ -50,10 +50,10 @@ class ResultTable {
   using Value = std::variant<std::string, Index, double>;
 
   /// Behind position, normalizer, mask, train_length, policy and eval_length stand `columns`.
-  ResultTable(const CheckpointOptions& options, const train::LengthCells& cells,
+  ResultTable(const CheckpointOptions& options, const length::LengthCells& cells,
               const std::vector<std::string>& columns);
 
-  void add(const train::LengthCell& cell, const std::vector<Value>& values);
+  void add(const length::LengthCell& cell, const std::vector<Value>& values);
   /// On stdout; numbers of the table have four decimals, those of --json all.
   void print(cli::Session& session) const;
   /// As TSV, numbers with all decimals.
@@ -61,18 +61,18 @@ class ResultTable {
 
  private:
   const CheckpointOptions& options_;
-  const train::LengthCells& cells_;
+  const length::LengthCells& cells_;
   std::vector<std::string> columns_;
   std::vector<std::vector<Value>> rows_;
 };
 
 /// A number at a length under a treatment.
 struct CurvePoint {
-  train::LengthCell cell;
+  length::LengthCell cell;
   double y = 0;
 };
 /// An SVG with a curve for each treatment.
-std::string curves(const train::LengthCells& cells, const std::vector<CurvePoint>& points,
+std::string curves(const length::LengthCells& cells, const std::vector<CurvePoint>& points,
                    const std::string& title, const std::string& measure);
 
 /// The folder of --output, if there is one: made before the long work, so that what is in the way

@@ -23,7 +23,7 @@ cli::ExitCode collect(const Options& o, cli::Session& session) {
   const std::string output = o.output.value_or(o.folders.front());
   const std::string results = collect_results(o.folders);
   write_tables(results, output);
-  print_summary(train::read_results(output, results), o.common, session);
+  print_summary(length::read_results(output, results), o.common, session);
   return cli::ExitCode::kDone;
 }
 

@@ -20,23 +20,23 @@ struct Options : CheckpointOptions {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const Checkpoint opened = open_checkpoint(o, session);
-  const std::string objective = o.objective.value_or(train::length_objective(*opened.model));
-  train::check_length_objective(objective, *opened.model);
-  train::StreamRequest request = stream_request(o, opened.cells);
+  const std::string objective = o.objective.value_or(length::length_objective(*opened.model));
+  length::check_length_objective(objective, *opened.model);
+  length::StreamRequest request = stream_request(o, opened.cells);
   request.objective = objective;
   request.seed = o.common.seed;
   if (o.rate) {
     if (objective != "mlm") throw UsageError("--rate: only of --objective mlm");
     request.asked.mlm.selection.rate = *o.rate;
   }
-  const train::LengthStream stream(request, *opened.tokenizer);
+  const length::LengthStream stream(request, *opened.tokenizer);
   ResultFolder folder(o.output, {"results.tsv", "loss.svg", "accuracy.svg"});
-  const auto scores = train::score_lengths(opened.cells, stream, objective);
+  const auto scores = length::score_lengths(opened.cells, stream, objective);
   ResultTable table(
       o, opened.cells,
       {"objective", "targets", "loss", "loss_se", "perplexity", "accuracy", "accuracy_se"});
   std::vector<CurvePoint> losses, accuracies;
-  for (const train::LengthScore& score : scores) {
+  for (const length::LengthScore& score : scores) {
     const double loss = score.loss.mean(), accuracy = score.accuracy.mean();
     table.add(score.cell,
               {objective, static_cast<Index>(score.loss.counts), loss, score.loss.standard_error(),

@@ -1,17 +1,18 @@
 // length-gen probe: what becomes of a checkpoint's attention at other lengths.
+#include "length/probe.hpp"
+
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "checkpoint.hpp"
 #include "commands.hpp"
-#include "train/length_probe.hpp"
 
 namespace masque::length_gen {
 
 namespace {
 
-using train::AttentionAtLength;
+using length::AttentionAtLength;
 
 struct Options : CheckpointOptions {
   bool layers = false;
@@ -32,13 +33,13 @@ constexpr Measure kMeasures[] = {{"entropy", &AttentionAtLength::entropy},
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const Checkpoint opened = open_checkpoint(o, session);
-  train::StreamRequest request = stream_request(o, opened.cells);
+  length::StreamRequest request = stream_request(o, opened.cells);
   request.objective = "tta";  // nothing is hidden
-  const train::LengthStream stream(request, *opened.tokenizer);
+  const length::LengthStream stream(request, *opened.tokenizer);
   std::vector<std::string> files{"results.tsv"};
   for (const Measure& measure : kMeasures) files.push_back(fmt::format("{}.svg", measure.name));
   ResultFolder folder(o.output, files);
-  const auto rows = train::probe_lengths(opened.cells, stream, o.layers);
+  const auto rows = length::probe_lengths(opened.cells, stream, o.layers);
   std::vector<std::string> columns{"layer", "blocks"};
   for (const Measure& measure : kMeasures) columns.emplace_back(measure.name);
   ResultTable table(o, opened.cells, columns);

@@ -39,10 +39,10 @@ std::size_t parse_cell(const std::string& text, std::size_t cells) {
                   escape(text), cells, cells, cells));
 }
 
-train::LengthNames names_of(const RunOptions& o, const Asked& asked,
-                            const train::LengthSubject& subject) {
-  train::LengthNames names;
-  for (const train::LengthArm& arm : asked.arms) names.designs.push_back(arm.name);
+length::LengthNames names_of(const RunOptions& o, const Asked& asked,
+                             const length::LengthSubject& subject) {
+  length::LengthNames names;
+  for (const length::LengthArm& arm : asked.arms) names.designs.push_back(arm.name);
   names.trained = o.train_lengths;
   for (const Index length : asked.request.eval_lengths)
     names.chance[length] = subject.chance(length);
@@ -56,7 +56,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   kernel::set_threads(o.common.threads);
   if (o.objective_given) o.objective = *o.objective_given;
   Asked asked = asked_of(o);
-  train::LengthRequest& request = asked.request;
+  length::LengthRequest& request = asked.request;
   if (o.cell) {
     if (o.budget)
       throw UsageError("--cell: with --budget every cell would have other steps, expected --steps");
@@ -80,18 +80,18 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   request.note = [&](const std::string& line) { session.note(line); };
   session.say_if_interrupted(
       fmt::format("{} has what was reached, the same command goes on", o.output));
-  const train::LengthNames names = names_of(o, asked, *subject);
+  const length::LengthNames names = names_of(o, asked, *subject);
   session.note(fmt::format("{} arms: {}; seeds {}", asked.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
   request.spent_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const std::string results = train::results_text(train::run_lengths(request), names);
+  const std::string results = length::results_text(length::run_lengths(request), names);
   if (request.only) {
     write_part(results, o.output, *request.only + 1, asked.cells());
   } else {
     write_tables(results, o.output);
   }
-  print_summary(train::read_results(o.output, results), o.common, session);
+  print_summary(length::read_results(o.output, results), o.common, session);
   return cli::ExitCode::kDone;
 }
 

@@ -12,8 +12,8 @@ namespace masque::length_gen {
 
 namespace {
 
-std::optional<train::Finetuning> finetuning_of(const RunOptions& o,
-                                               const std::vector<Index>& eval_lengths) {
+std::optional<length::Finetuning> finetuning_of(const RunOptions& o,
+                                                const std::vector<Index>& eval_lengths) {
   if (!o.finetune_lengths) {
     if (o.finetune_steps || o.finetune_learning_rate)
       throw UsageError(
@@ -22,8 +22,8 @@ std::optional<train::Finetuning> finetuning_of(const RunOptions& o,
   }
   if (!o.finetune_steps)
     throw UsageError("--finetune-lengths: expected --finetune-steps with them");
-  train::Finetuning finetuning;
-  finetuning.lengths = train::parse_lengths("--finetune-lengths", *o.finetune_lengths);
+  length::Finetuning finetuning;
+  finetuning.lengths = length::parse_lengths("--finetune-lengths", *o.finetune_lengths);
   for (const Index length : finetuning.lengths) {
     if (std::ranges::find(eval_lengths, length) == eval_lengths.end()) {
       throw UsageError(fmt::format(
@@ -41,7 +41,7 @@ std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_
   if (o.design.normalizer != train::DesignRecipe().normalizer)
     throw UsageError("--scale: short for normalizers, expected no --normalizer with it");
   std::string names;
-  for (const std::string& scale : train::split_names("--scale", *o.scale)) {
+  for (const std::string& scale : length::split_names("--scale", *o.scale)) {
     if (scale != "sqrt" && scale != "logn")
       throw UsageError(fmt::format("--scale: found '{}', expected sqrt or logn", escape(scale)));
     const std::string name =
@@ -56,17 +56,17 @@ std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_
 
 Asked asked_of(const RunOptions& o) {
   Asked asked;
-  train::LengthRequest& request = asked.request;
+  length::LengthRequest& request = asked.request;
   if (o.steps.has_value() == o.budget.has_value())
     throw UsageError("expected --steps, or --budget for the whole run");
-  asked.train_lengths = train::parse_lengths("--train-length", o.train_lengths);
-  request.eval_lengths = train::parse_lengths("--eval-lengths", o.eval_lengths);
+  asked.train_lengths = length::parse_lengths("--train-length", o.train_lengths);
+  request.eval_lengths = length::parse_lengths("--eval-lengths", o.eval_lengths);
   request.steps = o.steps;
   if (o.budget) request.budget_seconds = common::parse_seconds(*o.budget);
   for (std::int64_t s = 0; s < o.seeds; ++s)
     request.seeds.push_back(o.common.seed + static_cast<std::uint64_t>(s));
   if (o.windows) {
-    for (const Index window : train::parse_lengths("--window", *o.windows))
+    for (const Index window : length::parse_lengths("--window", *o.windows))
       request.windows.push_back(window);
   }
   request.finetuning = finetuning_of(o, request.eval_lengths);
@@ -75,12 +75,12 @@ Asked asked_of(const RunOptions& o) {
   train::DesignRecipe design = o.design;
   design.position = o.position.value_or(design.position);
   if (o.scale) design.normalizer = normalizers_of(o, asked.train_lengths);
-  asked.arms = train::make_arms(design);
+  asked.arms = length::make_arms(design);
   request.arms = asked.arms.size();
   return asked;
 }
 
-std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& o, const Asked& asked) {
+std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o, const Asked& asked) {
   const auto& [arms, train_lengths, request] = asked;
   const std::vector<Index> finetune_lengths =
       request.finetuning ? request.finetuning->lengths : std::vector<Index>();
@@ -90,12 +90,12 @@ std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& o, cons
     if (o.eval_text || o.tokenizer || o.objective_given || o.rate)
       throw UsageError(
           "--task: without --eval-text, --tokenizer, --objective and --rate, which are of texts");
-    return train::make_task_subject({*o.task, train_lengths, request.eval_lengths, finetune_lengths,
-                                     o.eval_examples, o.common.seed});
+    return length::make_task_subject({*o.task, train_lengths, request.eval_lengths,
+                                      finetune_lengths, o.eval_examples, o.common.seed});
   }
   if (!o.eval_text || !o.tokenizer)
     throw UsageError("--text: expected --eval-text and --tokenizer with it");
-  train::TextSubject text;
+  length::TextSubject text;
   text.text = *o.text;
   text.eval_text = *o.eval_text;
   text.tokenizer = *o.tokenizer;
@@ -110,7 +110,7 @@ std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& o, cons
   text.eval_tokens = o.eval_tokens;
   text.seed = o.common.seed;
   text.threads = o.common.threads;
-  return train::make_text_subject(text);
+  return length::make_text_subject(text);
 }
 
 void declare_run_options(cli::Command& c, RunOptions& o) {

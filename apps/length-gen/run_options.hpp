@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "../common/model_options.hpp"
-#include "train/length_arms.hpp"
-#include "train/length_run.hpp"
+#include "length/arms.hpp"
+#include "length/run.hpp"
 
 namespace masque::length_gen {
 
@@ -33,15 +33,15 @@ void declare_run_options(cli::Command& command, RunOptions& options);
 
 /// Designs, and a request without subject and options, as they are asked for. Throws UsageError.
 struct Asked {
-  std::vector<train::LengthArm> arms;
+  std::vector<length::LengthArm> arms;
   std::vector<Index> train_lengths;
-  train::LengthRequest request;
+  length::LengthRequest request;
   std::size_t cells() const { return arms.size() * request.seeds.size(); }
 };
 Asked asked_of(const RunOptions& options);
 
 /// Reads the texts. Throws UsageError, InputError.
-std::unique_ptr<const train::LengthSubject> subject_of(const RunOptions& options,
-                                                       const Asked& asked);
+std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& options,
+                                                        const Asked& asked);
 
 }  // namespace masque::length_gen

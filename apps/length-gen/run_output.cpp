@@ -12,16 +12,17 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/os.hpp"
+#include "base/output_file.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
-#include "train/length_store.hpp"
+#include "length/store.hpp"
 
 namespace masque::length_gen {
 
 namespace {
 
-using train::LengthSummary;
-using train::LengthTable;
+using length::LengthSummary;
+using length::LengthTable;
 
 constexpr const char* kParts = "parts";
 
@@ -124,19 +125,19 @@ cli::Cell rounded_cell(double value) {
 
 void write_tables(const std::string& results, const std::string& folder) {
   const std::string path = join(folder, "results.tsv");
-  const LengthTable table = train::read_results(path, results);
-  const std::vector<LengthSummary> summary = train::summarise_lengths(table.rows);
+  const LengthTable table = length::read_results(path, results);
+  const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
   make_folder(folder);
-  train::replace_text(path, results);
-  train::replace_text(join(folder, "summary.tsv"), summary_text(table, summary));
-  train::replace_text(join(folder, "curves.svg"), picture(table, summary));
+  replace_text(path, results);
+  replace_text(join(folder, "summary.tsv"), summary_text(table, summary));
+  replace_text(join(folder, "curves.svg"), picture(table, summary));
 }
 
 void write_part(const std::string& results, const std::string& folder, std::size_t cell,
                 std::size_t cells) {
   const std::string parts = join(folder, kParts);
   make_folder(parts);
-  train::replace_text(join(parts, train::part_name(cell, cells)), results);
+  replace_text(join(parts, length::part_name(cell, cells)), results);
 }
 
 std::string collect_results(const std::vector<std::string>& folders) {
@@ -147,7 +148,7 @@ std::string collect_results(const std::vector<std::string>& folders) {
       throw InputError(folder, "no folder, expected one where length-gen run --cell has written");
     parts.push_back(join(folder, kParts));
   }
-  return train::collect_parts(parts);
+  return length::collect_parts(parts);
 }
 
 void print_summary(const LengthTable& table, const cli::CommonOptions& common,
@@ -159,7 +160,7 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
   columns.emplace_back("chance");
   cli::Table out(session, common, columns);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  for (const LengthSummary& cell : train::summarise_lengths(table.rows)) {
+  for (const LengthSummary& cell : length::summarise_lengths(table.rows)) {
     const probe::Summary& s = cell.accuracy;
     std::vector<cli::Cell> cells{table.names.designs[cell.arm], table.names.trained};
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/run_tool.hpp"
-#include "train/length_table.hpp"
+#include "length/table.hpp"
 
 namespace masque::length_gen {
 
@@ -23,7 +23,7 @@ void write_part(const std::string& results, const std::string& folder, std::size
 /// One results.tsv from those of all cells in these folders. Throws InputError.
 std::string collect_results(const std::vector<std::string>& folders);
 /// The summary on stdout.
-void print_summary(const train::LengthTable& table, const cli::CommonOptions& common,
+void print_summary(const length::LengthTable& table, const cli::CommonOptions& common,
                    cli::Session& session);
 
 }  // namespace masque::length_gen

@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "engine/number_format.hpp"
 #include "engine/result_lines.hpp"
-#include "probe/correlation.hpp"
+#include "probe/statistics/correlation.hpp"
 
 namespace masque::lm_score {
 

@@ -8,8 +8,8 @@
 
 #include "base/json.hpp"
 #include "engine/number_format.hpp"
-#include "probe/minimal_pairs.hpp"
-#include "probe/perplexity.hpp"
+#include "probe/score/minimal_pairs.hpp"
+#include "probe/score/perplexity.hpp"
 
 namespace masque::lm_score {
 

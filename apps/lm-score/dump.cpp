@@ -1,5 +1,5 @@
 // lm-score dump: the numbers of a model as a file of tensors.
-#include "probe/dump.hpp"
+#include "probe/score/dump.hpp"
 
 #include <memory>
 

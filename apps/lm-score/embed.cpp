@@ -8,8 +8,8 @@
 #include "commands.hpp"
 #include "engine/number_format.hpp"
 #include "engine/text_stream.hpp"
-#include "store/array_writer.hpp"
 #include "store/checkpoint_writer.hpp"
+#include "store/numpy/array_writer.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {

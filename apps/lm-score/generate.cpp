@@ -1,5 +1,5 @@
 // lm-score generate: lines that a model goes on with.
-#include "probe/generate.hpp"
+#include "probe/score/generate.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -16,7 +16,7 @@
 #include "engine/engine.hpp"
 #include "engine/number_format.hpp"
 #include "engine/text_stream.hpp"
-#include "probe/sentence.hpp"
+#include "probe/states/sentence.hpp"
 #include "text/template_tokens.hpp"
 
 namespace masque::lm_score {

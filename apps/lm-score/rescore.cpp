@@ -13,7 +13,7 @@
 #include "engine/engine.hpp"
 #include "engine/files.hpp"
 #include "engine/scoring.hpp"
-#include "probe/nbest.hpp"
+#include "probe/score/nbest.hpp"
 
 namespace masque::lm_score {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "probe/length_policy.hpp"
+#include "probe/score/length_policy.hpp"
 
 namespace masque::lm_score {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/engine.hpp"
-#include "probe/sentence_vectors.hpp"
-#include "probe/whitening.hpp"
+#include "probe/states/sentence_vectors.hpp"
+#include "probe/states/whitening.hpp"
 
 namespace masque::lm_score {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "train/pacer.hpp"
+#include "train/run/pacer.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {

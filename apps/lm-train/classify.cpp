@@ -14,7 +14,7 @@
 #include "classify_options.hpp"
 #include "classify_results.hpp"
 #include "kernel/parallel.hpp"
-#include "train/classify_run.hpp"
+#include "train/classify/classify_run.hpp"
 
 namespace masque::lm_train {
 

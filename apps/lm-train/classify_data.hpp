@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "classify_options.hpp"
-#include "train/classify_run.hpp"
+#include "train/classify/classify_run.hpp"
 
 namespace masque::lm_train {
 

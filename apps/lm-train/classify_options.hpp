@@ -5,8 +5,8 @@
 #include <string>
 
 #include "../common/model_options.hpp"
-#include "train/classifier.hpp"
-#include "train/labelled_corpus.hpp"
+#include "train/classify/classifier.hpp"
+#include "train/data/labelled_corpus.hpp"
 
 namespace masque::lm_train {
 

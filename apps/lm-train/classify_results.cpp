@@ -10,8 +10,8 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "probe/bootstrap.hpp"
-#include "train/length_store.hpp"
+#include "base/output_file.hpp"
+#include "probe/statistics/bootstrap.hpp"
 
 namespace masque::lm_train {
 
@@ -112,7 +112,7 @@ void Results::add(std::uint64_t seed, const SeedResult& result) {
 
 void Results::keep() const {
   if (options_.output && options_.seeds > 1)
-    train::replace_text(join(*options_.output, "results.tsv"), text_);
+    replace_text(join(*options_.output, "results.tsv"), text_);
 }
 
 void Results::finish() {

@@ -9,7 +9,7 @@
 
 #include "classify_options.hpp"
 #include "cli/table.hpp"
-#include "train/classify_run.hpp"
+#include "train/classify/classify_run.hpp"
 
 namespace masque::lm_train {
 

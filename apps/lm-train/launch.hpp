@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "train/ranks.hpp"
+#include "train/run/ranks.hpp"
 
 namespace masque::lm_train {
 

@@ -12,7 +12,7 @@
 #include "budget.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
-#include "probe/sentence.hpp"
+#include "probe/states/sentence.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {

@@ -163,4 +163,10 @@ void OutputFile::commit() {
   if (os::sync(folder_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
 }
 
+void replace_text(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  write_all(file.descriptor(), as_bytes(text), path);
+  file.commit();
+}
+
 }  // namespace masque

@@ -56,4 +56,7 @@ Descriptor open_staging(int folder, const std::string& name, bool as_folder,
 /// Permission bits of a new file under the process's umask.
 mode_t new_file_mode();
 
+/// Writes a text file whole or not at all. Throws InputError.
+void replace_text(const std::string& path, const std::string& text);
+
 }  // namespace masque

@@ -44,6 +44,13 @@ std::vector<std::string> marked(std::vector<std::string> arguments) {
   return arguments;
 }
 
+/// What CLI11 calls an entry: newer versions take no '=' in the name of an argument.
+std::string parsed_name(const Entry& entry) {
+  std::string name = entry.names;
+  if (entry.positional) std::replace(name.begin(), name.end(), '=', '-');
+  return name;
+}
+
 CLI::Option* attach(CLI::App& app, const Entry& entry) {
   if (entry.is_flag()) {
     std::string names;
@@ -53,7 +60,8 @@ CLI::Option* attach(CLI::App& app, const Entry& entry) {
     return app.add_flag(names);
   }
   // Results are read later, in order of declaration, after help had its turn.
-  CLI::Option* option = app.add_option(entry.names, [](const CLI::results_t&) { return true; });
+  CLI::Option* option =
+      app.add_option(parsed_name(entry), [](const CLI::results_t&) { return true; });
   option->expected(1);
   if (entry.repeated) {
     option->take_all();  // further positional values arrive as extras

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
-#include "probe/moments.hpp"
+#include "probe/statistics/moments.hpp"
 
 namespace masque::engine {
 

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
-#include "probe/leak_check.hpp"
+#include "probe/check/leak_check.hpp"
 
 namespace masque::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "probe/text_scorer.hpp"
+#include "probe/score/text_scorer.hpp"
 
 namespace masque::engine {
 

@@ -9,7 +9,7 @@
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "engine/files.hpp"
-#include "probe/sentence.hpp"
+#include "probe/states/sentence.hpp"
 #include "records/record_reader.hpp"
 
 namespace masque::engine {

@@ -9,7 +9,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/text_stream.hpp"
-#include "probe/sequence.hpp"
+#include "probe/score/sequence.hpp"
 
 namespace masque::engine {
 

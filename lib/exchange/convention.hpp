@@ -9,7 +9,7 @@
 
 #include "exchange/mask_file.hpp"
 #include "mask/bit_matrix.hpp"
-#include "store/array.hpp"
+#include "store/numpy/array.hpp"
 
 namespace masque {
 

@@ -7,8 +7,8 @@
 #include "base/output_file.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
-#include "store/array_writer.hpp"
 #include "store/checkpoint_writer.hpp"
+#include "store/numpy/array_writer.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "store/array.hpp"
+#include "store/numpy/array.hpp"
 
 namespace masque {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "store/tf_plan.hpp"
+#include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
 

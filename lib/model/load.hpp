@@ -6,7 +6,7 @@
 
 #include "model/placed.hpp"
 #include "store/checkpoint.hpp"
-#include "store/named_tensors.hpp"
+#include "store/names/named_tensors.hpp"
 
 namespace masque::model {
 

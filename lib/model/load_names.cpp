@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "model/load.hpp"
-#include "store/tf_names.hpp"
+#include "store/tensorflow/tf_names.hpp"
 
 namespace masque::model {
 

@@ -12,8 +12,8 @@
 #include "base/in_place.hpp"
 #include "base/output_folder.hpp"
 #include "base/roll_back.hpp"
-#include "store/bundle_place.hpp"
-#include "store/leveldb_table.hpp"
+#include "store/tensorflow/bundle_place.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
 
 namespace masque {
 

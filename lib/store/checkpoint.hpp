@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "store/bundle.hpp"
 #include "store/format.hpp"
 #include "store/shard_index.hpp"
+#include "store/tensorflow/bundle.hpp"
 
 namespace masque {
 

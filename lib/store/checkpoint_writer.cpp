@@ -12,8 +12,8 @@
 #include "base/output_file.hpp"
 #include "base/output_group.hpp"
 #include "base/roll_back.hpp"
-#include "store/bundle_place.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
+#include "store/tensorflow/bundle_place.hpp"
 
 namespace masque {
 

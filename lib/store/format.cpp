@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "store/leveldb_table.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
 
 namespace masque {
 

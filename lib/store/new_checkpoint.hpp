@@ -7,7 +7,7 @@
 
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
-#include "store/family.hpp"
+#include "store/names/family.hpp"
 
 namespace masque {
 

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 
 namespace masque {
 

@@ -15,7 +15,7 @@
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
 #include "base/parallel.hpp"
-#include "store/zip_stream.hpp"
+#include "store/zip/zip_stream.hpp"
 
 namespace masque {
 

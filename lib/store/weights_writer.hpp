@@ -1,4 +1,5 @@
-// Writers of weights as a registry: one file per format under store/writer/ registers itself.
+// Writers of weights as a registry: one file per format, store/ROOM/NAME_writer.cpp, registers
+// itself.
 #pragma once
 
 #include <functional>

@@ -5,7 +5,7 @@
 #include "base/version.hpp"
 #include "mask/expression.hpp"
 #include "mask/zoo.hpp"
-#include "store/family.hpp"
+#include "store/names/family.hpp"
 
 int main() {
   const masque::Mask mask = masque::parse_mask("causal & window(2)").bind({6, 6});

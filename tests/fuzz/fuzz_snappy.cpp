@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "store/snappy.hpp"
-#include "store/wire.hpp"
+#include "store/tensorflow/snappy.hpp"
+#include "store/tensorflow/wire.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view packed(reinterpret_cast<const char*>(data), size);

@@ -7,8 +7,8 @@
 
 #include "base/json.hpp"
 #include "model/weights.hpp"
-#include "store/convert_checkpoint.hpp"
-#include "store/tf_plan.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/tensorflow/tf_plan.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"

@@ -1,5 +1,5 @@
 // Statistics of heads: maps that are known, and what numpy computes from transformers' output.
-#include "probe/attention_stats.hpp"
+#include "probe/attention/attention_stats.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 #include "base/json.hpp"
 #include "kernel/parallel.hpp"
-#include "probe/attention_collector.hpp"
+#include "probe/attention/attention_collector.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
 

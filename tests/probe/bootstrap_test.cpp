@@ -1,5 +1,5 @@
 // Summaries of a few numbers against values by hand and by the normal law.
-#include "probe/bootstrap.hpp"
+#include "probe/statistics/bootstrap.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Padding, batches and orders change nothing; where they do, the place is named.
-#include "probe/check_invariance.hpp"
+#include "probe/check/check_invariance.hpp"
 
 #include <doctest/doctest.h>
 

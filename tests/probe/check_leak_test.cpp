@@ -1,5 +1,5 @@
 // The black-box leak check agrees with what mask-viz flow says of the masks, and names the place.
-#include "probe/check_leak.hpp"
+#include "probe/check/check_leak.hpp"
 
 #include <doctest/doctest.h>
 

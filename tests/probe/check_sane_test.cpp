@@ -1,5 +1,5 @@
 // What a broken conversion leaves is found, where it is, and a sound model is not blamed.
-#include "probe/check_sane.hpp"
+#include "probe/check/check_sane.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // Accuracy, F1 and Matthews' correlation: numbers of scikit-learn 1.9.1.
-#include "probe/classification.hpp"
+#include "probe/score/classification.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Dumps: every number at its place in the file.
-#include "probe/dump.hpp"
+#include "probe/score/dump.hpp"
 
 #include <cstring>
 

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "fake_model.hpp"
-#include "probe/ablation.hpp"
-#include "probe/consistency.hpp"
-#include "probe/model_average.hpp"
-#include "probe/prediction.hpp"
+#include "probe/attention/ablation.hpp"
+#include "probe/score/model_average.hpp"
+#include "probe/score/prediction.hpp"
+#include "probe/states/consistency.hpp"
 
 namespace masque::probe {
 namespace {

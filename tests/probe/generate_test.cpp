@@ -1,5 +1,5 @@
 // Generation against transformers (scripts/goldens/generate.py), and draws against the softmax.
-#include "probe/generate.hpp"
+#include "probe/score/generate.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,5 +1,5 @@
 // Given masks of one-pass scores: leaks at the length that has them, and at no other.
-#include "probe/leak_check.hpp"
+#include "probe/check/leak_check.hpp"
 
 #include <doctest/doctest.h>
 

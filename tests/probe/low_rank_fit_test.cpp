@@ -1,5 +1,5 @@
 // The fit against what theory says of it and against a plain minimiser (acceptance test 16).
-#include "probe/low_rank_fit.hpp"
+#include "probe/statistics/low_rank_fit.hpp"
 
 #include <array>
 #include <cmath>

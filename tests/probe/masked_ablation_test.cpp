@@ -1,5 +1,5 @@
 // The loss by mask ratio with changed attention, against single runs of texts corrupted by hand.
-#include "probe/masked_ablation.hpp"
+#include "probe/attention/masked_ablation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "probe/corrupt.hpp"
-#include "probe/prediction.hpp"
+#include "probe/score/corrupt.hpp"
+#include "probe/score/prediction.hpp"
 
 namespace masque::probe {
 namespace {

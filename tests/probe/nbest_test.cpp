@@ -1,5 +1,5 @@
 // Word errors, n-best lists, minimal pairs.
-#include "probe/nbest.hpp"
+#include "probe/score/nbest.hpp"
 
 #include <cmath>
 #include <tuple>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "probe/minimal_pairs.hpp"
+#include "probe/score/minimal_pairs.hpp"
 #include "support/message.hpp"
 
 namespace masque::probe {

@@ -1,5 +1,5 @@
 // Sentences: the template around the text, words, parts.
-#include "probe/sentence.hpp"
+#include "probe/states/sentence.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Pooling, and folders of sentence-transformers.
-#include "probe/sentence_vectors.hpp"
+#include "probe/states/sentence_vectors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Ridge regression against the formula, and probes of states that are known.
-#include "probe/state_probe.hpp"
+#include "probe/states/state_probe.hpp"
 
 #include <cmath>
 
@@ -10,8 +10,8 @@
 #include "fake_model.hpp"
 #include "nn/normalizer.hpp"
 #include "nn/position_scheme.hpp"
-#include "probe/ridge.hpp"
-#include "probe/zero_scheme.hpp"
+#include "probe/states/ridge.hpp"
+#include "probe/states/zero_scheme.hpp"
 #include "support/model_cases.hpp"
 
 namespace masque::probe {

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "probe/correlation.hpp"
-#include "probe/moments.hpp"
-#include "probe/perplexity.hpp"
-#include "probe/whitening.hpp"
+#include "probe/score/perplexity.hpp"
+#include "probe/states/whitening.hpp"
+#include "probe/statistics/correlation.hpp"
+#include "probe/statistics/moments.hpp"
 
 namespace masque::probe {
 namespace {

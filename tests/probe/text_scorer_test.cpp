@@ -1,5 +1,5 @@
 // Scores of sentences against brute force, on a model that is a formula.
-#include "probe/text_scorer.hpp"
+#include "probe/score/text_scorer.hpp"
 
 #include <set>
 

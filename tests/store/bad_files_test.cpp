@@ -6,7 +6,7 @@
 
 #include "base/file.hpp"
 #include "store/checkpoint.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "support/message.hpp"
 #include "support/naive_json.hpp"
 #include "support/naive_safetensors.hpp"
@@ -133,8 +133,8 @@ TEST_CASE("every rule of the sources has a test") {
   for (const test::Row& row : expected_rows()) tested.insert(row[1]);
   for (const LimitCase& row : kLimitCases) tested.insert(row.rule);
   std::set<std::string> written;
-  for (const char* file : {"safetensors.cpp", "shard_index.cpp", "format.cpp", "checkpoint.cpp",
-                           "format/safetensors_format.cpp"}) {
+  for (const char* file : {"safetensors/safetensors.cpp", "shard_index.cpp", "format.cpp",
+                           "checkpoint.cpp", "safetensors/safetensors_format.cpp"}) {
     written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
   }
   CHECK(written.size() >= 30);

@@ -4,8 +4,8 @@
 
 #include "base/hash.hpp"
 #include "base/in_place.hpp"
-#include "store/bundle_place.hpp"
-#include "store/object_graph.hpp"
+#include "store/tensorflow/bundle_place.hpp"
+#include "store/tensorflow/object_graph.hpp"
 #include "store/values.hpp"
 #include "support/make_bundle.hpp"
 #include "support/message.hpp"

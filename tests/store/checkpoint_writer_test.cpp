@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"

@@ -1,5 +1,5 @@
 // Two checkpoints side by side, and one number for a whole one.
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 
 #include <algorithm>
 #include <atomic>

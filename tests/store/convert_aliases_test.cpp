@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "store/aliases.hpp"
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/aliases.hpp"
+#include "store/convert/convert_checkpoint.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,5 +1,5 @@
 // Conversion changes what it is asked to change, rounds once, and keeps every other byte.
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/convert_checkpoint.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "store/new_checkpoint.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "store/compare_checkpoints.hpp"
-#include "store/convert_checkpoint.hpp"
-#include "store/npy_output.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/numpy/npy_output.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

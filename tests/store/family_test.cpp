@@ -1,5 +1,5 @@
 // Rules that every table of a model family keeps.
-#include "store/family.hpp"
+#include "store/names/family.hpp"
 
 #include <algorithm>
 #include <set>

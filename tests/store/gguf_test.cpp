@@ -6,8 +6,8 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "store/compare_checkpoints.hpp"
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "support/gguf_oracle.hpp"
 #include "support/make_gguf.hpp"
 #include "support/message.hpp"

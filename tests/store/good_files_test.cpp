@@ -7,7 +7,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "store/checkpoint.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "support/naive_json.hpp"
 #include "support/naive_safetensors.hpp"
 #include "support/table.hpp"

@@ -1,5 +1,5 @@
 // Tables against LevelDB's own library: it reads what we write, and we read what it writes.
-#include "store/leveldb_table.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
 
 #include <leveldb/env.h>
 #include <leveldb/iterator.h>
@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "store/leveldb_table_writer.hpp"
+#include "store/tensorflow/leveldb_table_writer.hpp"
 #include "store/values.hpp"
 #include "support/temp_folder.hpp"
 

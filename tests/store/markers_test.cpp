@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "store/array_writer.hpp"
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/numpy/array_writer.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

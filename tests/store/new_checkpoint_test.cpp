@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
-#include "store/compare_checkpoints.hpp"
-#include "store/safetensors.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "store/values.hpp"
 #include "support/message.hpp"
 #include "support/near.hpp"

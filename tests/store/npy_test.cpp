@@ -1,5 +1,5 @@
 // npy: files of NumPy and broken ones, one per rule; damaged ones agree with the naive reading.
-#include "store/npy.hpp"
+#include "store/numpy/npy.hpp"
 
 #include <unistd.h>
 
@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "store/array.hpp"
-#include "store/array_writer.hpp"
-#include "store/npy_descr.hpp"
+#include "store/numpy/array.hpp"
+#include "store/numpy/array_writer.hpp"
+#include "store/numpy/npy_descr.hpp"
 #include "support/message.hpp"
 #include "support/npy_oracle.hpp"
 #include "support/rules.hpp"
@@ -183,7 +183,7 @@ TEST_CASE("every rule of the npy sources has a test") {
   for (const BadCase& row : kBadCases) tested.insert(row.rule);
   std::set<std::string> written;
   for (const char* file : {"npy.cpp", "npy_descr.cpp"}) {
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
+    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/numpy/") + file)));
   }
   CHECK(written.size() >= 15);
   CHECK(written == tested);

@@ -6,10 +6,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "store/array_writer.hpp"
 #include "store/checkpoint_writer.hpp"
-#include "store/npy_output.hpp"
-#include "store/npz.hpp"
+#include "store/numpy/array_writer.hpp"
+#include "store/numpy/npy_output.hpp"
+#include "store/numpy/npz.hpp"
 #include "store/values.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "store/array.hpp"
-#include "store/array_writer.hpp"
-#include "store/npy.hpp"
+#include "store/numpy/array.hpp"
+#include "store/numpy/array_writer.hpp"
+#include "store/numpy/npy.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"
 #include "support/npz_oracle.hpp"
@@ -148,9 +148,9 @@ TEST_CASE("arrays together have at most the bytes that were allowed") {
 }
 
 TEST_CASE("every rule of the sources of arrays has a test") {
-  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/array.cpp")) ==
+  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/numpy/array.cpp")) ==
         std::set<std::string>{"limit-bytes"});
-  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/npz.cpp")) ==
+  CHECK(test::rules_in(test::read_file(MASQUE_SOURCES "/store/numpy/npz.cpp")) ==
         std::set<std::string>{"npz-member", "npz-rest"});
 }
 

@@ -1,5 +1,5 @@
 // The pickle machine: every rule has a pickle that breaks it, and hostile ones come to nothing.
-#include "store/pickle.hpp"
+#include "store/torch/pickle.hpp"
 
 #include <functional>
 #include <set>
@@ -283,7 +283,7 @@ TEST_CASE("every rule of the pickle sources has a test") {
   for (const BadCase& row : bad_cases()) tested.insert(row.rule);
   std::set<std::string> written;
   for (const char* file : {"pickle.cpp", "pickle_reduce.cpp"})
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
+    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/torch/") + file)));
   CHECK(written.size() >= 14);
   CHECK(written == tested);
 }

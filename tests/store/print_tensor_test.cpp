@@ -1,5 +1,5 @@
 // A tensor's values as text that reads back to the same bits, and as bytes.
-#include "store/print_tensor.hpp"
+#include "store/inspect/print_tensor.hpp"
 
 #include <cmath>
 #include <cstdlib>

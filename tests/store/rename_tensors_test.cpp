@@ -1,9 +1,9 @@
 // New names: the tensors and every index follow, and nothing else changes.
-#include "store/rename_tensors.hpp"
+#include "store/names/rename_tensors.hpp"
 
 #include <doctest/doctest.h>
 
-#include "store/convert_checkpoint.hpp"
+#include "store/convert/convert_checkpoint.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

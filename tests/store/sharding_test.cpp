@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/random.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "store/shard_index.hpp"
 #include "support/message.hpp"
 #include "support/naive_json.hpp"

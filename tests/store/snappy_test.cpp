@@ -1,10 +1,10 @@
 // Snappy streams and protobuf messages, good and damaged.
-#include "store/snappy.hpp"
+#include "store/tensorflow/snappy.hpp"
 
 #include <doctest/doctest.h>
 
+#include "store/tensorflow/wire.hpp"
 #include "store/values.hpp"
-#include "store/wire.hpp"
 #include "support/make_bundle.hpp"
 
 namespace masque {

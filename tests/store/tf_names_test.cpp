@@ -1,6 +1,6 @@
 // TensorFlow's names and those of transformers: every table goes both ways, whole models come back
 // as they were, and nothing goes without a word.
-#include "store/tf_names.hpp"
+#include "store/tensorflow/tf_names.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "store/compare_checkpoints.hpp"
-#include "store/convert_checkpoint.hpp"
-#include "store/tf_plan.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/tensorflow/tf_plan.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

@@ -5,12 +5,12 @@
 #include <doctest/doctest.h>
 
 #include "store/checkpoint_writer.hpp"
-#include "store/pickle.hpp"
-#include "store/torch_pickle.hpp"
-#include "store/torch_records.hpp"
+#include "store/torch/pickle.hpp"
+#include "store/torch/torch_pickle.hpp"
+#include "store/torch/torch_records.hpp"
 #include "store/values.hpp"
-#include "store/zip.hpp"
-#include "store/zip_stream.hpp"
+#include "store/zip/zip.hpp"
+#include "store/zip/zip_stream.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

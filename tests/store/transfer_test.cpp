@@ -13,7 +13,7 @@
 
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
-#include "store/zip_stream.hpp"
+#include "store/zip/zip_stream.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"

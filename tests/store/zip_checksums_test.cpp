@@ -1,10 +1,10 @@
-#include "store/zip_checksums.hpp"
+#include "store/zip/zip_checksums.hpp"
 
 #include <cstring>
 
 #include <doctest/doctest.h>
 
-#include "store/zip_stream.hpp"
+#include "store/zip/zip_stream.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"

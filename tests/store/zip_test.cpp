@@ -1,5 +1,5 @@
 // Zip directories: the forms that Python and PyTorch write are read, and every rule has bad files.
-#include "store/zip.hpp"
+#include "store/zip/zip.hpp"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "store/zip_stream.hpp"
-#include "store/zip_writer.hpp"
+#include "store/zip/zip_stream.hpp"
+#include "store/zip/zip_writer.hpp"
 #include "support/make_zip.hpp"
 #include "support/memory_file.hpp"
 #include "support/rules.hpp"
@@ -260,7 +260,7 @@ TEST_CASE("every rule of the zip sources has a test") {
   for (const BadCase& row : kBadCases) tested.insert(row.rule);
   std::set<std::string> written;
   for (const char* file : {"zip.cpp", "zip_end.cpp", "zip_local.cpp", "zip_stream.cpp"}) {
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/") + file)));
+    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/zip/") + file)));
   }
   CHECK(written.size() >= 20);
   CHECK(written == tested);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/bundle.hpp"
+#include "store/tensorflow/bundle.hpp"
 #include "support/memory_file.hpp"
 
 namespace masque::test {

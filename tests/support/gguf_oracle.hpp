@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "store/gguf.hpp"
-#include "store/gguf_metadata.hpp"
+#include "store/gguf/gguf.hpp"
+#include "store/gguf/gguf_metadata.hpp"
 #include "store/weights_writer.hpp"
 #include "support/naive_utf8.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "store/array.hpp"
-#include "store/npy.hpp"
-#include "store/npy_descr.hpp"
+#include "store/numpy/array.hpp"
+#include "store/numpy/npy.hpp"
+#include "store/numpy/npy_descr.hpp"
 #include "support/memory_file.hpp"
 #include "support/naive_npy.hpp"
 

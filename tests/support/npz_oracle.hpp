@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "store/format.hpp"
-#include "store/zip.hpp"
+#include "store/zip/zip.hpp"
 #include "support/npy_oracle.hpp"
 
 namespace masque::test {

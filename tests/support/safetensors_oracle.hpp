@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/file.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "support/naive_safetensors.hpp"
 
 namespace masque::test {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/torch_state.hpp"
+#include "store/torch/torch_state.hpp"
 #include "support/memory_file.hpp"
 
 namespace masque::test {

@@ -5,15 +5,15 @@
 #include <doctest/doctest.h>
 
 #include "base/crc32c.hpp"
-#include "store/compare_checkpoints.hpp"
-#include "store/convert_checkpoint.hpp"
-#include "store/leveldb_table_writer.hpp"
-#include "store/rename_tensors.hpp"
-#include "store/wire_writer.hpp"
+#include "store/convert/convert_checkpoint.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/names/rename_tensors.hpp"
+#include "store/tensorflow/leveldb_table_writer.hpp"
+#include "store/tensorflow/wire_writer.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"
-#include "surgery/correct_checkpoint.hpp"
-#include "surgery/edit_in_place.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/edit/edit_in_place.hpp"
 #include "surgery/example.hpp"
 
 namespace masque::test {

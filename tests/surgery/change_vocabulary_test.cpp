@@ -1,4 +1,4 @@
-#include "surgery/change_vocabulary.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "support/message.hpp"
+#include "surgery/correction/mlm_correction.hpp"
 #include "surgery/example.hpp"
-#include "surgery/mlm_correction.hpp"
-#include "surgery/row_init.hpp"
+#include "surgery/rows/row_init.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,9 +1,9 @@
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 
 #include <doctest/doctest.h>
 
 #include "base/json.hpp"
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "store/sharding.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

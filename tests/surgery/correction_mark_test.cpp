@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "support/message.hpp"
-#include "surgery/change_vocabulary.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
-#include "surgery/vocabulary_spelling.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "surgery/edit_in_place.hpp"
+#include "surgery/edit/edit_in_place.hpp"
 
 #include <sys/stat.h>
 
@@ -7,12 +7,12 @@
 
 #include <doctest/doctest.h>
 
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "support/faults.hpp"
 #include "support/make_torch.hpp"
 #include "support/message.hpp"
 #include "support/near.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
 
 namespace masque::test {

@@ -1,4 +1,4 @@
-#include "surgery/edit_proof.hpp"
+#include "surgery/edit/edit_proof.hpp"
 
 #include <filesystem>
 

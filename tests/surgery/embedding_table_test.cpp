@@ -1,4 +1,4 @@
-#include "surgery/embedding_table.hpp"
+#include "surgery/rows/embedding_table.hpp"
 
 #include <doctest/doctest.h>
 

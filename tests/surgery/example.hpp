@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 #include "store/checkpoint.hpp"
-#include "store/safetensors.hpp"
+#include "store/safetensors/safetensors.hpp"
 #include "support/temp_folder.hpp"
 #include "tensor/convert.hpp"
 

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "store/gguf_metadata.hpp"
-#include "store/gguf_names.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "support/make_gguf.hpp"
-#include "surgery/change_vocabulary.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
 
 namespace masque::test {
 

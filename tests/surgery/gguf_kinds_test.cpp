@@ -7,14 +7,14 @@
 
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/correction/mlm_correction.hpp"
+#include "surgery/edit/head.hpp"
 #include "surgery/gguf_files.hpp"
-#include "surgery/gguf_tokens.hpp"
-#include "surgery/head.hpp"
-#include "surgery/mlm_correction.hpp"
-#include "surgery/resize_positions.hpp"
-#include "surgery/resize_types.hpp"
-#include "surgery/vocabulary_spelling.hpp"
+#include "surgery/positions/resize_positions.hpp"
+#include "surgery/positions/resize_types.hpp"
+#include "surgery/vocabulary/gguf_tokens.hpp"
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
 
 namespace masque::test {
 namespace {

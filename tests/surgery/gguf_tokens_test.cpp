@@ -1,5 +1,5 @@
 // The vocabulary inside of a GGUF file: as names of rows, and changed with the table.
-#include "surgery/gguf_tokens.hpp"
+#include "surgery/vocabulary/gguf_tokens.hpp"
 
 #include <algorithm>
 
@@ -8,12 +8,12 @@
 
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/edit/head.hpp"
 #include "surgery/gguf_files.hpp"
-#include "surgery/head.hpp"
-#include "surgery/patch_rows.hpp"
-#include "surgery/resize_positions.hpp"
-#include "surgery/resize_types.hpp"
+#include "surgery/positions/resize_positions.hpp"
+#include "surgery/positions/resize_types.hpp"
+#include "surgery/rows/patch_rows.hpp"
 
 namespace masque::test {
 namespace {

@@ -2,7 +2,7 @@
 // rounded once (scripts/goldens/mlm_correct.py): bit for bit.
 #include <doctest/doctest.h>
 
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
 
 namespace masque::test {

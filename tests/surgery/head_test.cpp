@@ -1,11 +1,11 @@
-#include "surgery/head.hpp"
+#include "surgery/edit/head.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
 
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 

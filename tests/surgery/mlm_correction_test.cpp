@@ -1,4 +1,4 @@
-#include "surgery/mlm_correction.hpp"
+#include "surgery/correction/mlm_correction.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,14 +1,14 @@
-#include "surgery/patch_rows.hpp"
+#include "surgery/rows/patch_rows.hpp"
 
 #include <cmath>
 
 #include <doctest/doctest.h>
 
-#include "store/compare_checkpoints.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
 #include "support/message.hpp"
 #include "support/near.hpp"
 #include "surgery/example.hpp"
-#include "surgery/row_expression.hpp"
+#include "surgery/rows/row_expression.hpp"
 
 namespace masque::test {
 namespace {

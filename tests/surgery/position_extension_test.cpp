@@ -1,5 +1,5 @@
 // Every way to make a table of positions longer against its plain formula.
-#include "surgery/position_extension.hpp"
+#include "surgery/positions/position_extension.hpp"
 
 #include <cmath>
 #include <functional>

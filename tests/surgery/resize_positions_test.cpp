@@ -1,12 +1,12 @@
-#include "surgery/resize_positions.hpp"
+#include "surgery/positions/resize_positions.hpp"
 
 #include <doctest/doctest.h>
 
 #include "support/message.hpp"
 #include "support/near.hpp"
 #include "surgery/example.hpp"
-#include "surgery/position_extension.hpp"
-#include "surgery/resize_types.hpp"
+#include "surgery/positions/position_extension.hpp"
+#include "surgery/positions/resize_types.hpp"
 
 namespace masque::test {
 namespace {

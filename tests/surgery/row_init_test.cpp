@@ -1,4 +1,4 @@
-#include "surgery/row_init.hpp"
+#include "surgery/rows/row_init.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,12 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include "store/aliases.hpp"
-#include "surgery/change_vocabulary.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "store/convert/aliases.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
-#include "surgery/patch_rows.hpp"
-#include "surgery/resize_positions.hpp"
+#include "surgery/positions/resize_positions.hpp"
+#include "surgery/rows/patch_rows.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,11 +1,11 @@
 // All neighbours at once, against one row at a time.
-#include "surgery/similar_rows.hpp"
+#include "surgery/rows/similar_rows.hpp"
 
 #include <doctest/doctest.h>
 
 #include "store/new_checkpoint.hpp"
 #include "support/temp_folder.hpp"
-#include "surgery/table_stats.hpp"
+#include "surgery/rows/table_stats.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "surgery/swap_vocabulary.hpp"
+#include "surgery/vocabulary/swap_vocabulary.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "surgery/table_stats.hpp"
+#include "surgery/rows/table_stats.hpp"
 
 #include <cmath>
 #include <limits>

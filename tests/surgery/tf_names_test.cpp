@@ -4,14 +4,14 @@
 
 #include "base/json.hpp"
 #include "support/message.hpp"
-#include "surgery/change_vocabulary.hpp"
-#include "surgery/correct_checkpoint.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/edit/head.hpp"
 #include "surgery/example.hpp"
-#include "surgery/head.hpp"
-#include "surgery/patch_rows.hpp"
-#include "surgery/resize_positions.hpp"
-#include "surgery/resize_types.hpp"
-#include "surgery/vocabulary_plan.hpp"
+#include "surgery/positions/resize_positions.hpp"
+#include "surgery/positions/resize_types.hpp"
+#include "surgery/rows/patch_rows.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
+#include "surgery/vocabulary/vocabulary_plan.hpp"
 
 namespace masque::test {
 namespace {

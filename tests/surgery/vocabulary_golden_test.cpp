@@ -5,9 +5,9 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "surgery/change_vocabulary.hpp"
 #include "surgery/example.hpp"
-#include "surgery/vocabulary_spelling.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::test {

@@ -1,4 +1,4 @@
-#include "surgery/vocabulary_plan.hpp"
+#include "surgery/vocabulary/vocabulary_plan.hpp"
 
 #include <doctest/doctest.h>
 

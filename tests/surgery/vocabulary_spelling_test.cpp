@@ -1,13 +1,13 @@
 // embed-fix rename and case.
-#include "surgery/vocabulary_spelling.hpp"
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "support/message.hpp"
-#include "surgery/change_vocabulary.hpp"
 #include "surgery/example.hpp"
+#include "surgery/vocabulary/change_vocabulary.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::test {

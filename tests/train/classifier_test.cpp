@@ -1,6 +1,6 @@
 // Classifiers: gradients against complex steps and PyTorch's (scripts/goldens/classifier.py),
 // chunks.
-#include "train/classifier.hpp"
+#include "train/classify/classifier.hpp"
 
 #include <algorithm>
 #include <cmath>

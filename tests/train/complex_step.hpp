@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "train/parameters.hpp"
+#include "train/network/parameters.hpp"
 
 namespace masque::test {
 

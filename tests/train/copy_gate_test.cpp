@@ -1,5 +1,5 @@
 // The gate of All-Tokens MLM: probabilities that sum to one, gradients against differences.
-#include "train/copy_gate.hpp"
+#include "train/loss/copy_gate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 #include "model/save.hpp"
-#include "train/network.hpp"
+#include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 
 namespace masque::test {

@@ -1,5 +1,5 @@
 // Text, pairs and records to sequences.
-#include "train/corpus.hpp"
+#include "train/data/corpus.hpp"
 
 #include <doctest/doctest.h>
 

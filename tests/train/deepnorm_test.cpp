@@ -20,8 +20,8 @@
 #include <doctest/doctest.h>
 
 #include "model/save.hpp"
-#include "train/recipe.hpp"
-#include "train/trainer.hpp"
+#include "train/run/recipe.hpp"
+#include "train/run/trainer.hpp"
 #include "train_case.hpp"
 
 namespace masque::test {

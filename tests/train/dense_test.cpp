@@ -1,5 +1,5 @@
 // Dense layers that pack once a step, and at each product.
-#include "train/dense.hpp"
+#include "train/network/dense.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The diversity of attention: values, gradients, and as a reward in the loss.
-#include "train/diversity.hpp"
+#include "train/loss/diversity.hpp"
 
 #include <functional>
 #include <set>
@@ -11,7 +11,7 @@
 #include "complex_step.hpp"
 #include "model/save.hpp"
 #include "support/message.hpp"
-#include "train/network.hpp"
+#include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 
 namespace masque::test {

@@ -7,7 +7,7 @@
 #include "complex_step.hpp"
 #include "electra_case.hpp"
 #include "support/message.hpp"
-#include "train/trainer.hpp"
+#include "train/run/trainer.hpp"
 
 namespace masque::test {
 

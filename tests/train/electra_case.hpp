@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "train/electra_loss.hpp"
+#include "train/loss/electra_loss.hpp"
 #include "train_case.hpp"
 
 namespace masque::test {

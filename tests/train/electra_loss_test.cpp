@@ -1,5 +1,5 @@
 // The update of ELECTRA and its ablations.
-#include "train/electra_loss.hpp"
+#include "train/loss/electra_loss.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "base/random.hpp"
 #include "electra_case.hpp"
 #include "support/message.hpp"
-#include "train/trainer.hpp"
+#include "train/run/trainer.hpp"
 
 namespace masque::test {
 

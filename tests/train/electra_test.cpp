@@ -1,5 +1,5 @@
 // Selection and labels of ELECTRA.
-#include "train/electra.hpp"
+#include "train/loss/electra.hpp"
 
 #include <cmath>
 

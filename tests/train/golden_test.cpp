@@ -11,7 +11,7 @@
 #include "kernel/optimizer.hpp"
 #include "model/load.hpp"
 #include "model/save.hpp"
-#include "train/network.hpp"
+#include "train/network/network.hpp"
 
 namespace masque::test {
 

@@ -6,7 +6,7 @@
 #include "base/random.hpp"
 #include "model/save.hpp"
 #include "model/transformer.hpp"
-#include "train/network.hpp"
+#include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 
 namespace masque::test {

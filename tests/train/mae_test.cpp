@@ -8,8 +8,8 @@
 #include "complex_step.hpp"
 #include "electra_case.hpp"
 #include "support/message.hpp"
-#include "train/mae_loss.hpp"
-#include "train/trainer.hpp"
+#include "train/loss/mae_loss.hpp"
+#include "train/run/trainer.hpp"
 
 namespace masque::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/design.hpp"
-#include "train/example.hpp"
+#include "train/data/example.hpp"
 
 namespace masque::test {
 

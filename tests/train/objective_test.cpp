@@ -1,5 +1,5 @@
 // Every objective of the registry: what it asks for, row by row.
-#include "train/objective.hpp"
+#include "train/data/objective.hpp"
 
 #include <algorithm>
 #include <set>

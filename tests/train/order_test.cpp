@@ -1,5 +1,5 @@
 // Every epoch takes every item once, in an order of its own.
-#include "train/order.hpp"
+#include "train/data/order.hpp"
 
 #include <array>
 #include <cmath>

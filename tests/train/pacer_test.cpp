@@ -1,5 +1,5 @@
 // The number of steps: plans, their text, and how a time is kept.
-#include "train/pacer.hpp"
+#include "train/run/pacer.hpp"
 
 #include <cmath>
 #include <functional>

@@ -24,7 +24,7 @@
 #include "model/save.hpp"
 #include "model/variants.hpp"
 #include "nn/position_scheme.hpp"
-#include "train/network.hpp"
+#include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 #include "train_case.hpp"
 

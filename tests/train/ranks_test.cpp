@@ -1,5 +1,5 @@
 // Ranks: threads in place of processes.
-#include "train/ranks.hpp"
+#include "train/run/ranks.hpp"
 
 #include <algorithm>
 #include <barrier>
@@ -12,8 +12,8 @@
 #include "kernel/parallel.hpp"
 #include "model/save.hpp"
 #include "support/message.hpp"
-#include "train/electra_loss.hpp"
-#include "train/trainer.hpp"
+#include "train/loss/electra_loss.hpp"
+#include "train/run/trainer.hpp"
 #include "train_case.hpp"
 
 namespace masque::test {

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "mask/bit_matrix.hpp"
-#include "train/objective.hpp"
+#include "train/data/objective.hpp"
 
 namespace masque::test {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "surgery/vocabulary_change.hpp"
+#include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {
 

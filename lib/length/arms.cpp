@@ -1,0 +1,116 @@
+#include "length/arms.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::length {
+
+namespace {
+
+constexpr Index kMostTokens = 1000000;
+
+struct Choice {
+  const char* option;
+  std::string train::DesignRecipe::*field;
+  std::vector<std::string> names;
+};
+
+}  // namespace
+
+std::vector<std::string> split_names(std::string_view option, std::string_view text) {
+  std::vector<std::string> names(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (c == ',' && depth == 0) {
+      names.emplace_back();
+    } else {
+      names.back() += c;
+    }
+  }
+  for (std::string& name : names) {
+    const auto begin = name.find_first_not_of(' ');
+    name = begin == std::string::npos ? ""
+                                      : name.substr(begin, name.find_last_not_of(' ') - begin + 1);
+    if (name.empty() || std::ranges::count(names, name) > 1) {
+      throw UsageError(fmt::format("{}: found '{}', expected different names with commas between",
+                                   option, escape(text)));
+    }
+  }
+  return names;
+}
+
+std::vector<Index> parse_lengths(std::string_view option, std::string_view text, Index least) {
+  const auto refuse = [&]() {
+    throw UsageError(
+        fmt::format("{}: found '{}', expected different numbers from {} on: 64,128 "
+                    "or 1-40",
+                    option, escape(text), least));
+  };
+  const auto number = [&](std::string_view word) {
+    Index value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || value < least ||
+        value > kMostTokens)
+      refuse();
+    return value;
+  };
+  std::vector<Index> lengths;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const std::size_t dash = word.find('-');
+    const Index first = number(word.substr(0, dash));
+    const Index last = dash == std::string_view::npos ? first : number(word.substr(dash + 1));
+    if (last < first) refuse();
+    for (Index length = first; length <= last; ++length) lengths.push_back(length);
+    begin = end + 1;
+  }
+  std::vector<Index> sorted = lengths;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) refuse();
+  return lengths;
+}
+
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe) {
+  std::array<Choice, 4> choices{{{"--layer-kind", &train::DesignRecipe::layer_kind, {}},
+                                 {"--norm-placement", &train::DesignRecipe::norm_placement, {}},
+                                 {"--position", &train::DesignRecipe::position, {}},
+                                 {"--normalizer", &train::DesignRecipe::normalizer, {}}}};
+  bool varies = false;
+  for (Choice& choice : choices) {
+    choice.names = split_names(choice.option, recipe.*choice.field);
+    varies = varies || choice.names.size() > 1;
+  }
+  std::vector<LengthArm> arms{{"", recipe}};
+  for (std::size_t c = 0; c < choices.size(); ++c) {
+    const Choice& choice = choices[c];
+    std::vector<LengthArm> more;
+    for (const LengthArm& arm : arms) {
+      for (const std::string& name : choice.names) {
+        LengthArm next = arm;
+        next.recipe.*choice.field = name;
+        if (choice.names.size() > 1 || (!varies && c >= 2))
+          next.name += (next.name.empty() ? "" : " ") + name;
+        more.push_back(std::move(next));
+      }
+    }
+    arms = std::move(more);
+  }
+  for (const LengthArm& arm : arms) {
+    train::DesignRecipe checked = arm.recipe;
+    checked.vocab_size = checked.max_position_embeddings = 1;
+    design_of(checked);
+  }
+  return arms;
+}
+
+}  // namespace masque::length

@@ -1,0 +1,29 @@
+// Designs that a run compares: the product of lists of names.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/run/recipe.hpp"
+
+namespace masque::length {
+
+/// "rope, rope_ntk(factor=8, length=64)" → its names: cut at commas outside of parentheses, without
+/// blanks around. Throws UsageError, with the option, for an empty name.
+std::vector<std::string> split_names(std::string_view option, std::string_view text);
+
+/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, with the option, for what is
+/// no list of numbers from `least` on, and for one named twice.
+std::vector<Index> parse_lengths(std::string_view option, std::string_view text, Index least = 1);
+
+struct LengthArm {
+  std::string name;  ///< what differs from the other arms; of a single arm its position, normalizer
+  train::DesignRecipe recipe;
+};
+
+/// Every combination of the names in `recipe`'s position, normalizer, norm_placement and
+/// layer_kind, each a list; the last one varies fastest. Throws UsageError for words that are none.
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe);
+
+}  // namespace masque::length

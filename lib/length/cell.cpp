@@ -1,0 +1,209 @@
+#include "length/cell.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
+#include "length/cell_state.hpp"
+#include "mask/builtin.hpp"
+#include "mask/expression.hpp"
+#include "model/masks.hpp"
+
+namespace masque::length {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsBetween = 60;  // of checkpoints
+// Examples that a signal waits for.
+constexpr std::size_t kBatch = 16;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// With the keys hidden that are `window` or more away.
+train::Example windowed(const train::Example& from, const model::Design& design, Index window) {
+  train::Example example = from;
+  const Lengths lengths{from.size(), from.size()};
+  const Mask near = band(lengths, 1 - window, window - 1);
+  const Mask usual = parse_mask(model::default_mask_name(design.mask)).bind(lengths);
+  example.mask = usual & near;
+  return example;
+}
+
+class Cell {
+ public:
+  Cell(const LengthRequest& request, const train::RunOptions& options, std::size_t arm,
+       std::uint64_t seed, const CellFiles& files)
+      : request_(request),
+        options_(options),
+        arm_(arm),
+        seed_(seed),
+        files_(files),
+        learner_(request.subject->learner(options)) {}
+
+  std::vector<LengthRow> all() {
+    learn();
+    const Index places = request_.subject->longest_trained();
+    if (!files_.model.empty()) learner_->save(files_.model, places);
+    score(scored_lengths(request_, options_.design), false);
+    if (request_.finetuning) finetune(*request_.finetuning);
+    return std::move(rows_);
+  }
+
+ private:
+  void learn() {
+    const auto begin = Clock::now();
+    auto last_save = begin;
+    train::Trainer& trainer = learner_->trainer();
+    Index tokens = 0;
+    double loss = std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t steps = options_.trainer.schedule.steps;
+    if (exists(files_.checkpoint)) {
+      load_cell_state(files_.checkpoint, trainer, learner_->parameters());
+      request_.note(fmt::format("{}, goes on behind step {}", name(), trainer.done()));
+      if (trainer.done() == steps) return;
+    }
+    const std::int64_t first = trainer.done();
+    const auto save = [&] {
+      save_cell_state(files_.checkpoint, trainer, learner_->parameters());
+      last_save = Clock::now();
+    };
+    const auto failed = caught([&] {
+      while (trainer.done() < steps) {
+        throw_if_interrupted();
+        const train::StepReport report = trainer.step();
+        tokens += report.tokens;
+        loss = report.loss.mean();
+        if (seconds_since(last_save) > kSecondsBetween) save();
+      }
+    });
+    if (failed) {
+      // A step that a signal broke off has changed nothing.
+      const InterruptsHeld held;
+      if (held.interrupted() && trainer.done() > first) save();
+    }
+    if (failed) std::rethrow_exception(failed);
+    // What comes now has no checkpoint of its own.
+    save();
+    request_.note(fmt::format("{}: {} steps, {} tokens, last loss {:.4f}, {:.0f} s", name(),
+                              steps - first, tokens, loss, seconds_since(begin)));
+  }
+
+  /// Every fine-tuning begins with the values that training has left.
+  void finetune(const Finetuning& finetuning) {
+    const std::span<float> values = learner_->parameters().values();
+    const std::vector<float> trained(values.begin(), values.end());
+    for (const Index length : finetuning.lengths) {
+      const auto begin = Clock::now();
+      std::ranges::copy(trained, values.begin());
+      const auto trainer = learner_->finetuner(length, finetuning_options(options_, finetuning));
+      Index tokens = 0;
+      while (trainer->done() < finetuning.schedule.steps) {
+        throw_if_interrupted();
+        tokens += trainer->step().tokens;
+      }
+      request_.note(fmt::format("{}, fine-tuned at {}: {} steps, {} tokens, {:.0f} s", name(),
+                                length, finetuning.schedule.steps, tokens, seconds_since(begin)));
+      if (!files_.model.empty()) {
+        const LengthSubject& subject = *request_.subject;
+        learner_->save(finetuned_model(files_.model, length),
+                       std::max(subject.longest_trained(), subject.tokens(length)));
+      }
+      score({length}, true);
+    }
+  }
+
+  void score(const std::vector<Index>& lengths, bool finetuned) {
+    learner_->network().prepare();
+    for (const Index window : request_.windows) {
+      for (const Index length : lengths) {
+        LengthRow& row =
+            rows_.emplace_back(score_at(*request_.subject, learner_->network(), window, length));
+        row.arm = arm_;
+        row.seed = seed_;
+        row.finetuned = finetuned;
+      }
+    }
+  }
+
+  std::string name() const {
+    return fmt::format("arm {} of {}, seed {}", arm_ + 1, request_.arms, seed_);
+  }
+
+  const LengthRequest& request_;
+  const train::RunOptions& options_;
+  std::size_t arm_;
+  std::uint64_t seed_;
+  const CellFiles& files_;
+  std::unique_ptr<Learner> learner_;
+  std::vector<LengthRow> rows_;
+};
+
+}  // namespace
+
+LengthRow score_at(const LengthSubject& subject, train::Network<float>& network, Index window,
+                   Index length, Index every) {
+  train::LossReport report;
+  Index sequences = 0, right = 0;
+  std::vector<train::Example> batch;
+  const auto run = [&] {
+    throw_if_interrupted();
+    const train::LossReport one = network.evaluate(batch);
+    report.add(one);
+    ++sequences;
+    if (one.correct == one.rows) ++right;
+    batch.clear();
+  };
+  const std::size_t most = subject.whole() ? 1 : kBatch;
+  const std::vector<train::Example>& all = subject.examples(length);
+  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(every)) {
+    batch.push_back(window > 0 ? windowed(all[i], network.design(), window) : all[i]);
+    if (batch.size() == most) run();
+  }
+  if (!batch.empty()) run();
+  LengthRow row;
+  row.window = window;
+  row.length = length;
+  row.loss = report.mean();
+  row.accuracy = report.accuracy();
+  row.whole = subject.whole() ? static_cast<double>(right) / static_cast<double>(sequences)
+                              : std::numeric_limits<double>::quiet_NaN();
+  row.targets = report.rows;
+  return row;
+}
+
+std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design) {
+  std::vector<Index> lengths = request.eval_lengths;
+  if (design.position != "learned") return lengths;
+  const LengthSubject& subject = *request.subject;
+  std::erase_if(lengths,
+                [&](Index length) { return subject.tokens(length) > subject.longest_trained(); });
+  return lengths;
+}
+
+std::string finetuned_model(const std::string& model, Index length) {
+  return fmt::format("{}-finetuned-{}", model, length);
+}
+
+train::TrainerOptions finetuning_options(const train::RunOptions& options,
+                                         const Finetuning& finetuning) {
+  train::TrainerOptions trainer = options.trainer;
+  trainer.schedule = finetuning.schedule;
+  return trainer;
+}
+
+std::vector<LengthRow> train_cell(const LengthRequest& request, const train::RunOptions& options,
+                                  std::size_t arm, std::uint64_t seed, const CellFiles& files) {
+  return Cell(request, options, arm, seed, files).all();
+}
+
+}  // namespace masque::length

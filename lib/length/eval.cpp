@@ -1,0 +1,209 @@
+#include "length/eval.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
+#include "mask/builtin.hpp"
+#include "model/masks.hpp"
+#include "probe/check/leak_check.hpp"
+#include "probe/score/score_kind.hpp"
+
+namespace masque::length {
+
+namespace {
+
+using model::HeadKind;
+using probe::ScoreKind;
+
+ScoreKind kind_of(const std::string& objective) {
+  if (objective == "tta") return ScoreKind::kTta;
+  return objective == "clm" ? ScoreKind::kCausal : ScoreKind::kPll;
+}
+
+/// The likeliest token of every row.
+class LikeliestTokens final : public model::Observer {
+ public:
+  explicit LikeliestTokens(std::size_t rows) : tokens(rows, -1) {}
+  void logits(Index, Index first, MatrixView<const float> rows) override { take(first, rows); }
+  void logits(Index, Index first, MatrixView<const double> rows) override { take(first, rows); }
+
+  std::vector<TokenId> tokens;
+
+ private:
+  template <class T>
+  void take(Index first, MatrixView<const T> rows) {
+    for (Index i = 0; i < rows.rows; ++i) {
+      const std::span<const T> row = rows.row_span(i);
+      tokens[static_cast<std::size_t>(first + i)] =
+          static_cast<TokenId>(std::ranges::max_element(row) - row.begin());
+    }
+  }
+};
+
+/// Blocks of one cell, batch by batch; sums for every part of the text.
+class CellScorer {
+ public:
+  CellScorer(const model::Model& model, Index batch_tokens, std::size_t parts)
+      : model_(model), batch_tokens_(batch_tokens), parts_(parts) {}
+
+  void add(const train::Example& block, std::span<const Index> parts) {
+    if (!batch_.ids.empty() && std::ssize(batch_.ids) + block.size() > batch_tokens_) run();
+    const Index begin = batch_.add(block.ids, {{}, {}, block.mask, {}});
+    for (const Index row : block.rows) request_.rows.push_back(begin + row);
+    request_.targets.insert(request_.targets.end(), block.targets.begin(), block.targets.end());
+    part_of_.insert(part_of_.end(), parts.begin(), parts.end());
+  }
+
+  LengthScore finish() {
+    if (!batch_.ids.empty()) run();
+    LengthScore score;
+    for (const Part& part : parts_) {
+      score.loss.add(part.loss, part.targets);
+      score.accuracy.add(part.right, part.targets);
+    }
+    return score;
+  }
+
+ private:
+  struct Part {
+    double loss = 0, right = 0, targets = 0;
+  };
+
+  void run() {
+    throw_if_interrupted();
+    if (!request_.rows.empty()) {
+      request_.logits = true;
+      LikeliestTokens likeliest(request_.rows.size());
+      const std::vector<double> found = model_.run(batch_, request_, &likeliest);
+      for (std::size_t r = 0; r < found.size(); ++r) {
+        Part& part = parts_[static_cast<std::size_t>(part_of_[r])];
+        part.loss -= found[r];
+        part.right += likeliest.tokens[r] == request_.targets[r] ? 1 : 0;
+        ++part.targets;
+      }
+    }
+    batch_ = {};
+    request_ = {};
+    part_of_.clear();
+  }
+
+  const model::Model& model_;
+  Index batch_tokens_;
+  std::vector<Part> parts_;
+  model::Batch batch_;
+  model::Request request_;
+  std::vector<Index> part_of_;  ///< one a row
+};
+
+}  // namespace
+
+std::string length_objective(const model::TreatableModel& model) {
+  const model::Design& design = model.design();
+  if (design.head.kind == HeadKind::kNone) {
+    throw InputError(model.path(),
+                     design.notes.empty() ? "the model has no head" : design.notes.front());
+  }
+  if (design.head.kind == HeadKind::kDiscriminator || design.streams == model::Streams::kTwo)
+    throw InputError(model.path(), "expected a masked language model, a T-TA or a causal model");
+  const ScoreKind kind = probe::default_kind(design, {});
+  if (kind == ScoreKind::kTta) return "tta";
+  return kind == ScoreKind::kCausal ? "clm" : "mlm";
+}
+
+void check_length_objective(const std::string& objective, const model::TreatableModel& model) {
+  const std::string own = length_objective(model);
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(
+        fmt::format("--objective {}: {} is a model of {}: {}", objective, model.path(), own, why));
+  };
+  if (objective != "mlm" && objective != "tta" && objective != "clm")
+    throw UsageError(fmt::format("--objective {}: expected mlm, tta or clm", objective));
+  if (objective != "clm" && model.design().head.kind != HeadKind::kMasked)
+    refuse("its head predicts the next token");
+  if (objective == "mlm") return;
+  const auto leak =
+      problem_of([&] { probe::LeakCheck(kind_of(objective), model.design(), {}).start(); });
+  if (leak)
+    refuse(objective == "clm" ? "positions read what comes behind them"
+                              : "positions read their own token");
+}
+
+model::ModelOptions LengthCells::options(const LengthTreatment& treatment) const {
+  model::ModelOptions options = treatment.options(trained, precision);
+  options.mask_token_id = mask_token_id;
+  return options;
+}
+
+train::Example treated_block(const train::Example& block, const LengthTreatment& treatment,
+                             const model::Design& design) {
+  train::Example example = block;
+  if (treatment.window == 0) return example;
+  const Lengths lengths{block.size(), block.size()};
+  const Mask near = band(lengths, 1 - treatment.window, treatment.window - 1);
+  example.mask = parse_mask(model::default_mask_name(design.mask)).bind(lengths) & near;
+  return example;
+}
+
+void for_each_cell(const LengthCells& cells,
+                   const std::function<void(const LengthCell&, const model::Model&)>& use) {
+  MASQUE_CHECK(cells.trained > 0 && !cells.treatments.empty() && !cells.lengths.empty());
+  std::vector<LengthCell> reached;
+  for (std::size_t t = 0; t < cells.treatments.size(); ++t) {
+    const model::PositionTreatment& position = *cells.treatments[t].position;
+    [[maybe_unused]] const model::LayerMasks fits(cells.model->design(), cells.treatments[t].masks);
+    for (const Index length : cells.lengths) {
+      const Index longest = cells.model->longest(position, {cells.trained, length});
+      if (longest == 0 || length <= longest) {
+        reached.push_back({t, length});
+        continue;
+      }
+      cells.note(
+          fmt::format("{}: {} places, so nothing at length {}", position.text(), longest, length));
+    }
+  }
+  if (reached.empty()) {
+    throw UsageError(
+        "no treatment reaches any of the lengths, expected --position interpolated or "
+        "hierarchical, which extend a table");
+  }
+  for (const LengthCell& cell : reached) {
+    const LengthTreatment& treatment = cells.treatments[cell.treatment];
+    const auto model = cells.model->open(*treatment.position, {cells.trained, cell.length},
+                                         cells.options(treatment));
+    use(cell, *model);
+  }
+}
+
+std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStream& stream,
+                                       const std::string& objective) {
+  const Index room = stream.longest_room();
+  const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
+  const model::Design& design = cells.model->design();
+  for (const LengthTreatment& treatment : cells.treatments) {
+    if (treatment.masks.empty() || objective == "mlm") continue;
+    probe::LeakCheck check(kind_of(objective), design, cells.options(treatment));
+    for (const Index length : cells.lengths) check.at(length);
+  }
+  std::vector<LengthScore> all;
+  for_each_cell(cells, [&](const LengthCell& cell, const model::Model& model) {
+    CellScorer scorer(model, cells.batch_tokens, parts);
+    std::vector<Index> part_of = stream.places(cell.length);
+    for (Index& place : part_of) place /= room;
+    std::size_t first = 0;
+    for (const train::Example& block : stream.examples(cell.length)) {
+      scorer.add(treated_block(block, cells.treatments[cell.treatment], design),
+                 std::span(part_of).subspan(first, block.rows.size()));
+      first += block.rows.size();
+    }
+    all.push_back(scorer.finish());
+    all.back().cell = cell;
+  });
+  return all;
+}
+
+}  // namespace masque::length

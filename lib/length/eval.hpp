@@ -1,0 +1,72 @@
+// A trained model at lengths that it was not trained for: scored, and its attention measured, under
+// several treatments.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "length/stream.hpp"
+#include "length/treatment.hpp"
+#include "model/treatable_model.hpp"
+#include "probe/statistics/ratio_mean.hpp"
+
+namespace masque::length {
+
+/// What a model's head and streams are made for: "mlm", "tta" or "clm". Throws InputError for
+/// models without a head that predicts tokens in one pass of one stream.
+std::string length_objective(const model::TreatableModel& model);
+/// Throws UsageError with what is wrong if the model cannot do the objective: another head is
+/// needed, or it would read what it predicts.
+void check_length_objective(const std::string& objective, const model::TreatableModel& model);
+
+/// Which treatments at which lengths.
+struct LengthCells {
+  const model::TreatableModel* model = nullptr;  ///< must stay
+  std::vector<LengthTreatment> treatments;
+  std::vector<Index> lengths;  ///< those of the stream
+  Index trained = 0;           ///< the longest sequence of training
+  kernel::Precision precision = kernel::Precision::kF32;
+  Index batch_tokens = 8192;
+  std::optional<TokenId> mask_token_id;  ///< of the tokenizer: what a T-TA's queries start from
+  /// A line for the user: a treatment that does not reach a length.
+  std::function<void(const std::string&)> note;
+
+  /// As a model is opened with a treatment.
+  model::ModelOptions options(const LengthTreatment& treatment) const;
+};
+
+/// One treatment at one length.
+struct LengthCell {
+  std::size_t treatment = 0;
+  Index length = 0;
+};
+
+/// Calls use(cell, model) for all cells that the model can read, with the model under the
+/// treatment; treatments in order, lengths as listed. Everything is checked before the first call.
+/// Throws UsageError for a treatment that does not go with the model, and if no cell remains;
+/// InputError as the run of a model.
+void for_each_cell(const LengthCells& cells,
+                   const std::function<void(const LengthCell&, const model::Model&)>& use);
+
+/// The block as a treatment reads it: with its window.
+train::Example treated_block(const train::Example& block, const LengthTreatment& treatment,
+                             const model::Design& design);
+
+/// One row of the result. Losses in nats. The standard errors take parts of the text as
+/// independent, not tokens: parts of as many tokens as the longest sequence holds, the same for
+/// every length and treatment.
+struct LengthScore {
+  LengthCell cell;
+  probe::RatioMean loss, accuracy;
+};
+
+/// The targets of a stream, scored in every cell. Cost: the tokens of the blocks of each length,
+/// the head twice at every target. Memory: a batch, and the model twice while it is packed. The
+/// same numbers for any number of threads and any `batch_tokens`. Throws as for_each_cell;
+/// UsageError for masks that let a position read what it predicts.
+std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStream& stream,
+                                       const std::string& objective);
+
+}  // namespace masque::length

@@ -1,0 +1,34 @@
+// What becomes of a model's attention at lengths that it was not trained for.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "length/eval.hpp"
+
+namespace masque::length {
+
+/// Statistics of attention, as lib/probe's attention_stats has them: means over heads of the heads'
+/// means over rows and blocks. NaN where no head has a number.
+struct AttentionAtLength {
+  LengthCell cell;
+  std::optional<Index> layer;  ///< none: all layers
+  Index blocks = 0;
+  double entropy = 0;           ///< nats
+  double entropy_relative = 0;  ///< entropy / log n, n the visible keys
+  double sink = 0;              ///< largest share of rows with a weight above 0.3 on one key
+  double max_weight = 0;
+  /// Standard deviation of the scores of a row, with temperature: the scale of the logits.
+  double score_spread = 0;
+  /// log of the mean of Z_i = Σ_j exp(s_ij) (Σ_j relu²(s_ij) of squared normalizers) over a block.
+  double log_partition = 0;
+};
+
+/// Attention in all blocks of the stream, as it reads them under every treatment; with `layers` a
+/// row for each layer behind that of all. The stream should hide nothing (objective "tta").
+/// Throws as for_each_cell; UsageError for models whose weights do not come from scores of their
+/// own (heads that talk, mixers). Memory besides a batch: the scores of a layer.
+std::vector<AttentionAtLength> probe_lengths(const LengthCells& cells, const LengthStream& stream,
+                                             bool layers);
+
+}  // namespace masque::length

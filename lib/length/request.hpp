@@ -1,0 +1,59 @@
+// What a length run is asked for, and one cell of its result.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "length/subject.hpp"
+
+namespace masque::length {
+
+/// One cell of the result: a design with a seed, scored at a length.
+struct LengthRow {
+  std::size_t arm = 0;
+  std::uint64_t seed = 0;
+  Index window = 0;  ///< keys at this distance or more are hidden; 0: none are
+  Index length = 0;
+  bool finetuned = false;  ///< at this length, behind its training
+  double loss = 0;         ///< mean, nats a target
+  double accuracy = 0;
+  double whole = 0;  ///< share of sequences whose targets are all right; NaN for texts
+  Index targets = 0;
+
+  bool operator==(const LengthRow&) const = default;
+};
+
+/// A short training at another length, which begins with the trained model each time, and with an
+/// optimizer that remembers nothing.
+struct Finetuning {
+  std::vector<Index> lengths;  ///< among those that are scored
+  train::Schedule schedule;
+};
+
+struct LengthRequest {
+  const LengthSubject* subject = nullptr;  ///< must stay
+  std::size_t arms = 0;
+  std::vector<std::uint64_t> seeds;
+  std::vector<Index> eval_lengths;
+  std::vector<Index> windows{0};  ///< of scoring; training sees none of them
+  /// A model that is fine-tuned at a length is scored there alone. Where a table of learned places
+  /// ends with the lengths of fine-tuning, the trained model is scored up to its own alone.
+  std::optional<Finetuning> finetuning;
+  /// Only this one of the arms × seeds, seeds varying fastest; not with a budget.
+  std::optional<std::size_t> only;
+  /// Models stay in folder/models; a cell whose model is not there is trained again.
+  bool keep_models = false;
+  /// The model of an arm: all of it is in `settings`.
+  std::function<train::RunOptions(std::size_t arm, std::int64_t steps, std::uint64_t seed)> options;
+  /// Updates of every arm; or as many as fit into `budget_seconds` with all arms and seeds.
+  std::optional<std::int64_t> steps;
+  double budget_seconds = 0;
+  double spent_seconds = 0;  ///< of the budget, before the call
+  std::string folder;
+  /// A line for the user.
+  std::function<void(const std::string&)> note;
+};
+
+}  // namespace masque::length

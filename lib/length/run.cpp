@@ -1,0 +1,254 @@
+#include "length/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "length/cell.hpp"
+#include "length/store.hpp"
+
+namespace masque::length {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kTrialShare = 0.05;  // of the budget, for all arms
+constexpr double kMostTrial = 1;      // seconds
+constexpr Index kTrialExamples = 8;   // one of so many
+
+double seconds_of_run(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Run {
+ public:
+  explicit Run(const LengthRequest& request) : request_(request), store_(request.folder) {}
+
+  LengthResult all() {
+    LengthResult result;
+    result.steps = request_.steps ? *request_.steps : budget_steps();
+    std::size_t cell = 0;
+    for (std::size_t arm = 0; arm < request_.arms; ++arm) {
+      for (const std::uint64_t seed : request_.seeds) {
+        if (request_.only.value_or(cell) == cell) add(arm, seed, result);
+        ++cell;
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// What is kept of a cell, or trained now.
+  void add(std::size_t arm, std::uint64_t seed, LengthResult& result) {
+    const train::RunOptions options = request_.options(arm, result.steps, seed);
+    const LengthSubject::Settings named = settings(options);
+    CellFiles files;
+    files.checkpoint = store_.checkpoint(named);
+    if (request_.keep_models) files.model = store_.model(named, options.design, seed);
+    auto rows = store_.find(named, arm, seed);
+    if (!rows || !has_models(files)) {
+      rows = train_cell(request_, options, arm, seed, files);
+      store_.keep(named, *rows);
+    }
+    store_.drop_checkpoint(named);
+    result.rows.insert(result.rows.end(), rows->begin(), rows->end());
+    result.settings.push_back(named);
+  }
+
+  /// Whether all models are there that are to be kept. Fine-tuned ones come later.
+  bool has_models(const CellFiles& files) const {
+    if (files.model.empty()) return true;
+    if (!exists(files.model)) return false;
+    if (!request_.finetuning) return true;
+    return std::ranges::all_of(request_.finetuning->lengths, [&](Index length) {
+      return exists(finetuned_model(files.model, length));
+    });
+  }
+
+  LengthSubject::Settings settings(const train::RunOptions& options) const {
+    LengthSubject::Settings all = options.settings;
+    for (auto& more : request_.subject->settings()) all.push_back(std::move(more));
+    all.emplace_back("eval_lengths", fmt::format("{}", fmt::join(request_.eval_lengths, ",")));
+    all.emplace_back("windows", fmt::format("{}", fmt::join(request_.windows, ",")));
+    if (request_.finetuning) {
+      const auto& [lengths, schedule] = *request_.finetuning;
+      all.emplace_back("finetune_lengths", fmt::format("{}", fmt::join(lengths, ",")));
+      all.emplace_back("finetune_steps", fmt::format("{}", schedule.steps));
+      all.emplace_back("finetune_learning_rate", fmt::format("{}", schedule.learning_rate));
+    }
+    return all;
+  }
+
+  /// As many steps as all arms can make together in the time.
+  std::int64_t budget_steps() {
+    const auto begin = Clock::now();
+    LengthSubject::Settings asked{{"budget", fmt::format("{}", request_.budget_seconds)},
+                                  {"seeds", fmt::format("{}", fmt::join(request_.seeds, ","))}};
+    for (std::size_t arm = 0; arm < request_.arms; ++arm) {
+      for (const auto& one : settings(request_.options(arm, 1, 0))) asked.push_back(one);
+    }
+    const std::string digest = settings_digest(asked);
+    if (const auto known = store_.steps(digest)) {
+      request_.note(fmt::format("as before, --steps {} of every arm and seed", *known));
+      return *known;
+    }
+    const double trial = std::min(
+        kMostTrial, request_.budget_seconds * kTrialShare / static_cast<double>(request_.arms));
+    double step_seconds = 0, rest_seconds = 0;
+    for (std::size_t arm = 0; arm < request_.arms; ++arm) {
+      train::RunOptions options = request_.options(arm, 1, request_.seeds.front());
+      options.trainer.schedule.learning_rate = 0;
+      const auto learner = request_.subject->learner(options);
+      step_seconds += seconds_a_step(learner->trainer(), trial);
+      rest_seconds += finetuning_seconds(*learner, options, trial);
+      learner->network().prepare();
+      rest_seconds += scoring_seconds(options.design, learner->network());
+    }
+    const auto seeds = static_cast<double>(request_.seeds.size());
+    const double left = request_.budget_seconds - request_.spent_seconds - seconds_of_run(begin) -
+                        seeds * rest_seconds;
+    const auto steps = static_cast<std::int64_t>(left / (seeds * step_seconds));
+    if (steps < 1) {
+      throw UsageError(
+          fmt::format("--budget: {:.0f} s of it are for scoring, expected more time, or "
+                      "less to score",
+                      seeds * rest_seconds));
+    }
+    request_.note(fmt::format("{:.0f} s for scoring, the rest for --steps {} of every arm and seed",
+                              seeds * rest_seconds, steps));
+    store_.keep_steps(digest, steps);
+    return steps;
+  }
+
+  static double seconds_a_step(train::Trainer& trainer, double trial) {
+    trainer.step();  // the first one touches all memory
+    const auto start = Clock::now();
+    int steps = 0;
+    do {
+      trainer.step();
+      ++steps;
+    } while (seconds_of_run(start) < trial);
+    return seconds_of_run(start) / steps;
+  }
+
+  double finetuning_seconds(Learner& learner, const train::RunOptions& options,
+                            double trial) const {
+    if (!request_.finetuning) return 0;
+    Finetuning still = *request_.finetuning;
+    still.schedule.learning_rate = 0;
+    double seconds = 0;
+    for (const Index length : still.lengths) {
+      const auto trainer = learner.finetuner(length, finetuning_options(options, still));
+      seconds += seconds_a_step(*trainer, trial / static_cast<double>(still.lengths.size())) *
+                 static_cast<double>(still.schedule.steps);
+    }
+    return seconds;
+  }
+
+  /// Of a fine-tuned model what the trained one needs at that length.
+  double scoring_seconds(const train::DesignRecipe& design, train::Network<float>& network) const {
+    std::vector<Index> lengths = scored_lengths(request_, design);
+    if (request_.finetuning) {
+      const auto& more = request_.finetuning->lengths;
+      lengths.insert(lengths.end(), more.begin(), more.end());
+    }
+    const auto begin = Clock::now();
+    for (const Index window : request_.windows) {
+      for (const Index length : lengths)
+        score_at(*request_.subject, network, window, length, kTrialExamples);
+    }
+    return seconds_of_run(begin) * static_cast<double>(kTrialExamples);
+  }
+
+  const LengthRequest& request_;
+  LengthStore store_;
+};
+
+}  // namespace
+
+namespace {
+
+/// Of a design whose learned table ends: throws UsageError if something is to be scored that it
+/// never reaches, and says what only fine-tuned models reach.
+void check_table(const LengthRequest& request, const train::DesignRecipe& design) {
+  const LengthSubject& subject = *request.subject;
+  const Index trained = subject.longest_trained();
+  Index places = trained;
+  if (request.finetuning) {
+    for (const Index length : request.finetuning->lengths)
+      places = std::max(places, subject.tokens(length));
+  }
+  if (subject.longest_scored() > places) {
+    throw UsageError(
+        fmt::format("--position learned has {} places, found sequences of {} to score, "
+                    "expected no longer ones, or learned(alpha=0.4), which extends its table",
+                    places, subject.longest_scored()));
+  }
+  if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
+  request.note(fmt::format(
+      "--position learned: training reaches {} places, longer sequences are scored behind "
+      "fine-tuning alone",
+      trained));
+}
+
+}  // namespace
+
+double LengthSubject::chance(Index length) const {
+  std::map<TokenId, Index> counts;
+  Index all = 0, most = 0;
+  for (const train::Example& example : examples(length)) {
+    for (const TokenId target : example.targets) {
+      most = std::max(most, ++counts[target]);
+      ++all;
+    }
+  }
+  return static_cast<double>(most) / static_cast<double>(all);
+}
+
+LengthResult run_lengths(const LengthRequest& request) {
+  MASQUE_CHECK(!request.only || request.steps);
+  MASQUE_CHECK(request.arms > 0 && !request.seeds.empty() && !request.eval_lengths.empty());
+  for (std::size_t arm = 0; arm < request.arms; ++arm) {
+    const train::DesignRecipe design = request.options(arm, 1, 0).design;
+    if (design.position != "learned") continue;
+    check_table(request, design);
+    break;
+  }
+  return Run(request).all();
+}
+
+std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows) {
+  std::vector<LengthSummary> all;
+  const auto is = [](const LengthSummary& s, const LengthRow& r) {
+    return s.arm == r.arm && s.finetuned == r.finetuned && s.window == r.window &&
+           s.length == r.length;
+  };
+  for (const LengthRow& row : rows) {
+    if (std::ranges::any_of(all, [&](const auto& s) { return is(s, row); })) continue;
+    LengthSummary& cell = all.emplace_back();
+    cell.arm = row.arm;
+    cell.finetuned = row.finetuned;
+    cell.window = row.window;
+    cell.length = row.length;
+    cell.targets = row.targets;
+    const auto over_seeds = [&](double LengthRow::*field) {
+      std::vector<double> values;
+      for (const LengthRow& one : rows) {
+        if (is(cell, one)) values.push_back(one.*field);
+      }
+      return probe::summarise(values, {});
+    };
+    cell.accuracy = over_seeds(&LengthRow::accuracy);
+    cell.loss = over_seeds(&LengthRow::loss);
+    cell.whole = over_seeds(&LengthRow::whole);
+  }
+  return all;
+}
+
+}  // namespace masque::length

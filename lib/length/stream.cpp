@@ -1,0 +1,165 @@
+#include "length/stream.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "train/data/line_encoder.hpp"
+
+namespace masque::length {
+
+namespace {
+
+using Kind = probe::LengthPolicy::Kind;
+using probe::Window;
+
+// Of what is hidden: no epoch of training is this one.
+constexpr std::uint64_t kScoredEpoch = std::uint64_t{1} << 40;
+
+/// Blocks of `room` tokens that reach `count` of them; the last one may go on behind.
+std::vector<Window> chunks(Index count, Index room) {
+  std::vector<Window> windows;
+  for (Index begin = 0; begin < count; begin += room)
+    windows.push_back({begin, begin + room, begin, std::min(begin + room, count)});
+  return windows;
+}
+
+/// As the policy of texts that are too long, but for the last window, which is as long as all.
+std::vector<Window> slides(Index tokens, Index room, const probe::LengthPolicy& policy,
+                           bool causal) {
+  std::vector<Window> windows = probe::cut_windows(tokens, room, policy, causal);
+  Window& last = windows.back();
+  last.begin = tokens - room;
+  if (causal || windows.size() == 1) return windows;
+  // Begun further left, it is the one that reads more around some tokens of the window before.
+  Window& before = windows[windows.size() - 2];
+  before.score_end = last.score_begin =
+      std::max(before.score_begin, last.begin + (before.end - last.begin + 1) / 2);
+  return windows;
+}
+
+/// The end of every piece of `piece` tokens.
+std::vector<Window> ends(Index tokens, Index piece, Index room, Index scored) {
+  std::vector<Window> windows;
+  for (Index end = piece; end <= tokens; end += piece)
+    windows.push_back({end - room, end, end - scored, end});
+  return windows;
+}
+
+}  // namespace
+
+LengthStream::LengthStream(const StreamRequest& request, const text::Tokenizer& tokenizer) {
+  const std::string& name = request.objective;
+  if (name != "mlm" && name != "tta" && name != "clm")
+    throw UsageError(fmt::format("--objective {}: expected mlm, tta or clm", name));
+  if (request.text == "-" || is_stream(request.text))
+    throw UsageError("texts are read several times, expected files");
+  const bool causal = name == "clm";
+  read(request, tokenizer);
+  place_windows(request, causal);
+  // Of a causal model the row in front of a token predicts it.
+  make_examples(request, tokenizer, causal ? 1 : 0);
+}
+
+Index LengthStream::longest_room() const {
+  Index longest = 0;
+  for (const auto& [length, cut] : cuts_) longest = std::max(longest, cut.shape.room);
+  return longest;
+}
+
+void LengthStream::read(const StreamRequest& request, const text::Tokenizer& tokenizer) {
+  train::CorpusOptions reading;
+  reading.format = train::CorpusFormat::kBlocks;
+  reading.threads = request.threads;
+  for (const Index length : request.lengths) {
+    reading.length = length;
+    const train::LineEncoder lines(tokenizer, reading);
+    cuts_[length].shape = {lines.around().before, lines.around().after, lines.room()};
+  }
+  reading.length = cuts_.begin()->first;
+  const Shape& block = cuts_.begin()->second.shape;
+  const train::Corpus blocks = read_corpus(request.text, tokenizer, reading);
+  for (Index i = 0; i < blocks.size(); ++i) {
+    const auto text =
+        blocks.item(i).ids.subspan(block.before.size(), static_cast<std::size_t>(block.room));
+    ids_.insert(ids_.end(), text.begin(), text.end());
+  }
+  const auto most = static_cast<std::size_t>(request.tokens);
+  if (most > 0 && ids_.size() > most) ids_.resize(most);
+}
+
+void LengthStream::place_windows(const StreamRequest& request, bool causal) {
+  const auto tokens = static_cast<Index>(ids_.size());
+  const probe::LengthPolicy& policy = request.policy;
+  Index count = tokens;
+  for (const Index length : request.lengths) {
+    const Index room = cuts_.at(length).shape.room;
+    if (tokens < room) {
+      throw InputError(request.text,
+                       fmt::format("{} tokens to score, expected at least {} for one sequence "
+                                   "of {}",
+                                   tokens, room, length));
+    }
+    count = std::min(count, tokens / room * room);
+    probe::check_stride(policy, room);
+  }
+  const Index longest = longest_room();
+  const Index shortest = cuts_.begin()->second.shape.room;
+  for (auto& [length, cut] : cuts_) {
+    const Index room = cut.shape.room;
+    switch (policy.kind) {
+      case Kind::kChunk: cut.windows = chunks(count, room); break;
+      case Kind::kSlide: cut.windows = slides(tokens, room, policy, causal); break;
+      case Kind::kLast: cut.windows = ends(tokens, longest, room, shortest); break;
+      default:
+        throw UsageError(fmt::format("--policy {}: expected chunk, slide:STRIDE or last",
+                                     probe::policy_text(policy)));
+    }
+  }
+}
+
+void LengthStream::make_examples(const StreamRequest& request, const text::Tokenizer& tokenizer,
+                                 Index shift) {
+  train::ObjectiveOptions asked = request.asked;
+  asked.tokens = train::token_table(tokenizer);
+  asked.seed = request.seed;
+  train::CorpusItem item;
+  item.ids = ids_;
+  const train::Example whole =
+      train::find_objective(request.objective).make(asked)->example(item, kScoredEpoch);
+  // At how many lengths a token has a row that predicts it.
+  std::vector<std::size_t> rows(ids_.size(), 0);
+  for (const auto& [length, cut] : cuts_) {
+    const auto before = std::ssize(cut.shape.before);
+    for (const Window& window : cut.windows) {
+      for (Index t = window.score_begin; t < window.score_end; ++t)
+        rows[static_cast<std::size_t>(t)] += t - window.begin + before >= shift ? 1 : 0;
+    }
+  }
+  std::vector<TokenId> targets(ids_.size(), -1);
+  for (std::size_t r = 0; r < whole.rows.size(); ++r) {
+    const auto token = static_cast<std::size_t>(whole.rows[r] + shift);
+    if (rows[token] == cuts_.size()) targets[token] = whole.targets[r];
+  }
+  for (auto& [length, cut] : cuts_) {
+    const auto before = std::ssize(cut.shape.before);
+    for (const Window& window : cut.windows) {
+      train::Example& one = cut.examples.emplace_back();
+      one.ids = cut.shape.before;
+      one.ids.insert(one.ids.end(), whole.ids.begin() + window.begin,
+                     whole.ids.begin() + window.end);
+      one.ids.insert(one.ids.end(), cut.shape.after.begin(), cut.shape.after.end());
+      for (Index t = window.score_begin; t < window.score_end; ++t) {
+        const TokenId target = targets[static_cast<std::size_t>(t)];
+        if (target < 0) continue;
+        one.rows.push_back(before + t - window.begin - shift);
+        one.targets.push_back(target);
+        cut.places.push_back(t);
+      }
+    }
+  }
+}
+
+}  // namespace masque::length

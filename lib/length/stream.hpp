@@ -1,0 +1,72 @@
+// A text that is scored at several lengths: one stream of tokens whose targets are drawn once, cut
+// in other ways for every length.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "probe/score/length_policy.hpp"
+#include "train/data/example.hpp"
+#include "train/data/objective.hpp"
+
+namespace masque::length {
+
+struct StreamRequest {
+  std::string text;               ///< a file
+  std::string objective = "mlm";  ///< mlm, tta or clm
+  train::ObjectiveOptions asked;  ///< the rate
+  std::vector<Index> lengths;     ///< tokens of a sequence, those of the template included
+  Index tokens = 0;               ///< the first ones of the text; 0: all
+  std::uint64_t seed = 0;         ///< of the tokens that are hidden
+  int threads = 0;
+  /// Chunk   blocks side by side.
+  /// Slide   blocks every `stride` tokens, the last one at the end of the text; a token is scored
+  ///         in the block where it has the most context.
+  /// Last    the text is cut into pieces for the longest sequences; of every piece the last tokens
+  ///         are scored, as many as the shortest sequence holds, with more and more in front.
+  probe::LengthPolicy policy{probe::LengthPolicy::Kind::kChunk, 0};
+};
+
+/// Blocks of a text for every length. The same tokens are targets at each of them, hidden in the
+/// same way. A token that at some length has nothing in front of it (causal models without a
+/// template) is a target at none. Immutable.
+class LengthStream {
+ public:
+  /// Throws InputError for a text shorter than a sequence, UsageError for another objective or
+  /// policy, a stride longer than a block, a path that cannot be read again.
+  LengthStream(const StreamRequest& request, const text::Tokenizer& tokenizer);
+
+  /// The tokens, none hidden.
+  const std::vector<TokenId>& ids() const { return ids_; }
+  const std::vector<train::Example>& examples(Index length) const {
+    return cuts_.at(length).examples;
+  }
+  /// For every target of `examples`, in order, where it stands among `ids`.
+  const std::vector<Index>& places(Index length) const { return cuts_.at(length).places; }
+  /// Tokens of text in the longest sequence: parts of so many tokens hold the same targets at all
+  /// lengths.
+  Index longest_room() const;
+
+ private:
+  /// Tokens in front of the text in a block, behind it, and of text.
+  struct Shape {
+    std::vector<TokenId> before, after;
+    Index room = 0;
+  };
+  struct Cut {
+    Shape shape;
+    std::vector<probe::Window> windows;
+    std::vector<train::Example> examples;
+    std::vector<Index> places;
+  };
+
+  void read(const StreamRequest& request, const text::Tokenizer& tokenizer);
+  void place_windows(const StreamRequest& request, bool causal);
+  void make_examples(const StreamRequest& request, const text::Tokenizer& tokenizer, Index shift);
+
+  std::vector<TokenId> ids_;
+  std::map<Index, Cut> cuts_;
+};
+
+}  // namespace masque::length

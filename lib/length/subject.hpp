@@ -1,0 +1,87 @@
+// What models of a length run learn and are scored on: a text, or a synthetic task.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/run/run.hpp"
+
+namespace masque::length {
+
+/// A model at its start, and its trainer.
+class Learner {
+ public:
+  Learner() = default;
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  virtual ~Learner() = default;
+  virtual train::Trainer& trainer() = 0;
+  virtual train::Network<float>& network() = 0;
+  virtual train::Parameters<float>& parameters() = 0;
+  /// Another trainer of the same values, on sequences of one of the subject's fine-tuning lengths.
+  virtual std::unique_ptr<train::Trainer> finetuner(Index length,
+                                                    const train::TrainerOptions& options) = 0;
+  /// The model as a folder that all tools read, over an older one of the same name; `places`, the
+  /// longest sequence of its training, is what they will take for it (set_trained_places).
+  virtual void save(const std::string& folder, Index places) const = 0;
+};
+
+/// What is learnt, and what is scored. Immutable; for one thread.
+class LengthSubject {
+ public:
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+
+  LengthSubject() = default;
+  LengthSubject(const LengthSubject&) = delete;
+  LengthSubject& operator=(const LengthSubject&) = delete;
+  virtual ~LengthSubject() = default;
+
+  /// A new model. Throws UsageError for a design that does not fit.
+  virtual std::unique_ptr<Learner> learner(const train::RunOptions& options) const = 0;
+  /// What is scored at a length: the same for all designs and seeds.
+  virtual const std::vector<train::Example>& examples(Index length) const = 0;
+  /// Accuracy of always saying the token that is right most often; as `examples` have it.
+  virtual double chance(Index length) const;
+  /// Whether an example is right only as a whole, too: tasks.
+  virtual bool whole() const = 0;
+  /// Tokens of a sequence of a length.
+  virtual Index tokens(Index length) const = 0;
+  /// Tokens of the longest sequence that training has, fine-tuning left out, and that is scored.
+  virtual Index longest_trained() const = 0;
+  virtual Index longest_scored() const = 0;
+  /// What decides the bytes besides a model's options.
+  virtual Settings settings() const = 0;
+};
+
+struct TextSubject {
+  std::string text, eval_text, tokenizer;
+  std::string objective = "mlm";  ///< mlm, tta or clm
+  train::ObjectiveOptions asked;  ///< the rate
+  std::vector<Index> train_lengths, eval_lengths, finetune_lengths;
+  Index eval_tokens = 0;   ///< the first ones of the text are scored; 0: all
+  std::uint64_t seed = 0;  ///< of the tokens that are hidden where it is scored
+  int threads = 0;
+};
+
+/// Blocks of a text. Training takes every sequence of each length once an epoch. Of the scored text
+/// one stream of tokens is made, its targets are drawn once, and then it is cut into blocks of each
+/// length: the same tokens are targets, hidden in the same way. Tokens that have nothing in front
+/// of them at some length (causal models without a template) are no targets at any.
+/// Throws InputError for texts that are shorter than a block, UsageError for other objectives.
+std::unique_ptr<const LengthSubject> make_text_subject(const TextSubject& request);
+
+struct TaskSubject {
+  std::string task;  ///< as task::parse_task takes it
+  std::vector<Index> train_lengths, eval_lengths, finetune_lengths;
+  Index eval_examples = 256;  ///< of each length
+  std::uint64_t seed = 0;     ///< of the scored ones
+};
+
+/// A synthetic task: every example of training is new, each of a length drawn among
+/// `train_lengths`. A model reads causally where the task says so. Throws UsageError for no task
+/// and for lengths that it has not.
+std::unique_ptr<const LengthSubject> make_task_subject(const TaskSubject& request);
+
+}  // namespace masque::length

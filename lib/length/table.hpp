@@ -1,0 +1,45 @@
+// results.tsv of a length run: written, put together from parts, and read again.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "length/run.hpp"
+
+namespace masque::length {
+
+/// What a table says besides the result.
+struct LengthNames {
+  std::vector<std::string> designs;  ///< of arms
+  std::string trained;               ///< train lengths, as given
+  std::map<Index, double> chance;    ///< of each scored length
+  bool whole = false;                ///< sequences are right as a whole, too
+};
+
+/// A header, then a line for each row: design, lengths, window, measures, chance, and every setting
+/// of its cell by name.
+std::string results_text(const LengthResult& result, const LengthNames& names);
+
+/// A results.tsv as it was read.
+struct LengthTable {
+  LengthNames names;
+  std::string title;  ///< task or objective
+  std::int64_t steps = 0;
+  bool finetuned = false;  ///< some rows are
+  std::vector<LengthRow> rows;
+};
+
+/// Throws InputError, with `path`, for anything but a text that results_text made.
+LengthTable read_results(const std::string& path, const std::string& text);
+
+/// How a part of a run is called: cell 3 of 12 → "3-of-12.tsv".
+std::string part_name(std::size_t cell, std::size_t cells);
+
+/// The results.tsv of a whole run from the folders `parts` of one or several output folders: files
+/// as part_name calls them, each the results of one cell; a folder may be absent. Throws InputError
+/// for parts that are missing, that differ where they should be equal, or that belong to different
+/// runs.
+std::string collect_parts(const std::vector<std::string>& folders);
+
+}  // namespace masque::length

@@ -1,0 +1,111 @@
+// A text for length generalisation: one stream of tokens with targets, cut at every length.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "length/stream.hpp"
+#include "length/subject.hpp"
+
+namespace masque::length {
+
+namespace {
+
+class TextLearner final : public Learner {
+ public:
+  /// `others` must stay.
+  TextLearner(const train::RunOptions& options, const text::Tokenizer& tokenizer,
+              const train::Corpus& corpus, const std::map<Index, train::Corpus>& others)
+      : run_(options, tokenizer, corpus), others_(others) {}
+  train::Trainer& trainer() override { return run_.trainer(); }
+  train::Network<float>& network() override { return run_.network(); }
+  train::Parameters<float>& parameters() override { return run_.parameters(); }
+  std::unique_ptr<train::Trainer> finetuner(Index length,
+                                            const train::TrainerOptions& options) override {
+    return run_.trainer_on(others_.at(length), options);
+  }
+  void save(const std::string& folder, Index places) const override {
+    run_.save_model(folder, places);
+  }
+
+ private:
+  train::TrainingRun run_;
+  const std::map<Index, train::Corpus>& others_;
+};
+
+class Text final : public LengthSubject {
+ public:
+  explicit Text(const TextSubject& request)
+      : request_(request),
+        tokenizer_(text::Tokenizer::open(request.tokenizer)),
+        stream_(stream_request(request), tokenizer_) {
+    if (request.text == "-" || is_stream(request.text))
+      throw UsageError("texts are read several times, expected files");
+    train::CorpusOptions reading;
+    reading.format = train::CorpusFormat::kBlocks;
+    reading.threads = request.threads;
+    for (const Index length : request.train_lengths) {
+      reading.length = length;
+      const train::Corpus blocks = read_corpus(request.text, tokenizer_, reading);
+      for (Index i = 0; i < blocks.size(); ++i) corpus_.add(blocks.item(i).ids);
+    }
+    for (const Index length : request.finetune_lengths) {
+      reading.length = length;
+      others_.emplace(length, read_corpus(request.text, tokenizer_, reading));
+    }
+    longest_ = corpus_.longest();
+    for (const auto& [length, corpus] : others_) longest_ = std::max(longest_, corpus.longest());
+  }
+
+  std::unique_ptr<Learner> learner(const train::RunOptions& options) const override {
+    train::RunOptions fitting = options;
+    Index& places = fitting.design.max_position_embeddings;
+    // A table that nothing extends needs places for fine-tuning, too.
+    if (places == 0) places = fitting.design.position == "learned" ? longest_ : corpus_.longest();
+    return std::make_unique<TextLearner>(fitting, tokenizer_, corpus_, others_);
+  }
+  const std::vector<train::Example>& examples(Index length) const override {
+    return stream_.examples(length);
+  }
+  bool whole() const override { return false; }
+  Index tokens(Index length) const override { return length; }
+  Index longest_trained() const override { return corpus_.longest(); }
+  Index longest_scored() const override { return std::ranges::max(request_.eval_lengths); }
+  Settings settings() const override {
+    train::Corpus scored;
+    scored.add(stream_.ids());
+    return {{"vocabulary", train::vocabulary_digest(tokenizer_)},
+            {"corpus", corpus_.digest()},
+            {"eval_corpus", scored.digest()},
+            {"eval_seed", fmt::format("{}", request_.seed)}};
+  }
+
+ private:
+  static StreamRequest stream_request(const TextSubject& request) {
+    StreamRequest stream;
+    stream.text = request.eval_text;
+    stream.objective = request.objective;
+    stream.asked = request.asked;
+    stream.lengths = request.eval_lengths;
+    stream.tokens = request.eval_tokens;
+    stream.seed = request.seed;
+    stream.threads = request.threads;
+    return stream;
+  }
+
+  TextSubject request_;
+  text::Tokenizer tokenizer_;
+  LengthStream stream_;
+  train::Corpus corpus_;
+  std::map<Index, train::Corpus> others_;  ///< of fine-tuning, by length
+  Index longest_ = 0;                      ///< of all sequences to learn from
+};
+
+}  // namespace
+
+std::unique_ptr<const LengthSubject> make_text_subject(const TextSubject& request) {
+  return std::make_unique<const Text>(request);
+}
+
+}  // namespace masque::length

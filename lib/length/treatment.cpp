@@ -1,0 +1,94 @@
+#include "length/treatment.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "length/arms.hpp"
+#include "nn/normalizer.hpp"
+
+namespace masque::length {
+
+namespace {
+
+constexpr const char* kOwn = "own";
+
+/// "own; window(64); 3*window(16), full" → masks of treatments.
+std::vector<LengthTreatment> parse_masks(const std::string& text) {
+  std::vector<LengthTreatment> all;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    LengthTreatment& one = all.emplace_back();
+    if (name != kOwn) one.masks = parse_mask_layers(name);
+    const auto same = [&](const LengthTreatment& other) { return other.masks == one.masks; };
+    if (std::ranges::count_if(all, same) > 1) {
+      throw UsageError(
+          fmt::format("--mask: found '{}', expected different masks with semicolons "
+                      "between",
+                      escape(text)));
+    }
+    begin = end + 1;
+  }
+  return all;
+}
+
+std::vector<LengthTreatment> parse_windows(const std::string& text) {
+  std::vector<LengthTreatment> all(1);
+  for (const Index window : parse_lengths("--window", text)) all.emplace_back().window = window;
+  return all;
+}
+
+}  // namespace
+
+std::string LengthTreatment::mask_text() const {
+  if (window > 0) return fmt::format("window:{}", window);
+  return masks.empty() ? kOwn : layers_text(masks);
+}
+
+model::ModelOptions LengthTreatment::options(Index trained, kernel::Precision precision) const {
+  model::ModelOptions options;
+  options.precision = precision;
+  options.masks = masks;
+  if (normalizer == "log_n") {
+    // A base of 1 has no logarithm to divide by.
+    const Index base = std::max<Index>(trained, 2);
+    options.normalizer = fmt::format("log_n(base={}, clip={})", base, base);
+  } else if (normalizer != kOwn) {
+    options.normalizer = normalizer;
+  }
+  return options;
+}
+
+std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
+  if (lists.masks && lists.windows) {
+    throw UsageError("--window hides keys of the model's own mask, expected it without --mask");
+  }
+  std::vector<LengthTreatment> masks(1);
+  if (lists.masks) masks = parse_masks(*lists.masks);
+  if (lists.windows) masks = parse_windows(*lists.windows);
+  const std::vector<std::string> normalizers = split_names("--normalizer", lists.normalizers);
+  for (const std::string& normalizer : normalizers) {
+    if (normalizer != kOwn) nn::parse_normalizer(normalizer);
+  }
+  std::vector<LengthTreatment> all;
+  for (const std::string& name : split_names("--position", lists.positions)) {
+    const std::shared_ptr<const model::PositionTreatment> position =
+        model::parse_position_treatment(name);
+    for (const std::string& normalizer : normalizers) {
+      for (const LengthTreatment& mask : masks) {
+        LengthTreatment& one = all.emplace_back(mask);
+        one.position = position;
+        one.normalizer = normalizer;
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace masque::length

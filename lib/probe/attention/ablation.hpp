@@ -1,0 +1,69 @@
+// How much of a model's loss rests on the attention of each layer: a model with a strong residual
+// shortcut predicts as well without.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "probe/score/text_scorer.hpp"
+#include "probe/statistics/ratio_mean.hpp"
+
+namespace masque::probe {
+
+/// A model with the attention of some layers taken out or levelled.
+class AblatedModel final : public model::Model {
+ public:
+  /// `model` must stay. `attention`: one a layer.
+  AblatedModel(const model::Model& model, std::vector<model::AttentionOverride> attention);
+
+  const model::Design& design() const override { return model_.design(); }
+  kernel::Precision precision() const override { return model_.precision(); }
+  const std::vector<std::string>& unused() const override { return model_.unused(); }
+  std::vector<double> run(const model::Batch& batch, const model::Request& request,
+                          model::Observer* observer) const override;
+
+ private:
+  const model::Model& model_;
+  std::vector<model::AttentionOverride> attention_;
+};
+
+/// The loss with one layer changed.
+struct AblationRow {
+  Index layer = 0;  ///< from 1; 0: all layers
+  model::AttentionOverride attention = model::AttentionOverride::kIntact;
+  RatioMean loss;  ///< nats a token
+  RatioMean gap;   ///< the loss minus that of the intact model, line by line
+};
+
+/// The rows of a model of so many layers, still empty: intact, then layer 1 zero, mean, …, then all
+/// layers zero, mean.
+std::vector<AblationRow> ablation_rows(Index layers);
+/// What stands in Request::attention for a row: one a layer.
+std::vector<model::AttentionOverride> attention_of(const AblationRow& row, Index layers);
+
+/// Scores text with the model as it is, and with each layer alone (and with all together) zeroed
+/// and levelled. For one thread.
+class Ablation {
+ public:
+  /// `model` must stay. Throws as TextScorer does.
+  Ablation(const model::Model& model, const ScoreOptions& options);
+
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  void add(std::uint64_t id, const Sentence& sentence);
+  void flush();
+  /// Those of ablation_rows.
+  const std::vector<AblationRow>& rows() const { return rows_; }
+
+ private:
+  void take(std::size_t row, const ScoredSentence& scored);
+
+  std::vector<AblationRow> rows_;
+  std::vector<std::unique_ptr<AblatedModel>> models_;
+  std::vector<std::unique_ptr<TextScorer>> scorers_;
+  std::unordered_map<std::uint64_t, double> intact_;  ///< scores that other rows still need
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,215 @@
+#include "probe/attention/attention_collector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.hpp"
+#include "probe/attention/attention_ranks.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// The standard deviation of every row with a visible key.
+template <class T>
+Moments spread_of_scores(MatrixView<const T> scores) {
+  std::vector<double> spreads;
+  spreads.reserve(static_cast<std::size_t>(scores.rows));
+  for (Index i = 0; i < scores.rows; ++i) {
+    const std::span<const T> row = scores.row_span(i);
+    const auto sum = [row](const auto& of) {
+      double all = 0;
+      for (const T score : row) all += std::isfinite(score) ? of(static_cast<double>(score)) : 0;
+      return all;
+    };
+    const double visible = sum([](double) { return 1.0; });
+    if (visible == 0) continue;
+    const double mean = sum([](double x) { return x; }) / visible;
+    const double squares = sum([mean](double x) { return (x - mean) * (x - mean); });
+    spreads.push_back(std::sqrt(squares / visible));
+  }
+  return moments_of(spreads);
+}
+
+}  // namespace
+
+/// One layer of a sentence: maps and rows of all heads.
+struct AttentionCollector::Work {
+  SentenceFacts facts;
+  Matrix<float> maps;     ///< (heads · n, padded n)
+  Matrix<float> mass;     ///< (heads, n)
+  Matrix<float> entropy;  ///< (heads, n)
+  Matrix<double> log_divisor;
+  Matrix<Index> visible;
+
+  MatrixView<float> map(Index head) {
+    return maps.view().middle_rows(head * facts.size(), facts.size());
+  }
+};
+
+AttentionCollector::AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
+                                       double sink_threshold, Index ranked, bool score_spread)
+    : layers_(layers),
+      heads_(heads),
+      items_(items),
+      sink_threshold_(sink_threshold),
+      ranked_(ranked),
+      score_spread_(score_spread),
+      samples_(items.size()),
+      work_(items.size()) {}
+
+AttentionCollector::~AttentionCollector() = default;
+
+void AttentionCollector::begin(Index s, Index length) {
+  const auto at = static_cast<std::size_t>(s);
+  std::unique_ptr<Work> work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      work = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!work) work = std::make_unique<Work>();
+  const MarkedItem& item = items_[at];
+  MASQUE_CHECK(length == std::ssize(item.sequence.ids));
+  work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation);
+  work->maps.resize(heads_ * length, padded(length));
+  work->mass.resize(heads_, length);
+  work->entropy.resize(heads_, length);
+  work->log_divisor.resize(heads_, length);
+  work->visible.resize(heads_, length);
+  work_[at] = std::move(work);
+  SentenceSample& sample = samples_[at];
+  sample.heads.resize(static_cast<std::size_t>(layers_ * heads_));
+  sample.states.resize(static_cast<std::size_t>(layers_ + 1));
+  sample.divergence.resize(static_cast<std::size_t>(layers_ * heads_ * heads_),
+                           std::numeric_limits<double>::quiet_NaN());
+}
+
+template <class T>
+void AttentionCollector::take_states(Index s, Index state, MatrixView<const T> rows) {
+  const auto at = static_cast<std::size_t>(s);
+  if (state == 0) {
+    begin(s, rows.rows);
+  } else {
+    compare_heads(s, state - 1);
+  }
+  samples_[at].states[static_cast<std::size_t>(state)] = state_collapse(rows);
+  if (state < layers_) return;
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(work_[at]));
+}
+
+template <class T>
+void AttentionCollector::take_rows(Index s, Index layer, Index head,
+                                   const model::AttentionRows<T>& rows) {
+  Work& work = *work_[static_cast<std::size_t>(s)];
+  std::ranges::copy(rows.log_divisor, work.log_divisor.view().row(head));
+  std::ranges::copy(rows.visible, work.visible.view().row(head));
+  HeadSample& sample =
+      samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
+  if (score_spread_) sample.score_spread = spread_of_scores(rows.scores);
+  if (s >= ranked_) return;
+  const Ranks ranks = ranks_of(rows.scores);
+  if (std::isnan(ranks.numeric)) return;
+  sample[HeadField::kLogitsRank] = {1, ranks.numeric, 0};
+  sample[HeadField::kLogitsEffectiveRank] = {1, ranks.effective, 0};
+}
+
+template <class T>
+void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<const T> weights) {
+  Work& work = *work_[static_cast<std::size_t>(s)];
+  MASQUE_CHECK(weights.rows == work.facts.size() && weights.columns == weights.rows);
+  const MatrixView<float> map = work.map(head);
+  load_map(weights, map, work.mass.view().row(head));
+  const HeadMap measured{map, work.mass.view().row_span(head), work.visible.view().row_span(head),
+                         work.log_divisor.view().row_span(head)};
+  HeadSample& sample =
+      samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
+  HeadSample own =
+      measure_head(measured, work.facts, sink_threshold_, work.entropy.view().row_span(head));
+  if (s < ranked_) {
+    own[HeadField::kLogitsRank] = sample[HeadField::kLogitsRank];
+    own[HeadField::kLogitsEffectiveRank] = sample[HeadField::kLogitsEffectiveRank];
+    const Ranks ranks = ranks_of(weights);
+    if (!std::isnan(ranks.numeric)) {
+      own[HeadField::kMapRank] = {1, ranks.numeric, 0};
+      own[HeadField::kMapEffectiveRank] = {1, ranks.effective, 0};
+    }
+  }
+  own.score_spread = sample.score_spread;
+  sample = own;
+}
+
+void AttentionCollector::compare_heads(Index s, Index layer) {
+  Work& work = *work_[static_cast<std::size_t>(s)];
+  SentenceSample& sample = samples_[static_cast<std::size_t>(s)];
+  const Index n = work.facts.size();
+  const auto pairs = static_cast<std::size_t>(heads_ * heads_);
+  std::vector<float> mixed(pairs);
+  std::vector<double> sums(pairs, 0.0);
+  std::vector<double> counts(pairs, 0.0);
+  std::vector<float> buffer(static_cast<std::size_t>(padded(n)));
+  std::vector<const float*> rows(static_cast<std::size_t>(heads_));
+  for (Index i = 0; i < n; ++i) {
+    for (Index h = 0; h < heads_; ++h) rows[static_cast<std::size_t>(h)] = work.map(h).row(i);
+    mixture_entropies(rows.data(), heads_, padded(n), buffer.data(), mixed.data());
+    for (Index a = 0; a < heads_; ++a) {
+      if (!(work.mass.view().at(a, i) > 0)) continue;
+      for (Index b = a + 1; b < heads_; ++b) {
+        if (!(work.mass.view().at(b, i) > 0)) continue;
+        const auto pair = static_cast<std::size_t>(a * heads_ + b);
+        // Not below 0 but for rounding.
+        sums[pair] += std::max(0.0, static_cast<double>(mixed[pair]) -
+                                        0.5 * (static_cast<double>(work.entropy.view().at(a, i)) +
+                                               static_cast<double>(work.entropy.view().at(b, i))));
+        ++counts[pair];
+      }
+    }
+  }
+  const std::span<double> out =
+      std::span(sample.divergence).subspan(static_cast<std::size_t>(layer) * pairs, pairs);
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    if (counts[pair] > 0) out[pair] = sums[pair] / counts[pair];
+  }
+  for (Index h = 0; h < heads_; ++h) {
+    double sum = 0;
+    double others = 0;
+    for (Index g = 0; g < heads_; ++g) {
+      const double each = out[static_cast<std::size_t>(std::min(g, h) * heads_ + std::max(g, h))];
+      if (g == h || std::isnan(each)) continue;
+      sum += each;
+      ++others;
+    }
+    if (others == 0) continue;
+    sample.heads[static_cast<std::size_t>(layer * heads_ + h)][HeadField::kDivergence] = {
+        1, sum / others, 0};
+  }
+}
+
+void AttentionCollector::hidden_states(Index s, Index state, MatrixView<const float> rows) {
+  take_states(s, state, rows);
+}
+void AttentionCollector::hidden_states(Index s, Index state, MatrixView<const double> rows) {
+  take_states(s, state, rows);
+}
+void AttentionCollector::attention_rows(Index s, Index layer, Index head,
+                                        const model::AttentionRows<float>& rows) {
+  take_rows(s, layer, head, rows);
+}
+void AttentionCollector::attention_rows(Index s, Index layer, Index head,
+                                        const model::AttentionRows<double>& rows) {
+  take_rows(s, layer, head, rows);
+}
+void AttentionCollector::attention(Index s, Index layer, Index head,
+                                   MatrixView<const float> weights) {
+  take_map(s, layer, head, weights);
+}
+void AttentionCollector::attention(Index s, Index layer, Index head,
+                                   MatrixView<const double> weights) {
+  take_map(s, layer, head, weights);
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,70 @@
+// Takes the maps and states of a batch while it runs, and keeps their statistics only.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+#include "probe/attention/attention_head.hpp"
+#include "probe/attention/attention_stats.hpp"
+#include "probe/states/state_collapse.hpp"
+
+namespace masque::probe {
+
+/// What a sentence adds to all heads.
+struct SentenceSample {
+  std::vector<HeadSample> heads;      ///< layer · heads + head
+  std::vector<StateCollapse> states;  ///< layers + 1
+  std::vector<double> divergence;     ///< (layers, heads, heads), above the diagonal; NaN: none
+};
+
+/// The observer of one run. Calls as model::Observer says.
+class AttentionCollector final : public model::Observer {
+ public:
+  /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks, all of them
+  /// HeadSample::score_spread where that is wanted. Views must stay.
+  AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
+                     double sink_threshold, Index ranked, bool score_spread);
+  ~AttentionCollector() override;
+  AttentionCollector(const AttentionCollector&) = delete;
+  AttentionCollector& operator=(const AttentionCollector&) = delete;
+
+  void hidden_states(Index s, Index state, MatrixView<const float> rows) override;
+  void hidden_states(Index s, Index state, MatrixView<const double> rows) override;
+  void attention_rows(Index s, Index layer, Index head,
+                      const model::AttentionRows<float>& rows) override;
+  void attention_rows(Index s, Index layer, Index head,
+                      const model::AttentionRows<double>& rows) override;
+  void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
+  void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override;
+
+  /// One an item, after the run.
+  const std::vector<SentenceSample>& samples() const { return samples_; }
+
+ private:
+  struct Work;
+
+  template <class T>
+  void take_states(Index s, Index state, MatrixView<const T> rows);
+  template <class T>
+  void take_rows(Index s, Index layer, Index head, const model::AttentionRows<T>& rows);
+  template <class T>
+  void take_map(Index s, Index layer, Index head, MatrixView<const T> weights);
+  void begin(Index s, Index length);
+  void compare_heads(Index s, Index layer);
+
+  Index layers_;
+  Index heads_;
+  std::span<const MarkedItem> items_;
+  double sink_threshold_;
+  Index ranked_;
+  bool score_spread_;
+  std::vector<SentenceSample> samples_;
+  std::vector<std::unique_ptr<Work>> work_;  ///< of the sentences that run
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Work>> idle_;
+};
+
+}  // namespace masque::probe

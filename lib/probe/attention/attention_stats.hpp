@@ -1,0 +1,55 @@
+// Statistics of all attention heads of a model over a corpus, without keeping a map.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/model.hpp"
+#include "probe/attention/attention_totals.hpp"
+#include "probe/score/sequence.hpp"
+
+namespace masque::probe {
+
+struct AttentionStatsOptions {
+  Index batch_tokens = 8192;
+  double sink_threshold = 0.3;
+  std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
+  bool score_spread = false;         ///< HeadTotals::score_spread is wanted
+};
+
+/// A sequence with what is known of its tokens.
+struct MarkedItem {
+  Sequence sequence;
+  std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
+  std::vector<std::uint8_t> punctuation;  ///< likewise
+};
+
+/// Sums over sentences. A row without mass is left out; rows of other normalizers than softmax are
+/// divided by their sums. Of two-stream models the content stream is measured. In float, whatever
+/// the model: errors stay below 1e-6 of the largest number that is summed.
+///
+/// Results do not depend on batches nor threads: rows are summed by sentence, sentences in order.
+/// Memory: a batch's sums, (layers · heads · 1 KiB) a sentence, and the maps of one layer of each
+/// sentence that runs at the moment.
+class AttentionStats {
+ public:
+  /// `model` must stay.
+  AttentionStats(const model::Model& model, const AttentionStatsOptions& options);
+
+  /// Adds a sentence of at least one token; runs the batch first if it would become too large.
+  /// Throws as Model::run does.
+  void add(MarkedItem item);
+  /// Runs what waits.
+  void flush();
+  /// Of the sentences that have run.
+  const AttentionTotals& totals() const { return totals_; }
+
+ private:
+  const model::Model& model_;
+  AttentionStatsOptions options_;
+  AttentionTotals totals_;
+  std::vector<MarkedItem> waiting_;
+  Index waiting_tokens_ = 0;
+};
+
+}  // namespace masque::probe

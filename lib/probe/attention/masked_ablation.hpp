@@ -1,0 +1,86 @@
+// The loss of masked language modelling with the attention of each layer taken out or levelled, by
+// mask ratio and by what was done to the token: a model with a residual shortcut still predicts a
+// token that was kept, from the token itself.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "probe/attention/ablation.hpp"
+#include "probe/score/sequence.hpp"
+
+namespace masque::probe {
+
+/// What becomes of a selected token.
+enum class Fate {
+  kMask,    ///< the mask token
+  kRandom,  ///< a random token, of all ids alike
+  kKeep,    ///< itself
+};
+
+/// "mask", "random", "keep".
+std::string_view fate_name(Fate fate);
+
+struct MaskedAblationRequest {
+  std::vector<double> rates;  ///< shares of the tokens that are selected, in (0, 1]
+  /// Shares of the fates, as Fate lists them; they add up to 1.
+  std::array<double, 3> split{0.8, 0.1, 0.1};
+  std::optional<TokenId> mask;
+  std::uint64_t seed = 0;
+  Index batch_tokens = 8192;
+};
+
+/// A fate for each token of `sequence`; a function of seed, the sequence's number and the token's
+/// place, whatever the rate.
+std::vector<Fate> fates_of(const Sequence& sequence, const std::array<double, 3>& split,
+                           std::uint64_t seed);
+
+/// One layer changed, for one fate at one rate. A token is a selected token of the text, its loss
+/// that of its true id.
+struct MaskedAblationRow {
+  double rate = 0;
+  std::optional<Fate> fate;  ///< none: all selected tokens
+  AblationRow ablation;      ///< lines are those in which there is such a token
+};
+
+/// Corrupts each text once a rate, the tokens of a smaller rate being among those of a larger one
+/// and changed alike, and measures the loss of the selected tokens with every change of
+/// ablation_rows. What comes out depends neither on batches nor on threads. Memory: a batch, and
+/// the rows. For one thread.
+class MaskedAblation {
+ public:
+  /// `model` must stay. Throws UsageError if it has no masked head of one stream, or there is no
+  /// mask token.
+  MaskedAblation(const model::Model& model, const MaskedAblationRequest& request);
+
+  /// Adds a text; runs the batch when it is full. Cost: a pass a rate and row of ablation_rows.
+  /// Throws as Model::run does.
+  void add(const Sequence& sequence);
+  /// Runs what waits.
+  void flush();
+  /// By rate, in it by fate, all last, in it as ablation_rows; without the fates of no share.
+  const std::vector<MaskedAblationRow>& rows() const { return rows_; }
+
+ private:
+  /// A corrupted text in the batch.
+  struct Copy {
+    std::size_t rate = 0;     ///< of the request
+    std::vector<Fate> fates;  ///< of its selected tokens
+  };
+
+  void take(std::size_t change, const std::vector<double>& log_probabilities,
+            const std::vector<double>& intact);
+
+  const model::Model& model_;
+  MaskedAblationRequest request_;
+  std::vector<AblationRow> changes_;
+  std::vector<std::optional<Fate>> fates_;  ///< that have rows
+  std::vector<MaskedAblationRow> rows_;
+  model::Batch batch_;
+  model::Request run_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,24 @@
+// Which tokens of a text are special, which are punctuation.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "probe/score/sequence.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::probe {
+
+/// One a token, 1 or 0.
+struct TokenMarks {
+  std::vector<std::uint8_t> special;      ///< special tokens of the tokenizer
+  std::vector<std::uint8_t> punctuation;  ///< whose part of the text is punctuation and spaces
+};
+
+/// `text` is that of the sequence, which has spans. Punctuation is that of BERT's pre-tokenizer:
+/// ASCII symbols and Unicode's general category P.
+TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
+                       const text::Tokenizer& tokenizer);
+
+}  // namespace masque::probe

@@ -1,0 +1,100 @@
+#include "probe/check/check_leak.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// Which tokens of `length` are replaced.
+std::vector<Index> spread(Index length, Index wanted) {
+  const Index count = wanted == 0 ? length : std::min(wanted, length);
+  std::vector<Index> tokens;
+  tokens.reserve(static_cast<std::size_t>(count));
+  for (Index k = 0; k < count; ++k) tokens.push_back(k * length / count);
+  return tokens;
+}
+
+/// A random id that is neither `original` nor `never`.
+TokenId other_token(std::uint32_t word, TokenId original, std::optional<TokenId> never,
+                    Index vocab_size) {
+  const Index step = static_cast<Index>(word) % (vocab_size - 1);
+  auto id = static_cast<TokenId>((original + 1 + step) % vocab_size);
+  while (id == original || id == never) id = static_cast<TokenId>((id + 1) % vocab_size);
+  return id;
+}
+
+/// The outputs that must not depend on a token.
+std::vector<Index> forbidden_rows(Objective objective, Index token) {
+  if (objective == Objective::kSelf) return {token};
+  std::vector<Index> rows(static_cast<std::size_t>(token));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  return rows;
+}
+
+/// Adds the results for all replacements of one token.
+void add(std::span<const Matrix<double>> results, std::span<const CheckVariant> variants,
+         std::uint64_t text, Index token, double tolerance, LeakReport& report) {
+  const CheckVariant& any = variants.front();
+  for (std::size_t l = 0; l < report.layers.size(); ++l) {
+    LayerLeaks& layer = report.layers[l];
+    for (std::size_t r = 0; r < any.rows.size(); ++r) {
+      double worst = 0;
+      std::size_t by = 0;
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        const double d = results[k].view().at(static_cast<Index>(l) + 1, static_cast<Index>(r));
+        if (d > worst) by = k;
+        worst = std::max(worst, d);
+      }
+      layer.largest = std::max(layer.largest, worst);
+      if (worst <= tolerance) continue;
+      ++layer.pairs;
+      if (layer.first) continue;
+      const TokenId replacement = variants[by].input.ids[static_cast<std::size_t>(token)];
+      layer.first = LeakPlace{text, token, any.rows[r], replacement, worst};
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Index> LeakReport::first_layer() const {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if (layers[l].pairs > 0) return static_cast<Index>(l) + 1;
+  }
+  return std::nullopt;
+}
+
+void check_leak(const model::Model& model, std::uint64_t text, const CheckInput& input,
+                const LeakRequest& request, LeakReport& report) {
+  MASQUE_CHECK(request.objective != Objective::kNone && request.replacements > 0);
+  const Index vocab_size = model.design().vocab_size;
+  if (vocab_size < 3) throw InputError("a vocabulary of less than 3 tokens has none to put in");
+  report.layers.resize(static_cast<std::size_t>(model.design().num_hidden_layers) + 1);
+  ++report.texts;
+  report.all_tokens += input.ids.size();
+  if (input.ids.empty()) return;
+  const CheckStates expected = check_states(model, input);
+  const RandomStream random(request.seed, "check leak", text);
+  const auto replacements = static_cast<std::size_t>(request.replacements);
+  for (const Index token : spread(input.size(), request.tokens)) {
+    const auto at = static_cast<std::size_t>(token);
+    ++report.tokens;
+    const std::vector<Index> rows = forbidden_rows(request.objective, token);
+    report.pairs += rows.size();
+    if (rows.empty()) continue;
+    std::vector<CheckVariant> variants(replacements, CheckVariant{input, &expected, rows, rows});
+    for (std::size_t k = 0; k < replacements; ++k) {
+      const std::uint32_t word = random.block(at * replacements + k)[0];
+      variants[k].input.ids[at] = other_token(word, input.ids[at], request.never, vocab_size);
+    }
+    const auto results = compare_variants(model, variants, request.batch_tokens);
+    add(results, variants, text, token, request.tolerance, report);
+  }
+}
+
+}  // namespace masque::probe

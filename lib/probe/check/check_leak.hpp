@@ -1,0 +1,58 @@
+// Does an output depend on the token that it predicts? Asked of the model itself: tokens are
+// replaced, and outputs compared. probe/leak_check.hpp asks the masks.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "probe/check/check_run.hpp"
+
+namespace masque::probe {
+
+struct LeakRequest {
+  /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens behind
+  /// i. kNone is not asked.
+  Objective objective = Objective::kSelf;
+  Index tokens = 64;       ///< of a text, evenly spread; 0: all
+  Index replacements = 3;  ///< random ones for each token
+  double tolerance = 0;    ///< differences up to it do not count (check_run.hpp)
+  std::uint64_t seed = 0;
+  Index batch_tokens = 8192;
+  /// Never put in: padding, which some families do not count.
+  std::optional<TokenId> never;
+};
+
+/// A token and an output that it must not reach.
+struct LeakPlace {
+  std::uint64_t text = 0;
+  Index token = 0;
+  Index position = 0;
+  TokenId replacement = 0;
+  double difference = 0;
+};
+
+/// What was found after one layer.
+struct LayerLeaks {
+  std::uint64_t pairs = 0;         ///< that leak
+  double largest = 0;              ///< difference, those within the tolerance included
+  std::optional<LeakPlace> first;  ///< of the first text the smallest token, then position
+};
+
+/// Sums over texts.
+struct LeakReport {
+  std::uint64_t texts = 0;
+  std::uint64_t tokens = 0;  ///< replaced
+  std::uint64_t all_tokens = 0;
+  std::uint64_t pairs = 0;         ///< of token and output, compared
+  std::vector<LayerLeaks> layers;  ///< after layer 1, 2, …, and of the output
+
+  /// The first layer (from 1; layers + 1 is the output) at which a leak shows.
+  std::optional<Index> first_layer() const;
+};
+
+/// Checks a text and adds what is found. The replacements depend on seed, text and token alone.
+/// Cost: a pass of the model for each replacement. Throws as Model::run does.
+void check_leak(const model::Model& model, std::uint64_t text, const CheckInput& input,
+                const LeakRequest& request, LeakReport& report);
+
+}  // namespace masque::probe

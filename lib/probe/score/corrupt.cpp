@@ -1,0 +1,81 @@
+#include "probe/score/corrupt.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Corruption>, 4> kNames{
+    {{"none", Corruption::kNone},
+     {"mask", Corruption::kMask},
+     {"drop", Corruption::kDrop},
+     {"random", Corruption::kRandom}}};
+
+}  // namespace
+
+std::string_view corruption_name(Corruption corruption) {
+  return std::find_if(kNames.begin(), kNames.end(),
+                      [&](const auto& entry) { return entry.second == corruption; })
+      ->first;
+}
+
+Corruption parse_corruption(std::string_view name) {
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  if (found != kNames.end()) return found->second;
+  throw UsageError(fmt::format("found '{}', expected none, mask, drop or random", escape(name)));
+}
+
+std::vector<double> selection_numbers(const Sequence& sequence, std::uint64_t seed,
+                                      std::string_view purpose) {
+  std::vector<std::uint32_t> words(sequence.ids.size());
+  RandomStream(seed, purpose, sequence.number).words(words.size(), words.data());
+  std::vector<double> numbers(words.size(), 2);
+  for (Index i = sequence.prefix; i < sequence.size() - sequence.suffix; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    numbers[at] = static_cast<double>(words[at]) * 0x1p-32;
+  }
+  return numbers;
+}
+
+Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, double rate,
+                  Corruption corruption, std::optional<TokenId> mask, const RandomStream& random,
+                  Index vocab_size) {
+  MASQUE_CHECK(numbers.size() == sequence.ids.size());
+  MASQUE_CHECK(corruption != Corruption::kMask || mask);
+  Corrupted out;
+  Sequence& to = out.sequence;
+  to.number = sequence.number;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool selected = numbers[i] < rate;
+    const auto row = static_cast<Index>(i);
+    if (selected) {
+      out.selected.push_back(row);
+      if (corruption == Corruption::kDrop) continue;
+    } else if (numbers[i] < 1) {
+      out.kept.push_back(row);
+      out.rows.push_back(to.size());
+    }
+    TokenId id = sequence.ids[i];
+    if (selected && corruption == Corruption::kMask) id = *mask;
+    if (selected && corruption == Corruption::kRandom) {
+      id = static_cast<TokenId>(random.block(i)[0] % static_cast<std::uint64_t>(vocab_size));
+    }
+    to.ids.push_back(id);
+    if (!sequence.segments.empty()) to.segments.push_back(sequence.segments[i]);
+    if (!sequence.positions.empty() || corruption == Corruption::kDrop) {
+      to.positions.push_back(sequence.positions.empty() ? row : sequence.positions[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,48 @@
+// Sequences with some tokens hidden, dropped or replaced, for experiments: the same tokens are
+// selected whatever is done to them, and those of a smaller rate are among those of a larger one.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "model/model.hpp"
+#include "probe/score/sequence.hpp"
+
+namespace masque::probe {
+
+/// What is done to the selected tokens.
+enum class Corruption {
+  kNone,    ///< nothing
+  kMask,    ///< they become the mask token
+  kDrop,    ///< they are taken out; the others keep their positions
+  kRandom,  ///< they become random tokens, of all ids alike
+};
+
+/// "none", "mask", "drop", "random".
+std::string_view corruption_name(Corruption corruption);
+/// Throws UsageError for a name that is not one.
+Corruption parse_corruption(std::string_view name);
+
+/// One number in [0, 1) for each token of `sequence`, 2 for those of the template: token i is
+/// selected at rate r if number i is below r. A function of seed, purpose and the sequence's
+/// number.
+std::vector<double> selection_numbers(const Sequence& sequence, std::uint64_t seed,
+                                      std::string_view purpose);
+
+/// A corrupted sequence and the rows that were not selected, among those with a number below 1.
+struct Corrupted {
+  Sequence sequence;
+  std::vector<Index> kept;      ///< rows of the original …
+  std::vector<Index> rows;      ///< … and where they are now
+  std::vector<Index> selected;  ///< rows of the original
+};
+
+/// Corrupts the tokens whose number is below `rate`. kMask needs `mask`; kRandom draws from
+/// `random`, token i from block i.
+Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, double rate,
+                  Corruption corruption, std::optional<TokenId> mask, const RandomStream& random,
+                  Index vocab_size);
+
+}  // namespace masque::probe

@@ -1,0 +1,219 @@
+#include "probe/score/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/random.hpp"
+#include "mask/expression.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+
+/// log Σ exp x.
+double log_sum(std::span<const double> x) {
+  const double largest = *std::ranges::max_element(x);
+  double sum = 0;
+  for (const double value : x) sum += std::exp(value - largest);
+  return largest + std::log(sum);
+}
+
+void keep_top_k(Index k, std::vector<double>& scores) {
+  if (k == 0 || k >= std::ssize(scores)) return;
+  std::vector<double> sorted = scores;
+  const auto kth = sorted.begin() + (k - 1);
+  std::ranges::nth_element(sorted, kth, std::greater<>());
+  const double least = *kth;
+  for (double& x : scores) {
+    if (x < least) x = kLowest;
+  }
+}
+
+/// From the least likely on, tokens are out while their sum is at most 1 − p.
+void keep_top_p(double p, std::vector<double>& probabilities) {
+  if (p >= 1) return;
+  std::vector<std::size_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return probabilities[i]; });
+  double sum = 0;
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    sum += probabilities[order[i]];
+    if (sum > 1 - p) break;
+    probabilities[order[i]] = 0;
+  }
+}
+
+void scale_to_one(std::vector<double>& probabilities) {
+  double sum = 0;
+  for (const double x : probabilities) sum += x;
+  for (double& x : probabilities) x /= sum;
+}
+
+/// A text on its way.
+struct Open {
+  std::vector<TokenId> ids;  ///< with the prompt
+  Index prompt = 0;          ///< tokens of it
+  Generated out;
+};
+
+/// In [0, 1), 53 bits.
+double uniform_at(const RandomStream& stream, Index sample, Index place) {
+  const PhiloxBlock words =
+      stream.block(static_cast<std::uint64_t>(sample) << 32 | static_cast<std::uint64_t>(place));
+  const std::uint64_t bits = (words[0] | std::uint64_t{words[1]} << 32) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+/// Chooses the next token of each text when its logits come, from any thread.
+class Chooser final : public model::Observer {
+ public:
+  Chooser(const GenerateOptions& options, std::span<Open* const> texts)
+      : options_(options), texts_(texts) {}
+
+  void logits(Index /*sequence*/, Index first, MatrixView<const float> rows) override {
+    choose(first, rows);
+  }
+  void logits(Index /*sequence*/, Index first, MatrixView<const double> rows) override {
+    choose(first, rows);
+  }
+
+ private:
+  template <class T>
+  void choose(Index first, MatrixView<const T> rows) {
+    for (Index i = 0; i < rows.rows; ++i) {
+      const std::span<const T> row = rows.row_span(i);
+      const std::vector<double> logits(row.begin(), row.end());
+      add_token(logits, *texts_[static_cast<std::size_t>(first + i)]);
+    }
+  }
+
+  void add_token(std::span<const double> logits, Open& text) const {
+    Generated& out = text.out;
+    const RandomStream stream(options_.seed, "generate", out.id);
+    const TokenId token = choose_token(logits, options_.sampling,
+                                       uniform_at(stream, out.sample, std::ssize(out.ids)));
+    out.log_probability += logits[static_cast<std::size_t>(token)] - log_sum(logits);
+    out.ids.push_back(token);
+    out.ended = std::ranges::find(options_.ends, token) != options_.ends.end();
+    text.ids.push_back(token);
+  }
+
+  const GenerateOptions& options_;
+  std::span<Open* const> texts_;
+};
+
+void add_text(const Open& text, bool to_target, model::Batch& batch) {
+  if (!to_target) return batch.add(text.ids);
+  const Index n = std::ssize(text.ids);
+  std::vector<Index> segments(static_cast<std::size_t>(n), 1);
+  std::fill_n(segments.begin(), text.prompt, 0);
+  const Mask mask =
+      parse_mask(fmt::format("unilm({},{})", text.prompt, n - text.prompt)).bind({n, n});
+  batch.add(text.ids, {.positions = {}, .segments = segments, .mask = mask, .query_mask = {}});
+}
+
+/// One token more for each text.
+void step(const model::Model& model, const GenerateOptions& options, std::span<Open* const> texts) {
+  model::Batch batch;
+  model::Request request;
+  request.logits = true;
+  request.rows.reserve(texts.size());
+  for (const Open* text : texts) {
+    add_text(*text, options.to_target, batch);
+    request.rows.push_back(batch.begins.back() - 1);
+  }
+  Chooser chooser(options, texts);
+  model.run(batch, request, &chooser);
+}
+
+}  // namespace
+
+std::vector<double> sampling_probabilities(std::span<const double> logits,
+                                           const SamplingOptions& options) {
+  MASQUE_CHECK(!logits.empty() && options.temperature > 0 && options.top_k >= 0);
+  std::vector<double> out(logits.begin(), logits.end());
+  for (double& x : out) x /= options.temperature;
+  keep_top_k(options.top_k, out);
+  const double total = log_sum(out);
+  for (double& x : out) x = std::exp(x - total);
+  keep_top_p(options.top_p, out);
+  scale_to_one(out);
+  return out;
+}
+
+TokenId choose_token(std::span<const double> logits, const SamplingOptions& options,
+                     double uniform) {
+  if (!options.do_sample)
+    return static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
+  const std::vector<double> probabilities = sampling_probabilities(logits, options);
+  double sum = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    if (probabilities[i] == 0) continue;
+    last = i;
+    sum += probabilities[i];
+    if (sum > uniform) break;
+  }
+  return static_cast<TokenId>(last);
+}
+
+void check_generation(const model::Design& design, bool to_target) {
+  using model::HeadKind;
+  if (design.streams == model::Streams::kTwo) {
+    throw InputError("a model of two streams, expected one of one stream");
+  }
+  if (design.streams == model::Streams::kFixedKeys) {
+    throw InputError(
+        "a T-TA, which reads both sides of each token, expected a model that predicts the next "
+        "one");
+  }
+  if (to_target && design.head.kind == HeadKind::kMasked) {
+    if (design.type_vocab_size >= 2) return;
+    throw InputError(fmt::format("{} token types, expected two: of sources and targets",
+                                 design.type_vocab_size));
+  }
+  if (to_target) throw InputError("no masked head, expected a model that objective unilm trained");
+  if (design.head.kind == HeadKind::kCausal) return;
+  throw InputError(
+      "a bidirectional model without a causal head, expected a causal model, or --kind unilm for "
+      "one that has learnt targets");
+}
+
+std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,
+                                const GenerateOptions& options) {
+  MASQUE_CHECK(options.num_return_sequences >= 1 && options.max_new_tokens >= 1);
+  const Index limit = model.design().max_position_embeddings;
+  std::vector<Open> texts;
+  texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
+  for (const Prompt& prompt : prompts) {
+    MASQUE_CHECK(!prompt.ids.empty());
+    for (Index k = 0; k < options.num_return_sequences; ++k)
+      texts.push_back(
+          {prompt.ids, std::ssize(prompt.ids), {.id = prompt.id, .sample = k, .ids = {}}});
+  }
+  std::vector<Open*> open;
+  open.reserve(texts.size());
+  for (Open& text : texts) open.push_back(&text);
+  for (Index n = 0; n < options.max_new_tokens && !open.empty(); ++n) {
+    throw_if_interrupted();
+    step(model, options, open);
+    std::erase_if(open, [&](const Open* text) {
+      return text->out.ended || (limit > 0 && std::ssize(text->ids) > limit);
+    });
+  }
+  std::vector<Generated> out;
+  out.reserve(texts.size());
+  for (Open& text : texts) out.push_back(std::move(text.out));
+  return out;
+}
+
+}  // namespace masque::probe

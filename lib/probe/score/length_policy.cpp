@@ -1,0 +1,102 @@
+#include "probe/score/length_policy.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+using Kind = LengthPolicy::Kind;
+
+constexpr std::string_view kSlide = "slide:";
+
+std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_only) {
+  std::vector<Window> windows;
+  for (Index begin = 0;; begin += stride) {
+    const Index end = std::min(tokens, begin + capacity);
+    // Half of what two windows share is nearer to the middle of the one, half to that of the other.
+    Index from = 0;
+    if (!windows.empty()) {
+      Window& before = windows.back();
+      from = left_only ? before.end : begin + (before.end - begin + 1) / 2;
+      before.score_end = from;
+    }
+    windows.push_back({begin, end, from, end});
+    if (end == tokens) return windows;
+  }
+}
+
+}  // namespace
+
+LengthPolicy parse_length_policy(std::string_view text) {
+  if (text == "error") return {};
+  if (text == "chunk") return {Kind::kChunk, 0};
+  if (text == "first") return {Kind::kFirst, 0};
+  if (text == "last") return {Kind::kLast, 0};
+  if (text.starts_with(kSlide)) {
+    const auto stride = parse_unsigned(text.substr(kSlide.size()));
+    if (stride && *stride >= 1 && *stride <= INT32_MAX)
+      return {Kind::kSlide, static_cast<Index>(*stride)};
+  }
+  throw UsageError(fmt::format(
+      "--policy: found '{}', expected error, chunk, slide:STRIDE, first or last", escape(text)));
+}
+
+std::string policy_text(const LengthPolicy& policy) {
+  switch (policy.kind) {
+    case Kind::kError: return "error";
+    case Kind::kChunk: return "chunk";
+    case Kind::kSlide: return fmt::format("slide:{}", policy.stride);
+    case Kind::kFirst: return "first";
+    case Kind::kLast: break;
+  }
+  return "last";
+}
+
+std::optional<Index> token_limit(const model::Design& design, Index max_length) {
+  const Index model = design.max_position_embeddings;
+  if (max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
+  if (model != 0 && max_length > model) {
+    throw UsageError(
+        fmt::format("--max-length {}, expected at most the model's {} tokens", max_length, model));
+  }
+  return max_length;
+}
+
+void check_stride(const LengthPolicy& policy, Index capacity) {
+  if (policy.kind != Kind::kSlide || (policy.stride >= 1 && policy.stride <= capacity)) return;
+  throw UsageError(
+      fmt::format("--policy slide:{}, expected a stride from 1 to the {} tokens "
+                  "that the model reads at once",
+                  policy.stride, capacity));
+}
+
+std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
+                                bool left_only) {
+  MASQUE_CHECK(capacity >= 1 && tokens >= 0);
+  check_stride(policy, capacity);
+  if (tokens <= capacity) return {{0, tokens, 0, tokens}};
+  switch (policy.kind) {
+    case Kind::kSlide: return slide(tokens, capacity, policy.stride, left_only);
+    case Kind::kFirst: return {{0, capacity, 0, capacity}};
+    case Kind::kLast: return {{tokens - capacity, tokens, tokens - capacity, tokens}};
+    case Kind::kError:
+    case Kind::kChunk: break;
+  }
+  MASQUE_CHECK(policy.kind == Kind::kChunk);
+  std::vector<Window> windows;
+  windows.reserve(static_cast<std::size_t>((tokens + capacity - 1) / capacity));
+  for (Index begin = 0; begin < tokens; begin += capacity) {
+    const Index end = std::min(tokens, begin + capacity);
+    windows.push_back({begin, end, begin, end});
+  }
+  return windows;
+}
+
+}  // namespace masque::probe

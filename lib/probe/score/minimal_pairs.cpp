@@ -1,0 +1,83 @@
+#include "probe/score/minimal_pairs.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// The first of the names that is there and a string; nullptr if none is.
+const std::string* text_of(const JsonValue& root, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const JsonValue* value = root.find(name);
+    if (value != nullptr && value->is(JsonKind::kString)) return &value->text;
+  }
+  return nullptr;
+}
+
+std::string optional_text(const JsonValue& root, std::initializer_list<std::string_view> names) {
+  const std::string* text = text_of(root, names);
+  return text == nullptr ? std::string() : *text;
+}
+
+std::string needed_text(const JsonValue& root, std::string_view name, std::string_view short_name) {
+  const std::string* text = text_of(root, {name, short_name});
+  if (text == nullptr)
+    throw InputError(fmt::format("no {} or {}, expected a sentence", name, short_name));
+  return *text;
+}
+
+}  // namespace
+
+MinimalPair parse_minimal_pair(std::string_view line) {
+  const std::variant<JsonValue, JsonError> parsed = read_json(line);
+  if (const auto* error = std::get_if<JsonError>(&parsed))
+    throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
+  const auto& root = std::get<JsonValue>(parsed);
+  return {.good = needed_text(root, "sentence_good", "good"),
+          .bad = needed_text(root, "sentence_bad", "bad"),
+          .uid = optional_text(root, {"UID", "uid"}),
+          .field = optional_text(root, {"field"}),
+          .term = optional_text(root, {"linguistics_term"})};
+}
+
+void PairTally::add(const MinimalPair& pair, double good, double bad) {
+  const std::uint64_t right = good > bad ? 1 : 0;
+  const std::array<std::pair<Level, const std::string*>, 3> groups{
+      {{Level::kParadigm, &pair.uid}, {Level::kTerm, &pair.term}, {Level::kField, &pair.field}}};
+  for (const auto& [level, name] : groups) {
+    if (!name->empty()) add({level, *name, 1, right});
+  }
+  add({Level::kAll, "all", 1, right});
+}
+
+void PairTally::add(const Row& row) {
+  Count& count = groups_[{row.level, row.name}];
+  count.n += row.n;
+  count.right += row.right;
+}
+
+std::vector<PairTally::Row> PairTally::rows() const {
+  std::vector<Row> rows;
+  rows.reserve(groups_.size());
+  for (const auto& [key, count] : groups_)
+    rows.push_back({key.first, key.second, count.n, count.right});
+  return rows;
+}
+
+std::string_view level_name(PairTally::Level level) {
+  switch (level) {
+    case PairTally::Level::kParadigm: return "paradigm";
+    case PairTally::Level::kTerm: return "term";
+    case PairTally::Level::kField: return "field";
+    case PairTally::Level::kAll: break;
+  }
+  return "all";
+}
+
+}  // namespace masque::probe

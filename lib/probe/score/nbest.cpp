@@ -1,0 +1,234 @@
+#include "probe/score/nbest.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/utf8.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split_tabs(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = line.find('\t', begin);
+    fields.push_back(line.substr(begin, end - begin));
+    if (end == std::string_view::npos) return fields;
+    begin = end + 1;
+  }
+}
+
+void add_line(std::string_view line, const std::string& path, std::uint64_t number,
+              std::vector<Utterance>& out) {
+  const std::vector<std::string_view> fields = split_tabs(line);
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(path, fmt::format("line {}: {}", number, what));
+  };
+  if (!valid_utf8(line)) refuse("not UTF-8, expected it");
+  if (fields.size() != 4) {
+    refuse(
+        fmt::format("{} fields, expected utterance, score, hypothesis, reference", fields.size()));
+  }
+  if (number == 1 && fields[1] == "score") return;
+  const std::optional<double> score = parse_number(fields[1]);
+  if (!score) refuse(fmt::format("found '{}', expected a score", escape(fields[1])));
+  if (out.empty() || out.back().name != fields[0])
+    out.push_back({std::string(fields[0]), std::string(fields[3]), {}});
+  if (out.back().reference != fields[3])
+    refuse("another reference than the line before, expected the same for an utterance");
+  out.back().hypotheses.push_back({std::string(fields[2]), *score});
+}
+
+std::vector<Utterance> read_lines(std::string_view text, const std::string& path) {
+  std::vector<Utterance> out;
+  std::uint64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) add_line(line, path, number, out);
+  }
+  return out;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+std::string plain_text(std::string text) {
+  for (const std::string_view token : {"<eos>", "<sos>", "<blank>"}) replace_all(text, token, "");
+  replace_all(text, "\u2581", " ");
+  replace_all(text, "<space>", " ");
+  std::string out;
+  for (const std::string_view word : split_words(text)) {
+    if (!out.empty()) out += ' ';
+    out += word;
+  }
+  return out;
+}
+
+const JsonValue& member(const JsonValue& object, std::string_view name, JsonKind kind,
+                        const std::string& path, const std::string& utterance) {
+  const JsonValue* value = object.find(name);
+  if (value == nullptr || !value->is(kind))
+    throw InputError(path,
+                     fmt::format("utterance '{}': no {}, expected one", escape(utterance), name));
+  return *value;
+}
+
+double number_member(const JsonValue& object, std::string_view name, const std::string& path,
+                     const std::string& utterance) {
+  const std::optional<double> value =
+      member(object, name, JsonKind::kNumber, path, utterance).number();
+  if (!value || !std::isfinite(*value))
+    throw InputError(
+        path, fmt::format("utterance '{}': {} is no finite number", escape(utterance), name));
+  return *value;
+}
+
+Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
+  Utterance out{entry.name, "", {}};
+  const JsonValue& list = member(entry.value, "output", JsonKind::kArray, path, out.name);
+  for (const JsonValue& item : list.items) {
+    const auto text = [&](std::string_view name) {
+      return plain_text(member(item, name, JsonKind::kString, path, out.name).text);
+    };
+    // Every hypothesis repeats the reference, but one is enough.
+    const bool first = out.hypotheses.empty();
+    if (first) out.reference = text("text");
+    if (!first && item.find("text") != nullptr && text("text") != out.reference) {
+      throw InputError(path, fmt::format("utterance '{}': another reference (text) than before, "
+                                         "expected the same for an utterance",
+                                         escape(out.name)));
+    }
+    out.hypotheses.push_back({text("rec_text"), number_member(item, "score", path, out.name)});
+  }
+  return out;
+}
+
+Utterance mlm_scoring_utterance(const JsonMember& entry, const std::string& path) {
+  Utterance out{entry.name, "", {}};
+  out.reference = member(entry.value, "ref", JsonKind::kString, path, out.name).text;
+  for (const JsonMember& hypothesis : entry.value.members) {
+    if (!hypothesis.name.starts_with("hyp_")) continue;
+    out.hypotheses.push_back(
+        {member(hypothesis.value, "text", JsonKind::kString, path, out.name).text,
+         number_member(hypothesis.value, "score", path, out.name)});
+  }
+  return out;
+}
+
+std::vector<Utterance> read_document(std::string_view text, const std::string& path) {
+  const JsonValue root = parse_json_file(text, path);
+  if (!root.is(JsonKind::kObject)) throw InputError(path, "no JSON object, expected n-best lists");
+  const JsonValue* utts = root.find("utts");
+  std::vector<Utterance> out;
+  for (const JsonMember& entry : (utts != nullptr ? *utts : root).members) {
+    out.push_back(utts != nullptr ? espnet_utterance(entry, path)
+                                  : mlm_scoring_utterance(entry, path));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Utterance> read_nbest(std::string_view text, const std::string& path) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool document = first != std::string_view::npos && text[first] == '{';
+  std::vector<Utterance> out = document ? read_document(text, path) : read_lines(text, path);
+  std::set<std::string_view> names;
+  for (const Utterance& utterance : out) {
+    if (!names.insert(utterance.name).second) {
+      throw InputError(path, fmt::format("utterance '{}' stands at two places, expected one",
+                                         escape(utterance.name)));
+    }
+    if (utterance.hypotheses.empty()) {
+      throw InputError(
+          path, fmt::format("utterance '{}': no hypothesis, expected one", escape(utterance.name)));
+    }
+  }
+  if (out.empty()) throw InputError(path, "no utterance, expected n-best lists");
+  return out;
+}
+
+double LengthNormalization::divisor(Index tokens) const {
+  const auto length = static_cast<double>(tokens);
+  switch (kind) {
+    case Kind::kNone: return 1;
+    case Kind::kGnmt: return std::pow((5 + length) / 6, alpha);
+    case Kind::kPower: break;
+  }
+  // An empty hypothesis has the score 0, whatever divides it.
+  return tokens == 0 ? 1 : std::pow(length, alpha);
+}
+
+LengthNormalization parse_length_normalization(std::string_view text) {
+  using Kind = LengthNormalization::Kind;
+  if (text == "none") return {};
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::optional<double> alpha =
+      colon == std::string_view::npos ? std::nullopt : parse_number(text.substr(colon + 1));
+  if (alpha && *alpha >= 0 && name == "gnmt") return {Kind::kGnmt, *alpha};
+  if (alpha && *alpha >= 0 && name == "power") return {Kind::kPower, *alpha};
+  throw UsageError(
+      fmt::format("--length-normalization: found '{}', expected none, gnmt:ALPHA or power:ALPHA",
+                  escape(text)));
+}
+
+std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length) {
+  MASQUE_CHECK(!utterance.hypotheses.empty());
+  std::size_t best = 0;
+  double highest = 0;
+  for (std::size_t i = 0; i < utterance.hypotheses.size(); ++i) {
+    const Hypothesis& h = utterance.hypotheses[i];
+    const double final_score = h.score + weight * h.language_score / length.divisor(h.tokens);
+    if (i > 0 && final_score <= highest) continue;
+    best = i;
+    highest = final_score;
+  }
+  return best;
+}
+
+WordErrors errors_at(std::span<const Utterance> utterances, double weight,
+                     const LengthNormalization& length) {
+  WordErrors sum;
+  for (const Utterance& u : utterances)
+    sum.add(word_errors(u.reference, u.hypotheses[choose(u, weight, length)].text));
+  return sum;
+}
+
+WordErrors oracle_errors(std::span<const Utterance> utterances) {
+  WordErrors sum;
+  for (const Utterance& u : utterances) {
+    WordErrors best;
+    for (std::size_t i = 0; i < u.hypotheses.size(); ++i) {
+      const WordErrors errors = word_errors(u.reference, u.hypotheses[i].text);
+      if (i == 0 || errors.errors() < best.errors()) best = errors;
+    }
+    sum.add(best);
+  }
+  return sum;
+}
+
+}  // namespace masque::probe

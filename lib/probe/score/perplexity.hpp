@@ -1,0 +1,30 @@
+// Perplexity of a corpus.
+#pragma once
+
+#include "probe/score/text_scorer.hpp"
+#include "probe/statistics/moments.hpp"
+
+namespace masque::probe {
+
+/// Bytes of the text that the scored tokens stand for. A token stands for what lies between the end
+/// of the token before it, or the start of the text, and its own end; the last one for the rest,
+/// too. So the tokens of a text share its bytes: the whole text if all are scored, also if it has
+/// none.
+std::uint64_t scored_bytes(const ScoredSentence& sentence);
+
+/// Sums over the sentences of a corpus, in parts that add up.
+struct Perplexity {
+  std::uint64_t lines = 0;
+  std::uint64_t bytes = 0;  ///< of the text that was scored, without line ends
+  Moments tokens;           ///< of the log-probabilities of scored tokens, nats
+
+  void add(const ScoredSentence& sentence);
+  void add(const Perplexity& other);
+  /// exp(−Σ log p / tokens); NaN without tokens. With a masked kind the pseudo-perplexity of
+  /// Salazar 2020, arXiv:1910.14659, eq. 4.
+  double per_token() const;
+  /// −Σ log₂ p / bytes; NaN without bytes.
+  double bits_per_byte() const;
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,82 @@
+// Log-probabilities of the tokens of sentences, one sentence after the other.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "probe/score/batching.hpp"
+#include "probe/score/length_policy.hpp"
+#include "probe/score/score_kind.hpp"
+#include "probe/states/sentence.hpp"
+
+namespace masque::probe {
+
+struct ScoreOptions {
+  ScoreKind kind = ScoreKind::kPll;
+  /// What hides a token; not used by two-stream models, whose masks hide it, nor by kinds of one
+  /// pass.
+  std::optional<TokenId> mask;
+  LengthPolicy policy;
+  Index max_length = 0;  ///< tokens read at once, those of the template included; 0: the model's
+  Index batch_tokens = 8192;
+  /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
+  std::function<void(Index)> check_length;
+};
+
+/// A sentence and its numbers.
+struct ScoredSentence {
+  std::uint64_t id = 0;
+  Sentence sentence;
+  /// Of each token of the text: its log-probability in nats. Empty where nothing was scored: the
+  /// first token of a causal model without a begin token, what kFirst and kLast leave out.
+  std::vector<std::optional<double>> log_probabilities;
+  Index tokens = 0;  ///< how many were scored
+  double score = 0;  ///< sum of their log-probabilities, in the order of the text
+};
+
+/// Scores sentences in order. Masked copies of several sentences share batches; a result depends
+/// neither on the size of the batches nor on what else is scored. Memory: one batch, and the
+/// sentences in it.
+class TextScorer {
+ public:
+  using Sink = std::function<void(ScoredSentence&&)>;
+
+  /// `sink` gets the sentences in the order in which they were added. Throws InputError or
+  /// UsageError for options that do not go with the model (a mask token is missing, no length).
+  TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink);
+
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  /// Adds a sentence without such a problem; runs batches as they fill.
+  void add(std::uint64_t id, Sentence sentence);
+  /// Runs what waits: every sentence has then been given to the sink.
+  void flush();
+
+ private:
+  struct Pending {
+    ScoredSentence scored;
+    std::vector<double> values;  ///< one a token of the text
+    std::uint64_t last_job = 0;  ///< done when so many jobs have run
+  };
+
+  void add_window(Pending& pending, const Window& window);
+  void add_masked(Pending& pending, const Window& window, const Sentence& part);
+  void add_pass(Pending& pending, const Window& window, const Sentence& part);
+  void add_job(Job job);
+  void deliver();
+
+  ScoreOptions options_;
+  std::optional<Index> longest_;
+  bool two_streams_;
+  Sink sink_;
+  JobRunner runner_;
+  std::uint64_t jobs_ = 0;
+  std::deque<Pending> pending_;
+};
+
+/// M(t) of a masked kind, as places among the ids of a sentence: ascending, t among them.
+std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t);
+
+}  // namespace masque::probe

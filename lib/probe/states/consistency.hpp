@@ -1,0 +1,49 @@
+// The gap between pre-training and use: how far what a model computes at tokens that were left
+// alone moves when others are masked, dropped or replaced.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "probe/score/corrupt.hpp"
+#include "probe/statistics/ratio_mean.hpp"
+
+namespace masque::probe {
+
+struct ConsistencyRequest {
+  std::vector<Corruption> corruptions;
+  std::vector<double> rates;    ///< in (0, 1]
+  std::optional<TokenId> mask;  ///< of kMask
+  std::uint64_t seed = 0;
+  Index batch_tokens = 8192;
+};
+
+/// One corruption at one rate, over tokens that were not selected, in lines where one was.
+struct ConsistencyRow {
+  Corruption corruption = Corruption::kNone;
+  double rate = 0;
+  RatioMean distance;         ///< of last states: |a − b| / |b|, b without corruption
+  RatioMean cosine;           ///< of last states
+  RatioMean divergence;       ///< KL(without ‖ with) of the predictions, nats
+  RatioMean total_variation;  ///< ½ Σ |p − q|
+};
+
+/// Compares texts with themselves. Predictions are compared if the head has a vocabulary, else
+/// their rows stay empty. For one thread.
+class Consistency {
+ public:
+  /// `model` must stay. Throws InputError if there is no mask token for kMask.
+  Consistency(const model::Model& model, const ConsistencyRequest& request);
+
+  /// Runs a text as it is and in every corruption. Memory: its predictions, (tokens, vocabulary)
+  /// twice. Throws InputError for a sequence with a mask of its own, and as Model::run does.
+  void add(const Sequence& sequence);
+  const std::vector<ConsistencyRow>& rows() const { return rows_; }
+
+ private:
+  const model::Model& model_;
+  ConsistencyRequest request_;
+  std::vector<ConsistencyRow> rows_;
+};
+
+}  // namespace masque::probe

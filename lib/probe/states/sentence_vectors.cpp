@@ -1,0 +1,148 @@
+#include "probe/states/sentence_vectors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// Sums of the states that come, in the order of the rows.
+class StateSums : public model::Observer {
+ public:
+  StateSums(Index sequences, Index size, Index last_layer)
+      : sums_(Matrix<double>::zero(sequences, size)),
+        counts_(static_cast<std::size_t>(sequences)),
+        last_layer_(last_layer) {}
+
+  void last_states(Index sequence, Index, MatrixView<const float> rows) override {
+    add(sequence, rows);
+  }
+  void last_states(Index sequence, Index, MatrixView<const double> rows) override {
+    add(sequence, rows);
+  }
+  void hidden_states(Index sequence, Index state, MatrixView<const float> rows) override {
+    add_layer(sequence, state, rows);
+  }
+  void hidden_states(Index sequence, Index state, MatrixView<const double> rows) override {
+    add_layer(sequence, state, rows);
+  }
+
+  std::vector<double> mean(Index sequence) const {
+    const std::span<const double> sums = sums_.view().row_span(sequence);
+    std::vector<double> out(sums.begin(), sums.end());
+    const Index count = counts_[static_cast<std::size_t>(sequence)];
+    for (double& value : out) value = count == 0 ? 0 : value / static_cast<double>(count);
+    return out;
+  }
+
+ private:
+  template <class T>
+  void add_layer(Index sequence, Index state, MatrixView<const T> rows) {
+    // A model of one layer has the same first and last.
+    for (const Index wanted : {Index{1}, last_layer_}) {
+      if (state == wanted) add(sequence, rows);
+    }
+  }
+
+  template <class T>
+  void add(Index sequence, MatrixView<const T> rows) {
+    const std::span<double> sums = sums_.view().row_span(sequence);
+    for (Index i = 0; i < rows.rows; ++i) {
+      const std::span<const T> row = rows.row_span(i);
+      for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += static_cast<double>(row[j]);
+    }
+    counts_[static_cast<std::size_t>(sequence)] += rows.rows;
+  }
+
+  Matrix<double> sums_;
+  std::vector<Index> counts_;
+  Index last_layer_;
+};
+
+double length_of(std::span<const double> x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+
+Index shorter(Index a, Index b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+}  // namespace
+
+void normalize(std::vector<double>& vector) {
+  const double length = std::max(length_of(vector), 1e-12);
+  for (double& value : vector) value /= length;
+}
+
+double cosine(std::span<const double> x, std::span<const double> y) {
+  MASQUE_CHECK(x.size() == y.size());
+  double product = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) product += x[i] * y[i];
+  return product / (std::max(length_of(x), 1e-12) * std::max(length_of(y), 1e-12));
+}
+
+VectorMaker::VectorMaker(const model::Model& model, const VectorOptions& options, Sink sink)
+    : model_(model),
+      options_(options),
+      longest_(shorter(options.max_length, model.design().max_position_embeddings)),
+      sink_(std::move(sink)) {}
+
+std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence) const {
+  if (longest_ == 0 || sentence.size() <= longest_) return std::nullopt;
+  const Index fits = longest_ - sentence.prefix - sentence.suffix;
+  if (options_.truncate && fits >= 1) return std::nullopt;
+  return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest_,
+                     fits < 1 ? "" : " (--policy truncate reads only the first ones)");
+}
+
+void VectorMaker::add(std::uint64_t id, Sentence sentence) {
+  MASQUE_CHECK(!length_problem(sentence));
+  if (longest_ != 0 && sentence.size() > longest_)
+    sentence = part_of(sentence, 0, longest_ - sentence.prefix - sentence.suffix);
+  const auto before = static_cast<Index>(batch_.ids.size());
+  if (before > 0 && before + sentence.size() > options_.batch_tokens) flush();
+  const auto begin = static_cast<Index>(batch_.ids.size());
+  batch_.add(sentence.ids);
+  any_segments_ = any_segments_ || !sentence.segments.empty();
+  sentence.segments.resize(sentence.ids.size(), 0);
+  batch_.segments.insert(batch_.segments.end(), sentence.segments.begin(), sentence.segments.end());
+  Index first = 0;
+  Index end = sentence.size();
+  if (options_.pooling == Pooling::kCls) end = std::min<Index>(end, 1);
+  if (options_.pooling == Pooling::kTta) {
+    first = sentence.prefix;
+    end -= sentence.suffix;
+  }
+  for (Index i = first; i < end; ++i) request_.rows.push_back(begin + i);
+  ids_.push_back(id);
+}
+
+void VectorMaker::flush() {
+  if (ids_.empty()) return;
+  if (!any_segments_) batch_.segments.clear();
+  if (options_.pooling == Pooling::kFirstLast) {
+    request_.hidden_states = true;
+    request_.rows.clear();
+  } else {
+    request_.last_states = true;
+  }
+  const model::Design& design = model_.design();
+  StateSums sums(batch_.sequences(), design.hidden_size, design.num_hidden_layers);
+  if (!batch_.ids.empty()) model_.run(batch_, request_, &sums);
+  for (std::size_t s = 0; s < ids_.size(); ++s) {
+    std::vector<double> vector = sums.mean(static_cast<Index>(s));
+    if (options_.normalize) normalize(vector);
+    sink_(ids_[s], std::move(vector));
+  }
+  batch_ = {};
+  request_ = {};
+  ids_.clear();
+  any_segments_ = false;
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,71 @@
+// One vector for a sentence.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model.hpp"
+#include "probe/states/sentence.hpp"
+
+namespace masque::probe {
+
+/// What becomes of a sentence's states.
+enum class Pooling {
+  kMean,       ///< mean of the last states of all tokens, the template's among them
+  kCls,        ///< last state of the first token
+  kFirstLast,  ///< mean over tokens of the first and of the last layer's output: Su 2021
+  kTta,        ///< mean of the last states of the text's tokens: Shin 2020, arXiv:2004.08097
+};
+
+struct VectorOptions {
+  Pooling pooling = Pooling::kMean;
+  bool normalize = false;  ///< divided by its length (by 1e-12 if that is less)
+  bool truncate = false;   ///< of a sentence that is too long the first tokens are read
+  Index max_length = 0;    ///< tokens read, those of the template included; 0: the model's
+  Index batch_tokens = 8192;
+};
+
+/// Makes vectors of sentences in order. A vector does not depend on the others. Memory: one batch.
+class VectorMaker {
+ public:
+  using Sink = std::function<void(std::uint64_t id, std::vector<double>&& vector)>;
+
+  VectorMaker(const model::Model& model, const VectorOptions& options, Sink sink);
+
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  /// Adds a sentence without such a problem. Without a token to pool its vector is 0.
+  void add(std::uint64_t id, Sentence sentence);
+  void flush();
+
+ private:
+  const model::Model& model_;
+  VectorOptions options_;
+  Index longest_;  ///< 0: no limit
+  Sink sink_;
+  model::Batch batch_;
+  model::Request request_;
+  bool any_segments_ = false;
+  std::vector<std::uint64_t> ids_;
+};
+
+/// Divides by the length of the vector, or by 1e-12 if that is less.
+void normalize(std::vector<double>& vector);
+double cosine(std::span<const double> x, std::span<const double> y);
+
+/// What the folder of a sentence-transformers model says besides the model.
+struct SentenceFolder {
+  std::string model;  ///< folder of config.json and weights
+  std::optional<Pooling> pooling;
+  bool normalize = false;
+  Index max_length = 0;            ///< 0: not said
+  std::vector<std::string> notes;  ///< what is not followed
+};
+
+/// Reads modules.json and what it names; a folder without one is the model itself. Throws
+/// InputError for modules and poolings that are not supported, by name.
+SentenceFolder read_sentence_folder(const std::string& path);
+
+}  // namespace masque::probe

@@ -1,0 +1,47 @@
+// GGUF files, versions 2 and 3, rule by rule.
+//
+//   "GGUF", u32 version, u64 tensors, u64 metadata
+//   metadata × { text key, u32 type, value }
+//   tensors  × { text name, u32 dimensions, u64 sizes (the fastest first), u32 type, u64 offset }
+//   zeros up to a multiple of the alignment (general.alignment, else 32), then the data: each
+//   tensor at its offset from there, a multiple of the alignment
+//
+// A text is a u64 length and so many bytes. All numbers are little-endian.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "store/format.hpp"
+#include "store/gguf/gguf_cursor.hpp"
+
+namespace masque {
+
+inline constexpr std::uint64_t kGgufAlignment = 32;  ///< where a file names none
+inline constexpr const char* kGgufAlignmentKey = "general.alignment";
+inline constexpr std::uint64_t kGgufRank = 4;        ///< most dimensions
+inline constexpr std::uint64_t kGgufNameBytes = 63;  ///< most bytes of a name that ggml can hold
+inline constexpr std::uint64_t kGgufKeyBytes = 65535;
+
+/// Amounts beyond which a file is refused.
+struct GgufLimits {
+  std::uint64_t tensors = 1'000'000;
+  std::uint64_t name_bytes = 65536;
+  std::uint64_t metadata = 16384;            ///< how many
+  std::uint64_t metadata_bytes = 256 << 20;  ///< of all keys and values
+};
+
+/// Reads and validates a header: everything but the bytes of tensors. Time and memory O(header);
+/// memory is asked for only after a comparison with `size`, the bytes that are there.
+Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
+                                const GgufLimits& limits = {});
+
+/// Which part of a split model a file is, counted from 0, and of how many; nothing for a whole one.
+struct GgufPart {
+  std::uint64_t number = 0;
+  std::uint64_t count = 1;
+};
+std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
+
+}  // namespace masque

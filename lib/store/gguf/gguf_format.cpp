@@ -1,0 +1,40 @@
+// GGUF files: the rules are in store/gguf.
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "store/gguf/gguf.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kMagic = "GGUF";
+
+bool recognise(const InputFile& /*file*/, Bytes first) {
+  return first.size() >= kMagic.size() &&
+         std::memcmp(first.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+Checked<FileContent> read(const InputFile& file) {
+  const auto read_bytes = [&](std::uint64_t offset, MutableBytes out) { file.read(offset, out); };
+  auto parsed = parse_gguf(read_bytes, file.size());
+  if (auto* content = std::get_if<FileContent>(&parsed)) {
+    if (const auto part = gguf_part(content->typed)) {
+      content->notes.push_back(fmt::format("part {} of {}: the other parts are not looked at",
+                                           part->number + 1, part->count));
+    }
+  }
+  return parsed;
+}
+
+/// No checksums.
+std::vector<Patch> in_place(const PatchedFile& /*file*/) { return {}; }
+
+const FileFormat kFormat{
+    .name = "gguf", .writer = "gguf", .recognise = recognise, .read = read, .in_place = in_place};
+const FormatRegistration kRegistration{kFormat};
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,291 @@
+#include "store/gguf/gguf_metadata.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/utf8.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kShown = 5;      ///< elements of an array that people see
+constexpr std::size_t kTypeBytes = 4;    ///< in front of a value
+constexpr std::size_t kArrayBytes = 16;  ///< in front of the elements of an array
+
+template <class Number>
+Number number_at(std::string_view bytes, std::size_t at) {
+  Number number{};
+  std::memcpy(&number, bytes.data() + at, sizeof(Number));
+  return number;
+}
+
+/// Calls visit with the number of a type with a fixed size.
+template <class F>
+void visit_number(GgufType type, std::string_view bytes, std::size_t at, F visit) {
+  switch (type) {
+    case GgufType::kUint8: return visit(number_at<std::uint8_t>(bytes, at));
+    case GgufType::kInt8: return visit(number_at<std::int8_t>(bytes, at));
+    case GgufType::kUint16: return visit(number_at<std::uint16_t>(bytes, at));
+    case GgufType::kInt16: return visit(number_at<std::int16_t>(bytes, at));
+    case GgufType::kUint32: return visit(number_at<std::uint32_t>(bytes, at));
+    case GgufType::kInt32: return visit(number_at<std::int32_t>(bytes, at));
+    case GgufType::kFloat32: return visit(number_at<float>(bytes, at));
+    case GgufType::kBool: return visit(bytes[at] != 0);
+    case GgufType::kUint64: return visit(number_at<std::uint64_t>(bytes, at));
+    case GgufType::kInt64: return visit(number_at<std::int64_t>(bytes, at));
+    case GgufType::kFloat64: return visit(number_at<double>(bytes, at));
+    case GgufType::kString:
+    case GgufType::kArray: break;
+  }
+}
+
+std::string number_text(GgufType type, std::string_view bytes, std::size_t at, bool json) {
+  std::string text;
+  visit_number(type, bytes, at, [&](auto number) {
+    text = fmt::format("{}", number);
+    if (json && !std::isfinite(static_cast<double>(number))) text = "null";
+  });
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  return quote_json(valid_utf8(text) ? text : escape(text));
+}
+
+GgufType type_of(const TypedValue& value) {
+  return static_cast<GgufType>(number_at<std::uint32_t>(value.bytes, 0));
+}
+
+GgufType element_type(const TypedValue& value) {
+  return static_cast<GgufType>(number_at<std::uint32_t>(value.bytes, kTypeBytes));
+}
+
+/// Calls visit with every text of a STRING[], until it returns false.
+template <class F>
+void visit_texts(const TypedValue& value, F visit) {
+  const std::string_view bytes = value.bytes;
+  const auto count = number_at<std::uint64_t>(bytes, 2 * kTypeBytes);
+  std::size_t at = kArrayBytes;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto length = static_cast<std::size_t>(number_at<std::uint64_t>(bytes, at));
+    if (!visit(std::string(bytes.substr(at + 8, length)))) return;
+    at += 8 + length;
+  }
+}
+
+/// The texts for people of an array whose bytes are there.
+void describe_array(TypedValue& value) {
+  const GgufType element = element_type(value);
+  const auto count = number_at<std::uint64_t>(value.bytes, 2 * kTypeBytes);
+  std::vector<std::string> shown;
+  if (element == GgufType::kString) {
+    visit_texts(value, [&](const std::string& text) {
+      if (shown.size() < kShown) shown.push_back(quoted(text));
+      return shown.size() < kShown;
+    });
+  } else {
+    const std::uint64_t size = gguf_type_bytes(element);
+    for (std::uint64_t i = 0; i < std::min(count, kShown); ++i)
+      shown.push_back(number_text(element, value.bytes, kArrayBytes + i * size, true));
+  }
+  std::string list;
+  for (const std::string& text : shown) list += fmt::format("{}{}", list.empty() ? "" : ",", text);
+  value.type = fmt::format("{}[]", gguf_type_name(element));
+  value.text = fmt::format("{}: {}{}", count, list, count > kShown ? ",…" : "");
+  value.json = fmt::format(R"({{"count":{},"first":[{}]}})", count, list);
+}
+
+bool check_bools(GgufCursor& cursor, std::string_view bytes, std::uint64_t offset) {
+  const auto wrong = std::ranges::find_if(bytes, [](char c) { return c != 0 && c != 1; });
+  if (wrong == bytes.end()) return true;
+  return cursor.fail(
+      "gguf-bool", fmt::format("a BOOL of {}, expected 0 or 1", static_cast<unsigned char>(*wrong)),
+      offset + static_cast<std::uint64_t>(wrong - bytes.begin()));
+}
+
+bool read_type(GgufCursor& cursor, bool element, TypedValue& value, GgufType& type) {
+  const std::uint64_t start = cursor.offset();
+  std::uint32_t number = 0;
+  if (!cursor.number(number)) return false;
+  type = static_cast<GgufType>(number);
+  if (number >= kGgufTypes || (element && type == GgufType::kArray)) {
+    return cursor.fail("gguf-value-type",
+                       number >= kGgufTypes
+                           ? fmt::format("'{}' has type {}, expected one below {}",
+                                         escape(value.key), number, kGgufTypes)
+                           : fmt::format("'{}' is an array of arrays", escape(value.key)),
+                       start);
+  }
+  append_number(value.bytes, number);
+  return true;
+}
+
+bool read_array(GgufCursor& cursor, std::uint64_t most, TypedValue& value) {
+  GgufType element{};
+  if (!read_type(cursor, true, value, element)) return false;
+  const std::uint64_t start = cursor.offset();
+  std::uint64_t count = 0;
+  if (!cursor.number(count)) return false;
+  append_number(value.bytes, count);
+  const bool texts = element == GgufType::kString;
+  const auto least = checked_multiply(count, texts ? 8 : gguf_type_bytes(element));
+  if (!least || *least > cursor.left()) {
+    return cursor.fail(
+        "gguf-array",
+        fmt::format("'{}' has {} elements of {}, {} bytes are left", escape(value.key), count,
+                    gguf_type_name(element), cursor.left()),
+        start);
+  }
+  if (*least > most) {
+    return cursor.fail("limit-metadata",
+                       fmt::format("'{}' has {} elements, at most {} bytes of metadata",
+                                   escape(value.key), count, most),
+                       start);
+  }
+  if (!texts) {
+    const std::uint64_t begin = cursor.offset();
+    if (!cursor.bytes(*least, value.bytes)) return false;
+    if (element == GgufType::kBool &&
+        !check_bools(cursor, std::string_view(value.bytes).substr(kArrayBytes), begin))
+      return false;
+  }
+  std::string text;
+  for (std::uint64_t i = 0; texts && i < count; ++i) {
+    // Bytes of tokens need not be UTF-8.
+    if (!cursor.text(most - std::min<std::uint64_t>(most, value.bytes.size()), text)) return false;
+    append_text(value.bytes, text);
+  }
+  describe_array(value);
+  return true;
+}
+
+}  // namespace
+
+bool read_gguf_value(GgufCursor& cursor, std::uint64_t most, TypedValue& value) {
+  GgufType type{};
+  if (!read_type(cursor, false, value, type)) return false;
+  value.type = gguf_type_name(type);
+  if (type == GgufType::kArray) return read_array(cursor, most, value);
+  const std::uint64_t start = cursor.offset();
+  if (type == GgufType::kString) {
+    if (!cursor.text(most, value.text)) return false;
+    if (!valid_utf8(value.text)) {
+      return cursor.fail("not-utf8", fmt::format("the text of '{}'", escape(value.key)), start + 8);
+    }
+    append_text(value.bytes, value.text);
+    return true;
+  }
+  if (!cursor.bytes(gguf_type_bytes(type), value.bytes)) return false;
+  if (type == GgufType::kBool &&
+      !check_bools(cursor, std::string_view(value.bytes).substr(kTypeBytes), start))
+    return false;
+  value.text = number_text(type, value.bytes, kTypeBytes, false);
+  value.json = number_text(type, value.bytes, kTypeBytes, true);
+  return true;
+}
+
+std::optional<std::uint64_t> gguf_integer(const TypedValue& value) {
+  std::optional<std::uint64_t> found;
+  visit_number(type_of(value), value.bytes, kTypeBytes, [&]<class Number>(Number number) {
+    if constexpr (std::is_integral_v<Number> && !std::is_same_v<Number, bool>) {
+      if (std::in_range<std::uint64_t>(number)) found = static_cast<std::uint64_t>(number);
+    }
+  });
+  return found;
+}
+
+std::optional<std::vector<std::string>> gguf_texts(const TypedValue& value) {
+  if (type_of(value) != GgufType::kArray || element_type(value) != GgufType::kString)
+    return std::nullopt;
+  std::vector<std::string> texts;
+  texts.reserve(gguf_array_count(value).value());
+  visit_texts(value, [&](std::string text) {
+    texts.push_back(std::move(text));
+    return true;
+  });
+  return texts;
+}
+
+std::optional<std::string_view> gguf_elements(const TypedValue& value, GgufType type) {
+  if (type_of(value) != GgufType::kArray || element_type(value) != type) return std::nullopt;
+  return std::string_view(value.bytes).substr(kArrayBytes);
+}
+
+std::optional<std::uint64_t> gguf_array_count(const TypedValue& value) {
+  if (type_of(value) != GgufType::kArray) return std::nullopt;
+  return number_at<std::uint64_t>(value.bytes, 2 * kTypeBytes);
+}
+
+TypedValue make_gguf_text(std::string key, std::string text) {
+  TypedValue value{std::move(key), "STRING", std::move(text), {}, {}};
+  append_number(value.bytes, static_cast<std::uint32_t>(GgufType::kString));
+  append_text(value.bytes, value.text);
+  return value;
+}
+
+namespace {
+
+TypedValue start_array(std::string key, GgufType element, std::uint64_t count) {
+  TypedValue value{std::move(key), {}, {}, {}, {}};
+  append_number(value.bytes, static_cast<std::uint32_t>(GgufType::kArray));
+  append_number(value.bytes, static_cast<std::uint32_t>(element));
+  append_number(value.bytes, count);
+  return value;
+}
+
+}  // namespace
+
+TypedValue make_gguf_texts(std::string key, std::span<const std::string> texts) {
+  TypedValue value = start_array(std::move(key), GgufType::kString, texts.size());
+  for (const std::string& text : texts) append_text(value.bytes, text);
+  describe_array(value);
+  return value;
+}
+
+TypedValue make_gguf_array(std::string key, GgufType type, std::string_view elements) {
+  const std::uint64_t size = gguf_type_bytes(type);
+  MASQUE_CHECK(size > 0 && elements.size() % size == 0);
+  TypedValue value = start_array(std::move(key), type, elements.size() / size);
+  value.bytes += elements;
+  describe_array(value);
+  return value;
+}
+
+TypedValue make_gguf_integer(const TypedValue& like, std::uint64_t number,
+                             const std::string& path) {
+  const GgufType type = type_of(like);
+  TypedValue value{like.key, like.type, fmt::format("{}", number), fmt::format("{}", number), {}};
+  append_number(value.bytes, static_cast<std::uint32_t>(type));
+  bool fits = false;
+  visit_number(type, like.bytes, kTypeBytes, [&]<class Number>(Number /*before*/) {
+    if constexpr (std::is_integral_v<Number> && !std::is_same_v<Number, bool>) {
+      fits = std::in_range<Number>(number);
+      if (fits) append_number(value.bytes, static_cast<Number>(number));
+    }
+  });
+  if (!fits) {
+    throw InputError(path, fmt::format("metadata '{}' is {}, which cannot be {}", escape(like.key),
+                                       like.type, number));
+  }
+  return value;
+}
+
+const TypedValue* find_typed(std::span<const TypedValue> values, std::string_view key) {
+  const auto found = std::ranges::find(values, key, &TypedValue::key);
+  return found == values.end() ? nullptr : &*found;
+}
+
+void append_text(std::string& out, std::string_view text) {
+  append_number(out, static_cast<std::uint64_t>(text.size()));
+  out += text;
+}
+
+}  // namespace masque

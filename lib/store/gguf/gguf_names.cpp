@@ -1,0 +1,105 @@
+#include "store/gguf/gguf_names.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "store/gguf/gguf.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+
+namespace masque {
+
+namespace {
+
+const Family kFamily{
+    .name = "gguf",
+    .model_types = {},
+    .lm_classes = {},
+    .prefix = "",
+    .input_table = "token_embd.weight",
+    .position_table = "position_embd.weight",
+    .segment_table = "token_types.weight",
+    .decoder_weight = "output.weight",
+    .output_bias = "",
+    .head_copies = {},
+    .head_evidence = {"output.weight"},
+    .sizes = {},
+    .tensors =
+        {
+            {"token_embd.weight", "V,H"},
+            {"output.weight", "V,H"},
+            {"output.bias", "V"},
+        },
+};
+
+/// Models that end with hidden states.
+constexpr std::array<std::string_view, 12> kEncoders{
+    "bert",     "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "modern-bert",
+    "neo-bert", "eurobert",   "t5encoder",      "llama-embed",  "clip",         "gemma-embedding"};
+
+const std::string* architecture_of(const Checkpoint& checkpoint) {
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (const auto* name = find_metadata(file.content.metadata, kGgufArchitecture)) return name;
+  }
+  return nullptr;
+}
+
+std::optional<GgufPart> part_of(const Checkpoint& checkpoint) {
+  for (const WeightsFile& file : checkpoint.files())
+    if (const auto part = gguf_part(file.content.typed)) return part;
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Family& gguf_family() { return kFamily; }
+
+bool has_gguf_names(const Checkpoint& checkpoint) {
+  const std::string name(kFamily.input_table);
+  const bool there = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
+  return there && std::ranges::all_of(checkpoint.files(), [](const WeightsFile& file) {
+           return file.content.writer == "gguf";
+         });
+}
+
+GgufHead gguf_head(const Checkpoint& checkpoint) {
+  const std::string* name = architecture_of(checkpoint);
+  if (name == nullptr || part_of(checkpoint)) return GgufHead::kUnknown;
+  const bool encoder = std::ranges::find(kEncoders, *name) != kEncoders.end();
+  return encoder ? GgufHead::kNone : GgufHead::kTied;
+}
+
+std::optional<std::uint64_t> gguf_file_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return 0;
+    case DType::kF16: return 1;
+    case DType::kBF16: return 32;
+    default: return std::nullopt;
+  }
+}
+
+void check_whole_gguf(const Checkpoint& checkpoint) {
+  const auto part = part_of(checkpoint);
+  if (!part) return;
+  throw InputError(checkpoint.path(),
+                   fmt::format("part {} of {} of a model, whose other parts would have to follow: "
+                               "expected one file (llama-gguf-split --merge)",
+                               part->number + 1, part->count));
+}
+
+const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key) {
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (const TypedValue* value = find_typed(file.content.typed, key)) return value;
+  }
+  return nullptr;
+}
+
+const TypedValue* find_gguf_size(const Checkpoint& checkpoint, std::string_view name) {
+  const std::string* architecture = architecture_of(checkpoint);
+  if (architecture == nullptr) return nullptr;
+  return find_gguf_value(checkpoint, fmt::format("{}.{}", *architecture, name));
+}
+
+}  // namespace masque

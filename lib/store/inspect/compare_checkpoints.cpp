@@ -1,0 +1,197 @@
+#include "store/inspect/compare_checkpoints.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/hash.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "store/names/family.hpp"
+
+namespace masque {
+
+const char* change_name(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kOnlyA: return "only-a";
+    case ChangeKind::kOnlyB: return "only-b";
+    case ChangeKind::kDtype: return "dtype";
+    case ChangeKind::kShape: return "shape";
+    default: return "values";
+  }
+}
+
+namespace {
+
+/// A tensor of either kind; both are nullptr if there is none.
+struct Found {
+  const TensorInfo* tensor = nullptr;
+  const OpaqueTensor* opaque = nullptr;
+
+  bool there() const { return tensor != nullptr || opaque != nullptr; }
+  const std::string& name() const { return tensor == nullptr ? opaque->name : tensor->name; }
+  const Shape& shape() const { return tensor == nullptr ? opaque->shape : tensor->shape; }
+};
+
+using ByName = std::map<std::string, Found>;
+
+ByName by_name(const Checkpoint& checkpoint, NameMatch match) {
+  ByName out;
+  const auto add = [&](const Found& found) {
+    const std::string name =
+        match == NameMatch::kExact ? found.name() : canonical_name(found.name());
+    const auto [at, added] = out.emplace(name, found);
+    if (!added) {
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensors '{}' and '{}' are both '{}'", escape(at->second.name()),
+                                   escape(found.name()), escape(name)));
+    }
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) add({&tensor, nullptr});
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) add({nullptr, &tensor});
+  return out;
+}
+
+Found find_in(const ByName& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? Found{} : found->second;
+}
+
+/// Bytes that differ, where both have the same number.
+TensorDiff opaque_diff(const Checkpoint& a, const OpaqueTensor& in_a, const Checkpoint& b,
+                       const OpaqueTensor& in_b) {
+  constexpr std::uint64_t kChunk = 1 << 20;
+  TensorDiff diff;
+  // Bytes have no distance.
+  diff.max_absolute = diff.max_relative = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::byte> left;
+  std::vector<std::byte> right;
+  for (std::uint64_t done = 0; done < in_a.bytes(); done += kChunk) {
+    left.resize(std::min(kChunk, in_a.bytes() - done));
+    right.resize(left.size());
+    a.files()[in_a.file].file.read(in_a.begin + done, left);
+    b.files()[in_b.file].file.read(in_b.begin + done, right);
+    if (left == right) continue;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (left[i] == right[i]) continue;
+      if (diff.count++ == 0) diff.first = done + i;
+      diff.last = done + i;
+    }
+  }
+  return diff;
+}
+
+/// What differs of a tensor that is in both, and opaque in at least one; nothing if nothing does.
+std::optional<TensorChange> opaque_change(const std::string& name, const Checkpoint& a,
+                                          const Found& left, const Checkpoint& b,
+                                          const Found& right) {
+  TensorChange change{name, ChangeKind::kDtype, left.tensor, right.tensor,
+                      {},   left.opaque,        right.opaque};
+  const bool typed = left.opaque == nullptr || right.opaque == nullptr;
+  if (left.shape() != right.shape()) {
+    change.kind = ChangeKind::kShape;
+  } else if (!typed && left.opaque->type == right.opaque->type) {
+    change.kind = ChangeKind::kValues;
+    if (left.opaque->bytes() != right.opaque->bytes()) return change;
+    change.diff = opaque_diff(a, *left.opaque, b, *right.opaque);
+    if (change.diff.count == 0) return std::nullopt;
+  }
+  return change;
+}
+
+}  // namespace
+
+std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
+                                              const CompareOptions& options) {
+  const ByName in_a = by_name(a, options.names);
+  const ByName in_b = by_name(b, options.names);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : in_a) names.insert(name);
+  for (const auto& [name, tensor] : in_b) names.insert(name);
+  const std::uint64_t total = a.tensor_bytes();
+  std::uint64_t done = 0;
+  std::vector<TensorChange> changes;
+  for (const std::string& name : names) {
+    const Found found_a = find_in(in_a, name);
+    const Found found_b = find_in(in_b, name);
+    const TensorInfo* left = found_a.tensor;
+    const TensorInfo* right = found_b.tensor;
+    if (left != nullptr) done += left->bytes();
+    if (!found_a.there() || !found_b.there()) {
+      changes.push_back({name, found_a.there() ? ChangeKind::kOnlyA : ChangeKind::kOnlyB, left,
+                         right, TensorDiff{}, found_a.opaque, found_b.opaque});
+      continue;
+    }
+    if (left == nullptr || right == nullptr) {
+      if (auto change = opaque_change(name, a, found_a, b, found_b))
+        changes.push_back(*std::move(change));
+      continue;
+    }
+    if (left->shape != right->shape) {
+      changes.push_back({name, ChangeKind::kShape, left, right, {}});
+      continue;
+    }
+    const TensorDiff diff = tensor_diff(a, *left, b, *right, options.tolerance, options.threads);
+    if (left->dtype != right->dtype) {
+      changes.push_back({name, ChangeKind::kDtype, left, right, diff});
+    } else if (diff.count > 0) {
+      changes.push_back({name, ChangeKind::kValues, left, right, diff});
+    }
+    if (options.progress) options.progress(done, total);
+  }
+  return changes;
+}
+
+std::optional<std::string> different_opaque(const Checkpoint& a, const Checkpoint& b) {
+  const auto is_same = [](const Checkpoint& in, const OpaqueTensor& x, const Checkpoint& other) {
+    const OpaqueTensor* y = other.find_opaque(x.name);
+    return y != nullptr && x.type == y->type && x.shape == y->shape && x.bytes() == y->bytes() &&
+           opaque_hash(in, x, HashKind::kXxh3) == opaque_hash(other, *y, HashKind::kXxh3);
+  };
+  for (const OpaqueTensor& tensor : a.opaque()) {
+    if (!is_same(a, tensor, b)) return tensor.name;
+  }
+  for (const OpaqueTensor& tensor : b.opaque()) {
+    if (a.find_opaque(tensor.name) == nullptr) return tensor.name;
+  }
+  return std::nullopt;
+}
+
+CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int threads,
+                               const ProgressFunction& progress) {
+  const auto& tensors = checkpoint.tensors();
+  CheckpointHash out;
+  const auto& opaque = checkpoint.opaque();
+  out.tensors.resize(tensors.size());
+  out.tensors.reserve(tensors.size() + opaque.size());
+  std::atomic<std::uint64_t> done{0};
+  parallel_for(static_cast<Index>(tensors.size()), threads, [&](Index i) {
+    const auto at = static_cast<std::size_t>(i);
+    out.tensors[at] = tensor_hash(checkpoint, tensors[at], kind);
+    const std::uint64_t now = done += tensors[at].bytes();
+    if (progress) progress(now, checkpoint.tensor_bytes());
+  });
+  std::map<std::string, std::string> lines;
+  const auto add_line = [&](const std::string& name, std::string_view type, const Shape& shape,
+                            const std::string& hash) {
+    lines[name] = fmt::format("{}\t{}\t{}\t{}\n", quote_json(name), type, shape_text(shape), hash);
+  };
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    add_line(tensors[i].name, dtype_name(tensors[i].dtype), tensors[i].shape, out.tensors[i]);
+  for (const OpaqueTensor& tensor : opaque) {
+    out.tensors.push_back(opaque_hash(checkpoint, tensor, kind));
+    add_line(tensor.name, tensor.type, tensor.shape, out.tensors.back());
+  }
+  const auto hasher = kind == HashKind::kSha256 ? make_sha256() : make_xxh3();
+  for (const auto& [name, line] : lines) hasher->add(as_bytes(line));
+  out.total = hasher->digest();
+  return out;
+}
+
+}  // namespace masque

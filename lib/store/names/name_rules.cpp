@@ -1,0 +1,222 @@
+#include "store/names/name_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+#include "store/names/family.hpp"
+#include "store/tensorflow/tf_names.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+
+namespace masque {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+/// Prefixes of programs that wrap a model: DataParallel, torch.compile.
+constexpr std::array kWrappers{"module."sv, "_orig_mod."sv};
+
+struct Renamed {
+  std::string_view from;
+  std::string_view to;
+};
+
+constexpr std::array kLayerNorm{
+    Renamed{"LayerNorm.gamma", "LayerNorm.weight"},
+    Renamed{"LayerNorm.beta", "LayerNorm.bias"},
+};
+
+/// Families whose own files come without the base prefix even for a whole language model.
+constexpr std::array kBareFamilies{"gpt2"sv};
+
+/// Names that a family's files may have beside those of its language model. "~": see Family.
+constexpr std::array kFurther{
+    "~pooler.dense.weight"sv,
+    "~pooler.dense.bias"sv,
+    "~pooler.weight"sv,
+    "~pooler.bias"sv,
+    "~embeddings.position_ids"sv,
+    "~embeddings.token_type_ids"sv,
+    "~h.{l}.attn.bias"sv,
+    "~h.{l}.attn.masked_bias"sv,
+    "cls.seq_relationship.weight"sv,
+    "cls.seq_relationship.bias"sv,
+    "sop_classifier.classifier.weight"sv,
+    "sop_classifier.classifier.bias"sv,
+    "discriminator_predictions.dense.weight"sv,
+    "discriminator_predictions.dense.bias"sv,
+    "discriminator_predictions.dense_prediction.weight"sv,
+    "discriminator_predictions.dense_prediction.bias"sv,
+    "classifier.weight"sv,
+    "classifier.bias"sv,
+};
+
+/// Matrices that other programs keep as [out, in] where the family has [in, out].
+struct Linear {
+  std::string_view family;
+  std::string_view matrix;   ///< a pattern as in Family
+  std::string_view witness;  ///< one that is not square, and so tells
+  std::uint64_t wide = 1;    ///< its second dimension over its first in the family
+};
+
+constexpr std::array kLinear{
+    Linear{"gpt2", "~h.{l}.attn.c_attn.weight", "~h.0.attn.c_attn.weight", 3},
+    Linear{"gpt2", "~h.{l}.attn.c_proj.weight", "~h.0.attn.c_attn.weight", 3},
+    Linear{"gpt2", "~h.{l}.mlp.c_fc.weight", "~h.0.attn.c_attn.weight", 3},
+    Linear{"gpt2", "~h.{l}.mlp.c_proj.weight", "~h.0.attn.c_attn.weight", 3},
+};
+
+/// Whether a name is one of a pattern's, where "{l}" stands for a number.
+bool matches(std::string_view pattern, std::string_view name) {
+  while (!pattern.empty()) {
+    if (pattern[0] != '{') {
+      if (name.empty() || name[0] != pattern[0]) return false;
+      name.remove_prefix(1);
+      pattern.remove_prefix(1);
+      continue;
+    }
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    if (digits == 0) return false;
+    name.remove_prefix(digits);
+    pattern.remove_prefix(pattern.find('}') + 1);
+  }
+  return name.empty();
+}
+
+std::string_view first_part(std::string_view name) { return name.substr(0, name.find('.')); }
+
+std::string without_wrappers(std::string_view name) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string_view wrapper : kWrappers) {
+      if (!name.starts_with(wrapper)) continue;
+      name.remove_prefix(wrapper.size());
+      found = true;
+    }
+  }
+  return std::string(name);
+}
+
+/// The names of one family.
+class FamilyNames {
+ public:
+  explicit FamilyNames(const Family& family) : family_(family) {
+    for (const TensorPattern& pattern : family.tensors) patterns_.push_back(pattern.name);
+    patterns_.insert(patterns_.end(), kFurther.begin(), kFurther.end());
+    patterns_.push_back(family.decoder_weight);
+    for (const HeadCopy& copy : family.head_copies) patterns_.push_back(copy.name);
+    for (const std::string_view pattern : patterns_) {
+      if (pattern.starts_with('~')) base_.insert(first_part(pattern.substr(1)));
+    }
+  }
+
+  /// Whether a name without the prefix would be one of the base model's.
+  bool is_bare(const std::string& name) const {
+    return !name.starts_with(family_.prefix) && base_.contains(first_part(name));
+  }
+
+  bool knows(const std::string& name) const {
+    return std::ranges::any_of(patterns_, [&](std::string_view pattern) {
+      return !pattern.empty() && matches(with_prefix(pattern, family_.prefix), name);
+    });
+  }
+
+ private:
+  const Family& family_;
+  std::vector<std::string_view> patterns_;
+  std::set<std::string_view> base_;  ///< first parts of names in the base model
+};
+
+/// The config's family; without a config one whose files come bare, by its table.
+const Family* family_of(const std::set<std::string>& names,
+                        const std::optional<ModelConfig>& config) {
+  if (config) return find_family(config->model_type());
+  for (const std::string_view name : kBareFamilies) {
+    const Family* family = find_family(name);
+    if (family != nullptr && (names.contains(with_prefix(family->input_table, "")) ||
+                              names.contains(with_prefix(family->input_table, family->prefix))))
+      return family;
+  }
+  return nullptr;
+}
+
+/// Whether the model that the config names has the base model inside, under its prefix.
+bool has_prefix(const Family& family, const std::optional<ModelConfig>& config) {
+  const auto classes = config ? config->architectures() : std::vector<std::string>();
+  if (classes.empty()) return std::ranges::find(kBareFamilies, family.name) != kBareFamilies.end();
+  return std::ranges::any_of(classes, [&](const std::string& name) {
+    return name.find("For") != std::string::npos ||
+           std::ranges::find(family.lm_classes, name) != family.lm_classes.end();
+  });
+}
+
+/// Marks the matrices that lie the other way round.
+void find_transposed(const Checkpoint& checkpoint, const Family& family, NameMap& names) {
+  for (const Linear& rule : kLinear) {
+    if (rule.family != family.name) continue;
+    const auto is_name = [&](const std::string& name, std::string_view pattern) {
+      return matches(with_prefix(pattern, family.prefix), name) ||
+             matches(with_prefix(pattern, ""), name);
+    };
+    const auto witness = std::ranges::find_if(
+        names, [&](const auto& pair) { return is_name(pair.second.name, rule.witness); });
+    if (witness == names.end()) continue;
+    const Shape& shape = checkpoint.get(witness->first).shape;
+    if (shape.size() != 2 || shape[0] != rule.wide * shape[1]) continue;
+    for (auto& [old, now] : names) {
+      const TensorInfo& tensor = checkpoint.get(old);
+      if (is_name(now.name, rule.matrix) && tensor.shape.size() == 2 &&
+          dtype_bits(tensor.dtype) % 8 == 0)
+        now.transposed = true;
+    }
+  }
+}
+
+}  // namespace
+
+std::string with_current_layer_norm(std::string_view name) {
+  for (const auto& [from, to] : kLayerNorm) {
+    if (!name.ends_with(from)) continue;
+    return std::string(name.substr(0, name.size() - from.size())) + std::string(to);
+  }
+  return std::string(name);
+}
+
+NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config) {
+  if (const TfFamily* tf = find_tf_family(checkpoint, config)) return hf_of_tf(checkpoint, *tf);
+  NamePlan plan;
+  std::set<std::string> all;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    std::string name = with_current_layer_norm(without_wrappers(tensor.name));
+    all.insert(name);
+    plan.names[tensor.name] = {std::move(name)};
+  }
+  const Family* family = family_of(all, config);
+  if (family == nullptr) {
+    plan.notes.emplace_back(
+        "no config.json with a family that we know: only LayerNorm's names and wrappers' prefixes "
+        "are looked at");
+    for (const TensorInfo& tensor : checkpoint.tensors()) plan.unknown.push_back(tensor.name);
+    return plan;
+  }
+  const FamilyNames known(*family);
+  const bool prefixed = has_prefix(*family, config);
+  for (auto& [old, now] : plan.names) {
+    if (prefixed && known.is_bare(now.name)) now.name = std::string(family->prefix) + now.name;
+    if (known.knows(now.name) || known.knows(std::string(family->prefix) + now.name)) continue;
+    plan.unknown.push_back(old);
+  }
+  if (const std::size_t unknown = plan.unknown.size(); unknown > 0) {
+    plan.notes.push_back(fmt::format("{} name{} of {} that no table knows, the first '{}': kept",
+                                     unknown, unknown == 1 ? "" : "s", family->name,
+                                     escape(plan.names.at(plan.unknown.front()).name)));
+  }
+  find_transposed(checkpoint, *family, plan.names);
+  return plan;
+}
+
+}  // namespace masque

@@ -1,0 +1,184 @@
+#include "store/names/rename_tensors.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "store/markers.hpp"
+#include "store/safetensors/safetensors.hpp"
+
+namespace masque {
+
+namespace {
+
+const std::string& new_name(const NameMap& names, const std::string& name) {
+  const auto found = names.find(name);
+  return found == names.end() ? name : found->second.name;
+}
+
+bool in_reference_order(const OutputTensor& a, const OutputTensor& b) {
+  return safetensors_before(a.info, b.info);
+}
+
+OutputWeights renamed(OutputWeights weights, const NameMap& names) {
+  const bool sorted = std::ranges::is_sorted(weights.tensors, in_reference_order);
+  apply_names(weights, names);
+  if (sorted) std::ranges::sort(weights.tensors, in_reference_order);
+  return weights;
+}
+
+bool changes(const WeightsFile& file, const NameMap& names) {
+  const auto is_new = [&](const auto& tensor) {
+    return new_name(names, tensor.name) != tensor.name;
+  };
+  return std::ranges::any_of(file.content.tensors, is_new) ||
+         std::ranges::any_of(file.content.opaque, is_new);
+}
+
+std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameMap& names,
+                                       const std::string& out, const WriteOptions& options) {
+  std::vector<OutputWeights> weights;
+  std::vector<OutputExtra> extras;
+  std::vector<std::string> except;
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (!changes(file, names) || checkpoint.bundle()) continue;
+    weights.push_back(renamed(copy_of(file), names));
+    except.push_back(file.name);
+  }
+  if (checkpoint.bundle()) {
+    weights.push_back(renamed(copy_of_bundle(checkpoint), names));
+    except = weight_files(checkpoint);
+  }
+  if (checkpoint.index()) {
+    std::string text = with_new_names(checkpoint.index()->text, names);
+    const std::uint64_t size = text.size();
+    const std::string& name = checkpoint.index_name();
+    const unsigned mode = InputFile::open(join(checkpoint.folder(), name)).mode() & 0777U;
+    extras.push_back({name, Literal{std::move(text)}, size, mode});
+    except.push_back(name);
+  }
+  std::deque<InputFile> opened;
+  const std::vector<std::string> others = other_bundle_files(checkpoint);
+  except.insert(except.end(), others.begin(), others.end());
+  std::vector<std::string> left_out;
+  for (OutputExtra& extra : other_files(checkpoint.folder(), except, opened, &left_out))
+    extras.push_back(std::move(extra));
+  write_checkpoint_folder(out, weights, extras, options);
+  std::vector<std::string> notes = other_bundle_notes(others);
+  notes.reserve(notes.size() + left_out.size());
+  for (const std::string& name : left_out)
+    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  return notes;
+}
+
+}  // namespace
+
+NameMap parse_name_map(std::string_view text, const std::string& path) {
+  NameMap names;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    if (row.empty()) continue;
+    const std::size_t tab = row.find('\t');
+    if (tab == std::string_view::npos || row.find('\t', tab + 1) != std::string_view::npos) {
+      throw InputError(path, fmt::format("line {}: expected OLD, a tab and NEW", line));
+    }
+    const std::string old(row.substr(0, tab));
+    if (!names.emplace(old, NewName{std::string(row.substr(tab + 1))}).second)
+      throw InputError(path, fmt::format("line {}: a second new name for '{}'", line, escape(old)));
+  }
+  return names;
+}
+
+void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
+  for (const auto& [old, now] : names) {
+    if (checkpoint.find_opaque(old) == nullptr) static_cast<void>(checkpoint.get(old));
+    if (now.name.empty())
+      throw InputError(checkpoint.path(), fmt::format("tensor '{}': no new name", escape(old)));
+  }
+  std::map<std::string_view, std::string_view> taken;
+  const auto take = [&](const auto& tensor) {
+    const std::string& name = new_name(names, tensor.name);
+    const auto [at, added] = taken.emplace(name, tensor.name);
+    if (!added) {
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensors '{}' and '{}' would both be called '{}'",
+                                   escape(at->second), escape(tensor.name), escape(name)));
+    }
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) take(tensor);
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) take(tensor);
+}
+
+std::uint64_t apply_names(OutputWeights& weights, const NameMap& names) {
+  std::uint64_t changed = 0;
+  for (OutputTensor& tensor : weights.tensors) {
+    std::string& name = tensor.info.name;
+    const std::string& now = new_name(names, name);
+    if (now != name) ++changed;
+    name = now;
+    if (!tensor.info.alias_of.empty())
+      tensor.info.alias_of = std::string(new_name(names, tensor.info.alias_of));
+  }
+  for (OutputOpaque& tensor : weights.opaque) {
+    const std::string now = new_name(names, tensor.info.name);
+    if (now != tensor.info.name) ++changed;
+    tensor.info.name = now;
+    tensor.after = std::string(new_name(names, tensor.after));
+  }
+  return changed;
+}
+
+std::string with_new_names(const std::string& index, const NameMap& names) {
+  const JsonValue root = parse_json_file(index, "index");
+  const JsonValue* map = root.find("weight_map");
+  MASQUE_CHECK(map != nullptr);
+  std::string text;
+  std::size_t done = 0;
+  for (const JsonMember& member : map->members) {
+    const std::string& now = new_name(names, member.name);
+    if (now == member.name) continue;
+    // Between a key and its value there are only a colon and white space.
+    const std::size_t end = index.rfind('"', member.value.begin - 1) + 1;
+    text += index.substr(done, member.begin - done) + quote_json(now);
+    done = end;
+  }
+  return text + index.substr(done);
+}
+
+std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const NameMap& names,
+                                        const std::string& out, WriteOptions options) {
+  check_new_names(checkpoint, names);
+  for (const WeightsFile& file : checkpoint.files()) {
+    if (file.content.writer == "npy" && changes(file, names))
+      throw InputError(file.file.path(), "an npy does not hold the name of its array");
+  }
+  const WeightsWriter* other = writer_for_path(out);
+  options.input = checkpoint.path();
+  if (checkpoint.is_folder()) {
+    if (other != nullptr) {
+      throw UsageError(fmt::format("-o {}: a folder is written as a folder, expected no file name",
+                                   escape(out)));
+    }
+    return rename_folder(checkpoint, names, out, options);
+  }
+  const WeightsFile& file = checkpoint.files().front();
+  if (other != nullptr && other->name != file.content.writer) {
+    throw UsageError(fmt::format("-o {}: the file stays {} (convert changes the format)",
+                                 escape(out), file.content.writer));
+  }
+  Metadata outside = markers_of(checkpoint);
+  std::erase_if(outside, [&](const auto& marker) {
+    return find_metadata(file.content.metadata, marker.first) != nullptr;
+  });
+  write_marked_file(out, renamed(copy_of(file), names), outside, options);
+  return {};
+}
+
+}  // namespace masque

@@ -1,0 +1,17 @@
+// The elements of an npy that do not lie in its file as tensors are read.
+#pragma once
+
+#include "store/numpy/npz.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
+
+namespace masque {
+
+/// What reads the elements of an npy file; nullptr: they lie in order.
+std::shared_ptr<const TensorReader> npy_reader(const NpyHeader& header);
+
+/// The same of an npz's member. Deflated members and column-major ones are read through `last`,
+/// whole, and their CRC is then compared.
+std::shared_ptr<const TensorReader> npz_reader(const NpyHeader& header, const ZipMember& member,
+                                               const std::shared_ptr<UnpackedTensor>& last);
+
+}  // namespace masque

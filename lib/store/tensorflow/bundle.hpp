@@ -1,0 +1,42 @@
+// TensorFlow's V2 checkpoints ("tensor bundles"): PREFIX.index, a LevelDB table, says where each
+// tensor lies in PREFIX.data-00000-of-0000M, which hold nothing but the tensors' bytes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/format.hpp"
+#include "store/tensorflow/bundle_entry.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
+#include "store/tensorflow/sliced_tensor.hpp"
+
+namespace masque {
+
+/// The index of a bundle, valid in itself.
+struct BundleIndex {
+  std::uint64_t shards = 0;          ///< number of data files
+  std::vector<BundleEntry> entries;  ///< in key order, which puts slices first
+  std::string text;                  ///< the file as it is
+};
+
+/// Largest index that is read: several hundred thousand tensors.
+inline constexpr std::uint64_t kMaxBundleIndexBytes = 64 << 20;
+
+/// Parses and validates an index. Rules: those of read_leveldb_table and bundle_entry, "not-utf8",
+/// and "unsupported-format" for V1 checkpoints, which are tables, too.
+Checked<BundleIndex> parse_bundle_index(std::string text, TableSums sums = TableSums::kCompared);
+
+/// Whether a tensor has slices in several data files.
+bool spans_shards(const BundleIndex& index);
+
+/// What each data file holds, given their sizes. `files` are the data files for the readers of
+/// tensors that lie in several; they may be missing if nothing spans_shards or is read. Strings and
+/// other types that we do not have are opaque. Rules: "bundle-shard", "bundle-bounds",
+/// "size-mismatch", "shape-overflow", "overlap", "bundle-slice"; offsets are those of the index.
+Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
+                                               std::span<const std::uint64_t> shard_bytes,
+                                               const CellFiles& files);
+
+}  // namespace masque

@@ -1,0 +1,233 @@
+#include "store/tensorflow/leveldb_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "base/crc32c.hpp"
+#include "store/tensorflow/snappy.hpp"
+#include "store/tensorflow/wire.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kMagic = "\x57\xFB\x80\x8B\x24\x75\x47\xDB";
+constexpr std::uint64_t kFooterBytes = 48;
+constexpr std::uint64_t kHandlesBytes = 40;
+constexpr std::uint64_t kTrailerBytes = 5;
+
+struct Handle {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+
+  std::uint64_t end() const { return offset + size + kTrailerBytes; }
+};
+
+std::uint32_t u32_at(std::string_view text, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(text[at + i]);
+  return value;
+}
+
+class TableReader {
+ public:
+  TableReader(std::string_view file, TableSums sums, const TableLimits& limits)
+      : file_(file), sums_(sums), limits_(limits) {}
+
+  Checked<std::vector<TableEntry>> read() {
+    if (!read_all()) return std::move(*violation_);
+    return std::move(entries_);
+  }
+
+ private:
+  bool fail(const char* rule, std::uint64_t offset, std::string message) {
+    violation_ = Violation{rule, std::move(message), "", offset};
+    return false;
+  }
+
+  bool read_all() {
+    if (file_.size() < kFooterBytes || !file_.ends_with(kMagic)) {
+      return fail("table-footer", file_.size(),
+                  "does not end as a table does: cut off, or another kind of file");
+    }
+    const std::size_t footer = file_.size() - kFooterBytes;
+    const std::string_view handles = file_.substr(footer, kHandlesBytes);
+    std::size_t at = 0;
+    const auto meta = read_handle(handles, at);
+    const auto index = meta ? read_handle(handles, at) : std::nullopt;
+    if (!index || handles.find_first_not_of('\0', at) != std::string_view::npos)
+      return fail("table-footer", footer, "the footer holds no two handles");
+    std::vector<TableEntry> ignored;
+    std::vector<TableEntry> blocks;
+    if (!read_block(*meta, ignored) || !read_block(*index, blocks)) return false;
+    for (const TableEntry& block : blocks) {
+      std::size_t behind = 0;
+      const auto handle = read_handle(block.value, behind);
+      if (!handle || behind != block.value.size())
+        return fail("table-handle", block.offset, "the index holds something else than a handle");
+      const std::size_t before = entries_.size();
+      if (!read_block(*handle, entries_) || !check_order(before, block)) return false;
+      last_separator_ = block.key;
+    }
+    return check_apart();
+  }
+
+  static std::optional<Handle> read_handle(std::string_view text, std::size_t& at) {
+    const auto offset = read_varint(text, at);
+    const auto size = offset ? read_varint(text, at) : std::nullopt;
+    if (!size) return std::nullopt;
+    return Handle{*offset, *size};
+  }
+
+  /// Keys of a block rise, and lie between what the index says of it and of the one before.
+  bool check_order(std::size_t before, const TableEntry& block) {
+    if (before == entries_.size())
+      return fail("table-order", block.offset, "a block of data without entries");
+    const TableEntry& first = entries_[before];
+    if (before > 0 && first.key <= last_separator_)
+      return fail("table-order", first.offset, "a key before the end of the block in front of it");
+    if (entries_.back().key > block.key)
+      return fail("table-order", block.offset, "a block's keys go beyond what the index says");
+    return true;
+  }
+
+  /// No byte belongs to two blocks.
+  bool check_apart() {
+    std::ranges::sort(handles_, {}, &Handle::offset);
+    for (std::size_t i = 1; i < handles_.size(); ++i) {
+      if (handles_[i].offset < handles_[i - 1].end())
+        return fail("table-handle", handles_[i].offset, "two blocks overlap");
+    }
+    return true;
+  }
+
+  bool read_block(const Handle& handle, std::vector<TableEntry>& out) {
+    const std::size_t footer = file_.size() - kFooterBytes;
+    const auto end = checked_add(handle.size, kTrailerBytes);
+    const auto last = end ? checked_add(*end, handle.offset) : std::nullopt;
+    if (!last || *last > footer) {
+      return fail("table-handle", footer,
+                  fmt::format("a block of {} bytes at byte {} of {}", handle.size, handle.offset,
+                              file_.size()));
+    }
+    handles_.push_back(handle);
+    const std::string_view stored = file_.substr(handle.offset, handle.size);
+    const char kind = file_[handle.offset + handle.size];
+    if (sums_ == TableSums::kCompared) {
+      const Bytes summed = as_bytes(file_.substr(handle.offset, handle.size + 1));
+      if (masked_crc32c(crc32c(summed)) != u32_at(file_, handle.offset + handle.size + 1))
+        return fail("table-crc", handle.offset, "a block differs from its CRC-32C");
+    }
+    if (kind == 0) return read_entries(stored, handle.offset, true, out);
+    if (kind != 1) {
+      return fail("table-kind", handle.offset + handle.size,
+                  fmt::format("a block of kind {}, expected 0 (raw) or 1 (Snappy)",
+                              static_cast<unsigned char>(kind)));
+    }
+    std::size_t at = 0;
+    const auto announced = read_varint(stored, at);
+    if (announced.value_or(0) > limits_.block_bytes) return too_large(handle.offset);
+    const auto unpacked = unpack_snappy(stored);
+    if (!unpacked) return fail("table-snappy", handle.offset, "a block is not packed by Snappy");
+    return read_entries(*unpacked, handle.offset, false, out);
+  }
+
+  bool too_large(std::uint64_t offset) {
+    return fail("limit-block", offset, fmt::format("a block above {} bytes", limits_.block_bytes));
+  }
+
+  /// The entries of a block. `begin` is its place in the file; `raw`: it lies there as it is.
+  bool read_entries(std::string_view block, std::uint64_t begin, bool raw,
+                    std::vector<TableEntry>& out) {
+    if (block.size() > limits_.block_bytes) return too_large(begin);
+    const std::size_t count = block.size() < 4 ? 0 : u32_at(block, block.size() - 4);
+    if (count == 0 || count > block.size() / 4 - 1)
+      return fail("table-block", begin, "a block without its restarts");
+    const std::size_t end = block.size() - 4 - 4 * count;
+    std::size_t restart = 0;
+    std::string key;
+    for (std::size_t at = 0; at < end;) {
+      const std::uint64_t offset = begin + (raw ? at : 0);
+      const bool at_restart = restart < count && u32_at(block, end + 4 * restart) == at;
+      if (at_restart) ++restart;
+      const bool first = at == 0;
+      std::string_view value;
+      std::size_t shared = 0;
+      if (!read_entry(block.substr(0, end), at, offset, key, value, shared)) return false;
+      if ((first && !at_restart) || (at_restart && shared != 0))
+        return fail("table-block", offset, "restarts are not where keys are whole");
+      if (!append(out, key, value, offset, first)) return false;
+    }
+    const bool all = end == 0 ? count == 1 && u32_at(block, 0) == 0 : restart == count;
+    return all || fail("table-block", begin, "restarts are not where keys are whole");
+  }
+
+  /// One entry; `key` is the one before and becomes its own.
+  bool read_entry(std::string_view entries, std::size_t& at, std::uint64_t offset, std::string& key,
+                  std::string_view& value, std::size_t& shared) {
+    const auto kept = read_varint(entries, at);
+    const auto added = kept ? read_varint(entries, at) : std::nullopt;
+    const auto length = added ? read_varint(entries, at) : std::nullopt;
+    if (!length || *kept > key.size() || *added > entries.size() - at ||
+        *length > entries.size() - at - *added)
+      return fail("table-block", offset, "an entry that goes beyond its block");
+    shared = static_cast<std::size_t>(*kept);
+    if (shared + *added > limits_.key_bytes) {
+      return fail("limit-name", offset,
+                  fmt::format("a name of {} bytes, at most {} allowed", shared + *added,
+                              limits_.key_bytes));
+    }
+    key.resize(shared);
+    key.append(entries, at, *added);
+    value = entries.substr(at + *added, *length);
+    at += *added + *length;
+    return true;
+  }
+
+  bool append(std::vector<TableEntry>& out, const std::string& key, std::string_view value,
+              std::uint64_t offset, bool first_of_block) {
+    if (!first_of_block && key <= out.back().key)
+      return fail("table-order", offset, "a key that is not above the one before it");
+    expanded_ += key.size() + value.size();
+    if (expanded_ > limits_.expanded_bytes) {
+      return fail("limit-expanded", offset,
+                  fmt::format("names and values above {} bytes", limits_.expanded_bytes));
+    }
+    if (out.size() == limits_.entries)
+      return fail("limit-tensors", offset, fmt::format("more than {} entries", limits_.entries));
+    out.push_back({key, std::string(value), offset});
+    return true;
+  }
+
+  std::string_view file_;
+  TableSums sums_;
+  TableLimits limits_;
+  std::optional<Violation> violation_;
+  std::vector<TableEntry> entries_;
+  std::vector<Handle> handles_;
+  std::string last_separator_;
+  std::uint64_t expanded_ = 0;
+};
+
+}  // namespace
+
+bool is_table(const InputFile& file) {
+  if (file.size() < kFooterBytes) return false;
+  std::array<char, kMagic.size()> last{};
+  file.read(file.size() - last.size(), std::as_writable_bytes(std::span(last)));
+  return std::string_view(last.data(), last.size()) == kMagic;
+}
+
+Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file, TableSums sums,
+                                                    const TableLimits& limits) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return TableReader(text, sums, limits).read();
+}
+
+}  // namespace masque

@@ -1,0 +1,44 @@
+// The local header of a zip file's member, which must agree with the directory.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "base/file.hpp"
+#include "store/violation.hpp"
+#include "store/zip/zip.hpp"
+
+namespace masque::zip {
+
+/// What the directory and the local header of a member both say.
+struct Fields {
+  unsigned flags = 0;
+  std::uint16_t method = 0;
+  std::uint32_t crc = 0;
+  std::uint64_t packed_bytes = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t name_bytes = 0;
+  std::uint64_t extra_bytes = 0;
+};
+
+/// Reads them from a record, where the first of them is at `at`: they lie in the same order in
+/// both.
+Fields read_fields(Bytes record, std::uint64_t at);
+
+/// Replaces the saturated ones of `numbers` by those of the ZIP64 extra field, in its order.
+/// Returns what is wrong, or nothing.
+std::string_view apply_extra(Bytes extra, std::initializer_list<std::uint64_t*> numbers);
+
+/// The bytes as text.
+inline std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Reads the local header of a member of which the directory told everything but data_begin and
+/// end, which are set; compares the two; reads the descriptor behind the data, if there is one. All
+/// of it must lie before `limit`, where the directory begins.
+std::optional<Violation> read_local_header(const InputFile& file, const Fields& entry,
+                                           std::uint64_t limit, ZipMember& member);
+
+}  // namespace masque::zip

@@ -1,0 +1,237 @@
+#include "surgery/correction/correction_settings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMaxCounts = 1 << 30;
+
+/// Roles whose rows are never replaced in pre-training. [UNK] stands for words and is.
+constexpr std::array<std::string_view, 6> kSpecialRoles{"mask_token", "cls_token", "sep_token",
+                                                        "pad_token",  "bos_token", "eos_token"};
+constexpr std::array<std::string_view, 5> kConfigIds{"pad_token_id", "bos_token_id", "eos_token_id",
+                                                     "cls_token_id", "sep_token_id"};
+
+class Settler {
+ public:
+  Settler(const CorrectionRequest& request, const Checkpoint& checkpoint,
+          const std::optional<ModelConfig>& config, const TokenNames& names,
+          const EmbeddingTable& table)
+      : request_(request), checkpoint_(checkpoint), config_(config), names_(names), table_(table) {}
+
+  CorrectionSettings settle() {
+    read_marks();
+    const bool marked = !marks_.empty();
+    if (marked && !request_.inverse && !request_.again) {
+      throw InputError(checkpoint_.path(),
+                       fmt::format("is corrected already ({}): --again corrects once more, "
+                                   "--inverse takes it back",
+                                   escape(marks_.back())));
+    }
+    if (request_.inverse && !marked && !request_.again) {
+      throw InputError(checkpoint_.path(),
+                       "carries no mark of a correction: --again inverts "
+                       "nevertheless, with the given options");
+    }
+    std::optional<MlmCorrection> last;
+    if (request_.inverse && marked) {
+      last = parse_mark(marks_.back());
+      take_from_mark(*last);
+      marks_.pop_back();
+    } else {
+      take_from_request();
+    }
+    check_rates(out_.correction.rates);
+    choose_mean(last);
+    if (!request_.inverse) marks_.push_back(out_.correction.marker());
+    out_.marks = fmt::format("{}", fmt::join(marks_, "; "));
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw InputError(checkpoint_.path(), message);
+  }
+
+  /// The marks of all corrections so far, the last one last.
+  void read_marks() {
+    const auto text = find_marker(checkpoint_, table_.input->name, kMlmMarkerKey);
+    if (!text) return;
+    for (std::size_t at = 0; at <= text->size();) {
+      const std::size_t end = std::min(text->find("; ", at), text->size());
+      marks_.push_back(text->substr(at, end - at));
+      at = end + 2;
+    }
+    for (const std::string& mark : marks_) parse_mark(mark);
+  }
+
+  MlmCorrection parse_mark(const std::string& text) const {
+    auto mark = MlmCorrection::parse(text);
+    if (!mark) {
+      refuse(fmt::format("metadata '{}' holds '{}', which no version wrote", kMlmMarkerKey,
+                         escape(text)));
+    }
+    return *std::move(mark);
+  }
+
+  void take_from_mark(const MlmCorrection& marker) {
+    out_.correction = marker;
+    const MlmRates& rates = marker.rates;
+    for (const auto& [given, stored, name] : {std::tuple{request_.rate, rates.rate, "rate"},
+                                              {request_.mask, rates.mask, "mask"},
+                                              {request_.keep, rates.keep, "keep"},
+                                              {request_.random, rates.random, "random"}}) {
+      if (given && *given != stored) {
+        throw UsageError(
+            fmt::format("--{}: found {}, the correction to invert used {}", name, *given, stored));
+      }
+    }
+    if (request_.mask_token || !request_.special_tokens.empty() ||
+        request_.special == SpecialPolicy::kCorrect) {
+      throw UsageError(
+          "--mask-token, --special and --special-token come from the mark when inverting");
+    }
+    if (marker.mask_row >= table_.rows()) {
+      refuse(
+          fmt::format("the mark names row {}, the table has {}", marker.mask_row, table_.rows()));
+    }
+  }
+
+  void take_from_request() {
+    MlmRates& rates = out_.correction.rates;
+    rates.rate = request_.rate.value_or(rates.rate);
+    rates.mask = request_.mask.value_or(rates.mask);
+    rates.keep = request_.keep.value_or(rates.keep);
+    rates.random = request_.random.value_or(rates.random);
+    out_.correction.mask_row = mask_row();
+    keep_special_rows();
+  }
+
+  /// A row from a token or an id. A number is an id unless it is a token in brackets or quotes:
+  /// tokens that look like numbers are named by their ids.
+  std::uint64_t row_of(const std::string& text, const char* option) const {
+    std::optional<std::uint64_t> row = parse_unsigned(text);
+    if (!row) {
+      row = names_.id(text);
+      if (!row) {
+        refuse(names_.empty()
+                   ? fmt::format("{} '{}': no tokenizer file beside the checkpoint, expected an id",
+                                 option, escape(text))
+                   : fmt::format("{} '{}': no such token in {}", option, escape(text),
+                                 names_.source()));
+      }
+    }
+    if (*row >= table_.rows()) {
+      refuse(fmt::format("{} '{}': row {}, the table has {}", option, escape(text), *row,
+                         table_.rows()));
+    }
+    return *row;
+  }
+
+  std::uint64_t mask_row() const {
+    if (request_.mask_token) return row_of(*request_.mask_token, "--mask-token");
+    const auto row = names_.role("mask_token");
+    if (!row) {
+      refuse(
+          names_.empty()
+              ? "no tokenizer file beside the checkpoint: name the mask with --mask-token"
+              : fmt::format("{} names no mask token: name it with --mask-token", names_.source()));
+    }
+    if (*row >= table_.rows()) {
+      refuse(fmt::format("the mask token has id {}, the table {} rows", *row, table_.rows()));
+    }
+    return *row;
+  }
+
+  void keep_special_rows() {
+    auto& kept = out_.correction.kept_rows;
+    const bool keep = request_.special == SpecialPolicy::kKeep;
+    if (keep) kept.push_back(out_.correction.mask_row);
+    for (const std::string_view role : kSpecialRoles) {
+      if (const auto row = names_.role(role); keep && row) kept.push_back(*row);
+    }
+    for (const std::string& token : request_.special_tokens) {
+      kept.push_back(row_of(token, "--special-token"));
+    }
+    if (keep && names_.empty() && config_) {
+      for (const std::string_view field : kConfigIds) {
+        if (const auto row = config_->size(field)) kept.push_back(*row);
+      }
+    }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    std::erase_if(kept, [&](std::uint64_t row) { return row >= table_.rows(); });
+    std::string shown;
+    for (const std::uint64_t row : kept) {
+      shown +=
+          fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
+                      names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
+    }
+    out_.notes.push_back(fmt::format("rows kept: {}", shown.empty() ? "none" : shown));
+    if (keep && names_.empty() && request_.special_tokens.empty()) {
+      out_.notes.emplace_back("no tokenizer file: name further special rows with --special-token");
+    }
+  }
+
+  void choose_mean(const std::optional<MlmCorrection>& marker) {
+    std::string mean = request_.mean.value_or("vocab");
+    if (marker && marker->mean == MeanKind::kUsed && !request_.mean) mean = "used";
+    MlmCorrection& correction = out_.correction;
+    correction.weights_digest.clear();
+    if (mean == "vocab") {
+      correction.mean = MeanKind::kVocab;
+    } else if (mean == "used") {
+      correction.mean = MeanKind::kUsed;
+      if (names_.empty()) refuse("--mean used: no tokenizer file beside the checkpoint");
+      out_.weights = used_weights(table_.rows(), names_);
+      correction.weights_digest = weights_digest(out_.weights);
+    } else if (mean.starts_with("freq:")) {
+      correction.mean = MeanKind::kFrequency;
+      const std::string path = mean.substr(5);
+      if (path.empty()) throw UsageError("--mean freq: no file, expected freq:FILE");
+      out_.weights =
+          frequency_weights(read_text(path, kMaxCounts), path == "-" ? "standard input" : path,
+                            table_.rows(), names_);
+      correction.weights_digest = weights_digest(out_.weights);
+    } else {
+      throw UsageError(
+          fmt::format("--mean: found '{}', expected vocab, used or freq:FILE", escape(mean)));
+    }
+    if (marker &&
+        (marker->mean != correction.mean || marker->weights_digest != correction.weights_digest)) {
+      refuse(
+          "the correction to invert took another mean: give the same --mean again, with the same "
+          "tokens or counts");
+    }
+  }
+
+  const CorrectionRequest& request_;
+  const Checkpoint& checkpoint_;
+  const std::optional<ModelConfig>& config_;
+  const TokenNames& names_;
+  const EmbeddingTable& table_;
+  std::vector<std::string> marks_;
+  CorrectionSettings out_;
+};
+
+}  // namespace
+
+CorrectionSettings correction_settings(const CorrectionRequest& request,
+                                       const Checkpoint& checkpoint,
+                                       const std::optional<ModelConfig>& config,
+                                       const TokenNames& names, const EmbeddingTable& table) {
+  return Settler(request, checkpoint, config, names, table).settle();
+}
+
+}  // namespace masque

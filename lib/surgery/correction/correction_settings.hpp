@@ -1,0 +1,27 @@
+// What a correction will do, from the options, the marker, the tokenizer and the config.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "surgery/correction/correct_checkpoint.hpp"
+
+namespace masque {
+
+/// Everything that mlm_map needs, settled.
+struct CorrectionSettings {
+  MlmCorrection correction;
+  std::vector<double> weights;  ///< of the mean; empty means all rows
+  std::string marks;            ///< for the metadata of the output; empty: none
+  std::vector<std::string> notes;
+};
+
+/// Settles a request. Refuses a checkpoint that carries a marker (without --again), an inverse of
+/// one without it, an unknown [MASK], ids beyond the table. Throws UsageError and InputError.
+CorrectionSettings correction_settings(const CorrectionRequest& request,
+                                       const Checkpoint& checkpoint,
+                                       const std::optional<ModelConfig>& config,
+                                       const TokenNames& names, const EmbeddingTable& table);
+
+}  // namespace masque

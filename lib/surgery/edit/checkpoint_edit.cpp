@@ -1,0 +1,310 @@
+#include "surgery/edit/checkpoint_edit.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/google_folder.hpp"
+#include "base/json.hpp"
+#include "base/os.hpp"
+#include "base/output_file.hpp"
+#include "store/tensorflow/tf_names.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::uint64_t kMostFileBytes = 256 << 20;
+
+void remove_file(const std::string& path) {
+  const std::string folder = folder_of(path);
+  const Descriptor fd = open_folder(folder);
+  if (os::unlink_at(fd.get(), base_name(path).c_str()) != 0 || os::sync(fd.get()) != 0)
+    throw system_error(path, "removing", errno);
+}
+
+/// Of what TensorFlow runs, beside "PREFIX.index".
+std::string graph_name(const std::string& index) {
+  return index.substr(0, index.rfind('.')) + ".meta";
+}
+
+unsigned mode_of(const std::string& folder, const std::string& name) {
+  const std::string path = join(folder, name);
+  return exists(path) ? InputFile::open(path).mode() & 0777U : 0644U;
+}
+
+}  // namespace
+
+CheckpointEdit::CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
+  if (!holds_two_models(checkpoint)) return;
+  throw InputError(checkpoint.path(),
+                   "holds two models of one vocabulary, of which only one would change: 'ckpt "
+                   "convert --names hf' makes a checkpoint of one");
+}
+
+void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {
+  TensorInfo info = checkpoint_->get(name);
+  info.shape = std::move(shape);
+  info.reader = nullptr;
+  info.alias_of.clear();
+  replaced_.insert_or_assign(name, OutputTensor{std::move(info), std::move(source)});
+}
+
+void CheckpointEdit::add(OutputTensor tensor, const std::string& beside) {
+  MASQUE_CHECK(checkpoint_->find(beside) != nullptr);
+  if (checkpoint_->find(tensor.info.name) != nullptr ||
+      checkpoint_->find_opaque(tensor.info.name) != nullptr) {
+    throw InputError(checkpoint_->path(),
+                     fmt::format("tensor '{}' is there already", escape(tensor.info.name)));
+  }
+  added_.push_back({std::move(tensor), beside});
+}
+
+void CheckpointEdit::remove(const std::string& name) {
+  removed_[checkpoint_->get(name).name] = true;
+}
+
+void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
+                                std::optional<std::string> value) {
+  markers_.push_back({checkpoint_->get(beside).file, std::string(key), std::move(value)});
+}
+
+void CheckpointEdit::set_typed(TypedValue value) {
+  MASQUE_CHECK(value.type != "STRING");
+  typed_.insert_or_assign(value.key, std::move(value));
+}
+
+void CheckpointEdit::set_file(const std::string& name, std::string text) {
+  MASQUE_CHECK(checkpoint_->is_folder());
+  files_.insert_or_assign(name, std::move(text));
+}
+
+void CheckpointEdit::drop_file(const std::string& name) {
+  files_.insert_or_assign(name, std::nullopt);
+}
+
+bool CheckpointEdit::set_config(std::string_view name, const std::string& json) {
+  const std::string file = config_name(checkpoint_->folder());
+  const auto text = checkpoint_->is_folder() ? file_text(file) : std::nullopt;
+  if (!text) return false;
+  set_file(file, set_json_member(*text, {std::string(name)}, json));
+  return true;
+}
+
+std::optional<std::string> CheckpointEdit::file_text(const std::string& name) const {
+  if (const auto found = files_.find(name); found != files_.end()) return found->second;
+  const std::string path = join(checkpoint_->folder(), name);
+  if (exists(path)) return InputFile::open(path).read_all(kMostFileBytes);
+  return name == "tokenizer_config.json" ? tokenizer_config_by_name(checkpoint_->folder())
+                                         : std::nullopt;
+}
+
+bool CheckpointEdit::drops(const std::string& name) const {
+  const auto found = files_.find(name);
+  return found != files_.end() && !found->second;
+}
+
+std::vector<std::string> CheckpointEdit::replaced() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : replaced_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> CheckpointEdit::added() const {
+  std::vector<std::string> names;
+  names.reserve(added_.size());
+  for (const Addition& addition : added_) names.push_back(addition.tensor.info.name);
+  return names;
+}
+
+std::vector<std::string> CheckpointEdit::edited_files() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files_) {
+    if (text) names.push_back(name);
+  }
+  if (checkpoint_->is_folder()) {
+    for (const auto& [name, text] : marker_texts(false)) {
+      if (!files_.contains(name)) names.push_back(name);
+    }
+  }
+  if (checkpoint_->index() && edited_index() != checkpoint_->index()->text)
+    names.push_back(checkpoint_->index_name());
+  std::ranges::sort(names);
+  return names;
+}
+
+const OutputTensor* CheckpointEdit::replacement(const std::string& name) const {
+  const auto found = replaced_.find(name);
+  return found == replaced_.end() ? nullptr : &found->second;
+}
+
+bool CheckpointEdit::changes(const WeightsFile& file) const {
+  const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
+  const auto touched = [&](const TensorInfo& tensor) {
+    return replaced_.contains(tensor.name) || removed_.contains(tensor.name);
+  };
+  return std::ranges::any_of(file.content.tensors, touched) ||
+         std::ranges::any_of(file.content.typed,
+                             [&](const TypedValue& v) { return typed_.contains(v.key); }) ||
+         (weights_writer(file.content.writer).has_metadata &&
+          std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; })) ||
+         std::ranges::any_of(added_, [&](const Addition& addition) {
+           return checkpoint_->get(addition.beside).file == number;
+         });
+}
+
+OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
+  OutputWeights weights = copy_of(file);
+  if (!changes(file)) weights.metadata = file.content.metadata;
+  const auto number = static_cast<std::size_t>(&file - checkpoint_->files().data());
+  return changed(std::move(weights), [number](std::size_t other) { return other == number; });
+}
+
+OutputWeights CheckpointEdit::changed(OutputWeights weights,
+                                      const std::function<bool(std::size_t file)>& holds) {
+  std::erase_if(weights.tensors,
+                [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
+  // What was stored once stays one among those that stay, and, if the writer finds their sources
+  // to be the same, among those that change.
+  std::map<std::pair<std::string, bool>, std::string> first;
+  for (OutputTensor& tensor : weights.tensors) {
+    const std::string name = tensor.info.name;
+    const std::string root = tensor.info.alias_of.empty() ? name : tensor.info.alias_of;
+    const auto found = replaced_.find(name);
+    if (found != replaced_.end()) tensor = found->second;
+    const auto [twin, added] = first.emplace(std::pair(root, found != replaced_.end()), name);
+    tensor.info.alias_of = added ? std::string() : twin->second;
+  }
+  for (TypedValue& value : weights.typed) {
+    if (const auto found = typed_.find(value.key); found != typed_.end()) value = found->second;
+  }
+  for (const Marker& marker : markers_) {
+    if (!holds(marker.file)) continue;
+    if (marker.value) {
+      masque::set_metadata(weights.metadata, marker.key, *marker.value);
+    } else {
+      erase_metadata(weights.metadata, marker.key);
+    }
+  }
+  for (Addition& addition : added_) {
+    if (holds(checkpoint_->get(addition.beside).file))
+      insert_tensor(weights, std::move(addition.tensor), addition.beside);
+  }
+  return weights;
+}
+
+std::string CheckpointEdit::edited_index() const {
+  const ShardIndex& index = *checkpoint_->index();
+  std::string text = index.text;
+  std::int64_t bytes = 0;
+  std::int64_t elements = 0;
+  const auto count = [&](const TensorInfo& info, std::int64_t sign) {
+    bytes += sign * static_cast<std::int64_t>(byte_count(info.dtype, info.shape).value());
+    elements += sign * static_cast<std::int64_t>(element_count(info.shape).value());
+  };
+  for (const auto& [name, tensor] : replaced_) {
+    count(checkpoint_->get(name), -1);
+    count(tensor.info, 1);
+  }
+  for (const auto& [name, gone] : removed_) {
+    count(checkpoint_->get(name), -1);
+    text = erase_json_member(text, {"weight_map", name});
+  }
+  for (const auto& [tensor, beside] : added_) {
+    const std::string& shard = checkpoint_->files()[checkpoint_->get(beside).file].name;
+    text = set_json_member(text, {"weight_map", tensor.info.name}, quote_json(shard));
+    count(tensor.info, 1);
+  }
+  const JsonValue root = parse_json_file(text, checkpoint_->index_name());
+  const JsonValue* metadata = root.find("metadata");
+  for (const auto& [name, more] :
+       {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
+    const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
+    const auto before = value == nullptr ? std::nullopt : value->integer();
+    if (before && more != 0) {
+      text = set_json_member(text, {"metadata", name},
+                             fmt::format("{}", static_cast<std::int64_t>(*before) + more));
+    }
+  }
+  return text;
+}
+
+void CheckpointEdit::add_bundle(Output& out, std::vector<std::string>& replaced) {
+  const auto touched = [&](const WeightsFile& file) { return changes(file); };
+  if (std::ranges::none_of(checkpoint_->files(), touched)) return;
+  out.weights.push_back(changed(copy_of_bundle(*checkpoint_), [](std::size_t) { return true; }));
+  replaced = weight_files(*checkpoint_);
+  const std::string graph = graph_name(checkpoint_->index_name());
+  if (!keeps_layout() && exists(join(checkpoint_->folder(), graph)))
+    out.notes.push_back(fmt::format("'{}' is copied: the graph of other shapes", escape(graph)));
+}
+
+CheckpointEdit::Output CheckpointEdit::output() {
+  Output out;
+  std::vector<std::string> replaced;
+  if (checkpoint_->index()) {
+    std::string text = edited_index();
+    if (text != checkpoint_->index()->text) set_file(checkpoint_->index_name(), std::move(text));
+  }
+  if (checkpoint_->is_folder()) {
+    for (auto& [name, text] : marker_texts(false)) set_file(name, std::move(text));
+  }
+  if (checkpoint_->bundle()) {
+    add_bundle(out, replaced);
+  } else {
+    for (const WeightsFile& file : checkpoint_->files()) {
+      if (checkpoint_->is_folder() && !changes(file)) continue;
+      out.weights.push_back(changed(file));
+      replaced.push_back(file.name);
+    }
+  }
+  if (!checkpoint_->is_folder()) return out;
+  const std::string& folder = checkpoint_->folder();
+  for (auto& [name, text] : files_) {
+    replaced.push_back(name);
+    if (!text) continue;
+    const std::uint64_t size = text->size();
+    // A copy: edited_files() and file_text() still look at it, to verify what was written.
+    out.extras.push_back({name, Literal{*text}, size, mode_of(folder, name)});
+  }
+  const std::vector<std::string> others = other_bundle_files(*checkpoint_);
+  replaced.insert(replaced.end(), others.begin(), others.end());
+  for (std::string& note : other_bundle_notes(others)) out.notes.push_back(std::move(note));
+  std::vector<std::string> left_out;
+  for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
+    out.extras.push_back(std::move(extra));
+  for (const std::string& name : left_out)
+    out.notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  return out;
+}
+
+std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
+                                    WriteOptions options) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  options.input = checkpoint.path();
+  if (checkpoint.is_folder() && writer_for_path(out) != nullptr) {
+    throw UsageError(
+        fmt::format("-o {}: a folder is written as a folder, expected no file name", escape(out)));
+  }
+  const auto side = edit.side_text();
+  CheckpointEdit::Output output = edit.output();
+  if (checkpoint.is_folder()) {
+    write_checkpoint_folder(out, output.weights, output.extras, options);
+    return output.notes;
+  }
+  // The marker first: without its weights it does no harm that a message would not explain.
+  if (side) {
+    OutputFile file(side_path(out));
+    write_at(file.descriptor(), 0, as_bytes(*side), side_path(out));
+    file.commit();
+  }
+  write_checkpoint_file(out, output.weights.front(), options);
+  // Markers of the file that was there before.
+  if (!side && exists(side_path(out))) remove_file(side_path(out));
+  return output.notes;
+}
+
+}  // namespace masque

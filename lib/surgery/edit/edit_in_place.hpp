@@ -1,0 +1,37 @@
+// Making an edit in the checkpoint's own files.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/in_place.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/edit/verify_checkpoint.hpp"
+
+namespace masque {
+
+struct InPlaceOptions {
+  int threads = 0;
+  ProgressFunction progress;
+  /// Called when everything is computed and nothing changed yet; what it throws leaves it so.
+  std::function<void()> computed;
+  /// Reads everything back before the change is final.
+  bool verify = false;
+};
+
+/// What a change in place did.
+struct InPlaceResult {
+  std::uint64_t bytes = 0;               ///< that were written over
+  std::optional<VerifyResult> verified;  ///< with InPlaceOptions::verify
+};
+
+/// Makes an edit in the files themselves: all of it or nothing, see base/in_place. `locked` are the
+/// files of the edit's checkpoint, from lock_checkpoint, locked before it was opened. New bytes
+/// wait in temporary files beside the weights, so sources may read any of the old ones. Space:
+/// twice the bytes that change. Throws InputError (against_in_place(); tensors that share their
+/// bytes with others or do not lie in order; a format that cannot; disk full …), Interrupted: the
+/// checkpoint is then as it was.
+InPlaceResult write_in_place(const CheckpointEdit& edit, const LockedFiles& locked,
+                             const InPlaceOptions& options);
+
+}  // namespace masque

@@ -1,0 +1,161 @@
+#include "surgery/edit/edit_proof.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/google_folder.hpp"
+#include "base/hash.hpp"
+#include "base/parallel.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/inspect/tensor_stats.hpp"
+
+namespace masque {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw InputError("verify", what + " after writing; the output was discarded");
+}
+
+/// out ← bytes of a source from `offset`, which is a multiple of its chunk.
+void read_source(const Source& source, std::uint64_t offset, MutableBytes out) {
+  if (const auto* computed = std::get_if<Computed>(&source)) {
+    computed->fill(offset, out);
+  } else if (const auto* copied = std::get_if<CopyFrom>(&source)) {
+    copied->file->read(copied->begin + offset, out);
+  } else {
+    const Bytes text = as_bytes(std::get<Literal>(source).text);
+    std::ranges::copy(text.subspan(offset, out.size()), out.begin());
+  }
+}
+
+void check_computed(const Checkpoint& after, const TensorInfo& found, const OutputTensor& expected,
+                    int threads) {
+  const auto* computed = std::get_if<Computed>(&expected.source);
+  const std::uint64_t chunk = computed == nullptr ? 1 << 20 : computed->chunk_bytes;
+  parallel_for(static_cast<Index>((found.bytes() + chunk - 1) / chunk), threads, [&](Index i) {
+    const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
+    std::vector<std::byte> wanted(std::min(chunk, found.bytes() - offset));
+    std::vector<std::byte> written(wanted.size());
+    read_source(expected.source, offset, wanted);
+    after.read(found, offset, written);
+    if (wanted != written)
+      fail(fmt::format("tensor '{}' is not what was computed", escape(found.name)));
+  });
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  const InputFile left = InputFile::open(a);
+  const InputFile right = InputFile::open(b);
+  return left.size() == right.size() && range_hash(left, 0, left.size(), HashKind::kXxh3) ==
+                                            range_hash(right, 0, right.size(), HashKind::kXxh3);
+}
+
+std::string combined(const std::vector<std::string>& digests) {
+  const auto hasher = make_xxh3();
+  for (const std::string& digest : digests) hasher->add(as_bytes(digest));
+  return hasher->digest();
+}
+
+}  // namespace
+
+EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
+  for (const std::string& name : edit.edited_files()) {
+    // The index is compared by opening it: it must agree with the files.
+    if (name != edit.checkpoint().index_name()) texts_[name] = edit.file_text(name).value_or("");
+  }
+  if (const auto text = tokenizer_config_by_name(edit.checkpoint().folder()))
+    texts_.emplace("tokenizer_config.json", *text);
+}
+
+VerifyResult EditProof::check(const std::string& staged, int threads) const {
+  const Checkpoint& before = edit_->checkpoint();
+  const Checkpoint after =
+      open_checkpoint(before.index_name().empty() ? staged : join(staged, before.index_name()));
+  check_typed(after);
+  std::map<std::string, const TensorInfo*> unchanged;
+  std::size_t expected = edit_->added().size();
+  for (const TensorInfo& tensor : before.tensors()) {
+    if (edit_->removes(tensor.name)) continue;
+    ++expected;
+    if (edit_->replacement(tensor.name) == nullptr) unchanged[tensor.name] = &tensor;
+  }
+  if (after.tensors().size() != expected) fail("the number of tensors differs");
+  if (const auto name = different_opaque(before, after))
+    fail(fmt::format("tensor '{}' differs", escape(*name)));
+  const auto found = [&](const TensorInfo& info) -> const TensorInfo& {
+    const TensorInfo* tensor = after.find(info.name);
+    if (tensor == nullptr || tensor->dtype != info.dtype || tensor->shape != info.shape)
+      fail(fmt::format("tensor '{}' is missing or has another type", escape(info.name)));
+    return *tensor;
+  };
+  VerifyResult result;
+  std::vector<std::string> left;
+  std::vector<std::string> right;
+  for (const auto& [name, tensor] : unchanged) {
+    result.bytes_unchanged += tensor->bytes();
+    left.push_back(tensor_hash(before, *tensor, HashKind::kXxh3));
+    right.push_back(tensor_hash(after, found(*tensor), HashKind::kXxh3));
+    if (left.back() != right.back()) fail(fmt::format("tensor '{}' differs", escape(name)));
+  }
+  for (const std::string& name : edit_->replaced()) {
+    const OutputTensor& wanted = *edit_->replacement(name);
+    check_computed(after, found(wanted.info), wanted, threads);
+  }
+  result.tensors_unchanged = unchanged.size();
+  result.digest_before = combined(left);
+  result.digest_after = combined(right);
+  if (before.is_folder()) check_files(staged, result);
+  return result;
+}
+
+void EditProof::check_typed(const Checkpoint& after) const {
+  using Key = std::pair<std::size_t, std::string>;  // a staged file has another name
+  const auto all = [](const Checkpoint& checkpoint) {
+    std::map<Key, std::string> values;
+    for (std::size_t i = 0; i < checkpoint.files().size(); ++i) {
+      for (const TypedValue& value : checkpoint.files()[i].content.typed)
+        if (value.type != "STRING") values[{i, value.key}] = value.bytes;
+    }
+    return values;
+  };
+  auto wanted = all(edit_->checkpoint());
+  for (auto& [key, bytes] : wanted) {
+    const auto changed = edit_->typed().find(key.second);
+    if (changed != edit_->typed().end()) bytes = changed->second.bytes;
+  }
+  if (all(after) != wanted) fail("the metadata differ");
+}
+
+void EditProof::check_files(const std::string& staged, VerifyResult& result) const {
+  const Checkpoint& before = edit_->checkpoint();
+  std::set<std::string> wanted;
+  for (const std::string& name : list_files(before.folder())) {
+    if (!edit_->drops(name)) wanted.insert(name);
+  }
+  for (const std::string& name : other_bundle_files(before)) wanted.erase(name);
+  for (const auto& [name, text] : texts_) wanted.insert(name);
+  const std::vector<std::string> names = list_files(staged);
+  std::set<std::string> there(names.begin(), names.end());
+  for (const std::string& name : weight_files(before)) {
+    wanted.erase(name);
+    there.erase(name);
+  }
+  if (wanted != there) fail("the files of the folder differ");
+  wanted.erase(before.index_name());
+  for (const std::string& name : wanted) {
+    const auto text = texts_.find(name);
+    if (text == texts_.end()) ++result.files_unchanged;
+    const bool good =
+        text == texts_.end()
+            ? same_file(join(before.folder(), name), join(staged, name))
+            : InputFile::open(join(staged, name)).read_all(text->second.size() + 1) == text->second;
+    if (!good) fail(fmt::format("file '{}' differs", escape(name)));
+  }
+}
+
+}  // namespace masque

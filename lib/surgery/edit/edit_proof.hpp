@@ -1,0 +1,31 @@
+// Reading an edited checkpoint back: what was to change is what was computed, all else is
+// bit-identical.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+
+namespace masque {
+
+/// Made of an edit before it is written; for WriteOptions::verify.
+class EditProof {
+ public:
+  /// The edit must outlive the proof, and be complete.
+  explicit EditProof(const CheckpointEdit& edit);
+
+  /// Compares the output, perhaps before its rename, tensor by tensor (XXH3-128, computed ones byte
+  /// by byte) and file by file. Throws InputError naming the first that is not as it must be.
+  VerifyResult check(const std::string& staged, int threads) const;
+
+ private:
+  void check_typed(const Checkpoint& after) const;
+  void check_files(const std::string& staged, VerifyResult& result) const;
+
+  const CheckpointEdit* edit_;
+  std::map<std::string, std::string> texts_;  ///< of edited files
+};
+
+}  // namespace masque

@@ -1,0 +1,217 @@
+#include "surgery/edit/head.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/convert/aliases.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/inspect/tensor_stats.hpp"
+#include "surgery/rows/row_map.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kTie = "tie_word_embeddings";
+
+void set_tie(CheckpointEdit& edit, bool tied, std::vector<std::string>& notes) {
+  const std::string value = tied ? "true" : "false";
+  if (edit.set_config(kTie, value)) {
+    notes.push_back(fmt::format("config.json: {} becomes {}", kTie, value));
+  } else {
+    notes.push_back(fmt::format("set \"{}\": {} in the config.json of the output", kTie, value));
+  }
+}
+
+/// Throws InputError where a head cannot be spoken of.
+void check_head(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  if (table.family == nullptr) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("'{}' belongs to no known family, so its head cannot be found",
+                                 escape(table.input->name)));
+  }
+  if (table.head == HeadState::kNone)
+    throw InputError(checkpoint.path(), "no output head in the checkpoint");
+  if (table.head == HeadState::kMissing) {
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("the config says untied, but '{}' is not stored", table.decoder_weight));
+  }
+}
+
+/// Largest |a − b|, and in how many rows there is any; NaN equals NaN.
+void compare_rows(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b,
+                  int threads, TieReport& report) {
+  const std::uint64_t width = a.shape[1];
+  const std::uint64_t step = rows_per_block(a);
+  std::vector<std::uint64_t> rows((a.shape[0] + step - 1) / step);
+  std::vector<double> largest(rows.size());
+  for_each_row_block(checkpoint, a, threads,
+                     [&](std::uint64_t first, std::span<const double> left) {
+                       std::vector<std::byte> bytes(left.size() * (dtype_bits(b.dtype) / 8));
+                       std::vector<double> right(left.size());
+                       checkpoint.read(b, first * width * (dtype_bits(b.dtype) / 8), bytes);
+                       to_double(b.dtype, bytes, right);
+                       const std::uint64_t block = first / step;
+                       for (std::uint64_t i = 0; i < left.size(); i += width) {
+                         bool differs = false;
+                         for (std::uint64_t d = i; d < i + width; ++d) {
+                           if (left[d] == right[d] || (std::isnan(left[d]) && std::isnan(right[d])))
+                             continue;
+                           differs = true;
+                           largest[block] = std::max(largest[block], std::abs(left[d] - right[d]));
+                         }
+                         rows[block] += differs ? 1 : 0;
+                       }
+                     });
+  for (std::size_t block = 0; block < rows.size(); ++block) {
+    report.rows_different += rows[block];
+    report.largest_difference = std::max(report.largest_difference, largest[block]);
+  }
+}
+
+/// Second names of a bias, which only an untied head reads: what they say becomes the bias.
+void remove_copies(EditedCheckpoint& edited, const Family& family, TieReport& report) {
+  const Checkpoint& checkpoint = edited.checkpoint;
+  for (const HeadCopy& copy : family.head_copies) {
+    const TensorInfo* stored = checkpoint.find(std::string(copy.name));
+    const TensorInfo* source = checkpoint.find(std::string(copy.source));
+    if (stored == nullptr || source == nullptr) continue;
+    if (stored->dtype != source->dtype || stored->shape != source->shape) {
+      throw InputError(
+          checkpoint.path(),
+          fmt::format("'{}' is {} {}, '{}' is {} {}: expected the same", copy.name,
+                      dtype_name(stored->dtype), shape_text(stored->shape), copy.source,
+                      dtype_name(source->dtype), shape_text(source->shape)));
+    }
+    if (tensor_hash(checkpoint, *stored, HashKind::kXxh3) !=
+        tensor_hash(checkpoint, *source, HashKind::kXxh3)) {
+      edited.edit.replace(source->name, source->shape,
+                          source_of(checkpoint.files()[stored->file].file, *stored));
+      report.notes.push_back(fmt::format("'{}' gets the values of '{}', which the untied head read",
+                                         copy.source, copy.name));
+    }
+    edited.edit.remove(stored->name);
+    report.removed.push_back(stored->name);
+  }
+}
+
+}  // namespace
+
+std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  std::vector<OutputTensor> out;
+  const auto copy = [&](const std::string& name, const TensorInfo& source) {
+    TensorInfo info = source;
+    info.name = name;
+    info.reader = nullptr;
+    info.alias_of.clear();
+    out.push_back({std::move(info), source_of(checkpoint.files()[source.file].file, source)});
+  };
+  const bool stored = checkpoint.find(table.decoder_weight) != nullptr;
+  if (!stored) copy(table.decoder_weight, *table.input);
+  for (const auto& [name, source] : table.missing_copies) copy(name, checkpoint.get(source));
+  return out;
+}
+
+namespace {
+
+/// Tensors of the head that PyTorch stores as one with those of the input get bytes of their own;
+/// their names, for people.
+std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bool first) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  std::string names;
+  const auto separate = [&](const std::string& own, const std::string& other) {
+    const TensorInfo* a = checkpoint.find(own);
+    const TensorInfo* b = checkpoint.find(other);
+    if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
+    if (!share_bytes(*a, *b)) return;
+    edit.replace(own, a->shape, source_of(checkpoint.files()[a->file].file, *a));
+    names += fmt::format("{}'{}'", first ? "" : ", ", own);
+    first = false;
+  };
+  separate(table.decoder_weight, table.input->name);
+  if (table.family == nullptr) return names;
+  for (const HeadCopy& copy : table.family->head_copies)
+    separate(std::string(copy.name), std::string(copy.source));
+  return names;
+}
+
+}  // namespace
+
+void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
+                std::vector<std::string>& notes) {
+  check_can_untie(edit.checkpoint(), table);
+  std::string names;
+  for (OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
+    edit.add(std::move(tensor), table.input->name);
+  }
+  names += separate_twins(edit, table, names.empty());
+  notes.push_back(
+      fmt::format("the output head is untied{}", names.empty() ? "" : ": it gets " + names));
+  set_tie(edit, false, notes);
+}
+
+TieReport tie_checkpoint(const std::string& in, const std::string& out, const TieRequest& request) {
+  EditedCheckpoint edited(in, request);
+  const EmbeddingTable table =
+      find_embedding_table(edited.checkpoint, edited.config, request.tensor);
+  check_head(edited.checkpoint, table);
+  check_whole_gguf(edited.checkpoint);
+  TieReport report;
+  report.family = table.family->name;
+  report.head = table.decoder_weight;
+  const TensorInfo* decoder = edited.checkpoint.find(table.decoder_weight);
+  if (decoder == nullptr && edited.checkpoint.find_opaque(table.decoder_weight) != nullptr)
+    decoder = &edited.checkpoint.get(table.decoder_weight);  // throws, naming its type
+  if (decoder == nullptr) {
+    report.notes.emplace_back("the output head is tied already: the output is a copy");
+  } else {
+    check_table(edited.checkpoint, *decoder);
+    if (decoder->shape != table.input->shape) {
+      throw InputError(in, fmt::format("'{}' has shape {}, the input table {}: they cannot be one",
+                                       decoder->name, shape_text(decoder->shape),
+                                       shape_text(table.input->shape)));
+    }
+    compare_rows(edited.checkpoint, *table.input, *decoder, request.write.threads, report);
+    if (report.rows_different > 0) {
+      const std::string what = fmt::format(
+          "'{}' differs from the input table in {} of {} rows, by {:.6g} at most", decoder->name,
+          report.rows_different, table.rows(), report.largest_difference);
+      if (!request.drop) throw InputError(in, what + ": --drop drops it");
+      report.notes.push_back(what + ": dropped");
+    }
+    edited.edit.remove(decoder->name);
+    report.removed.push_back(decoder->name);
+    remove_copies(edited, *table.family, report);
+    if (table.can_untie) set_tie(edited.edit, true, report.notes);
+  }
+  finish_edit(edited, out, request, report);
+  return report;
+}
+
+UntieReport untie_checkpoint(const std::string& in, const std::string& out,
+                             const EditRequest& request) {
+  EditedCheckpoint edited(in, request);
+  EmbeddingTable table = find_embedding_table(edited.checkpoint, edited.config, request.tensor);
+  // Asked to untie a head of which there is no trace: the user knows that there is one.
+  if (table.head == HeadState::kUnknown && table.family != nullptr) table.head = HeadState::kTied;
+  check_head(edited.checkpoint, table);
+  UntieReport report;
+  report.family = table.family->name;
+  report.head = table.decoder_weight;
+  if (table.head == HeadState::kOwn && !table.config_tied) {
+    report.notes.emplace_back("the output head is untied already: the output is a copy");
+  } else {
+    untie_head(edited.edit, table, report.notes);
+  }
+  finish_edit(edited, out, request, report);
+  return report;
+}
+
+}  // namespace masque

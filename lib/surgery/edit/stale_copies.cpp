@@ -1,0 +1,33 @@
+#include "surgery/edit/stale_copies.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/output_folder.hpp"
+#include "store/checkpoint_writer.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> kEndings{".safetensors", ".bin",  ".pt", ".pth",
+                                                    ".h5",          ".onnx", ".ot", ".msgpack",
+                                                    ".ckpt.index",  ".gguf"};
+
+}  // namespace
+
+std::vector<std::string> stale_copies(const Checkpoint& checkpoint) {
+  std::vector<std::string> stale;
+  if (!checkpoint.is_folder()) return stale;
+  std::vector<std::string> own = weight_files(checkpoint);
+  const std::vector<std::string> others = other_bundle_files(checkpoint);
+  own.insert(own.end(), others.begin(), others.end());
+  for (const std::string& name : list_files(checkpoint.folder())) {
+    const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+    if (std::ranges::any_of(kEndings, ends) && std::ranges::find(own, name) == own.end())
+      stale.push_back(name);
+  }
+  return stale;
+}
+
+}  // namespace masque

@@ -1,0 +1,126 @@
+#include "surgery/edit/verify_checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/hash.hpp"
+#include "base/output_folder.hpp"
+#include "base/parallel.hpp"
+#include "store/checkpoint_writer.hpp"
+#include "store/inspect/compare_checkpoints.hpp"
+#include "store/inspect/tensor_stats.hpp"
+
+namespace masque {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw InputError("verify", what + " after writing; the output was discarded");
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::string combined(const std::vector<std::string>& digests) {
+  const auto hasher = make_xxh3();
+  for (const std::string& digest : digests) hasher->add(as_bytes(digest));
+  return hasher->digest();
+}
+
+void check_computed(const VerifyRequest& request, const Checkpoint& after,
+                    const std::string& name) {
+  const TensorInfo& tensor = after.get(name);
+  const std::uint64_t chunk = request.chunk_bytes;
+  parallel_for(static_cast<Index>((tensor.bytes() + chunk - 1) / chunk), request.threads,
+               [&](Index i) {
+                 const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
+                 std::vector<std::byte> expected(std::min(chunk, tensor.bytes() - offset));
+                 std::vector<std::byte> found(expected.size());
+                 request.expected(offset, expected);
+                 after.read(tensor, offset, found);
+                 if (expected != found)
+                   fail(fmt::format("tensor '{}' is not what was computed", escape(name)));
+               });
+}
+
+std::uint64_t check_files(const VerifyRequest& request) {
+  const std::string& before = request.before->folder();
+  // Compared tensor by tensor, so not as files. Of a bundle there may be fewer than before.
+  const std::vector<std::string> weights = weight_files(*request.before);
+  const std::vector<std::string> others = other_bundle_files(*request.before);
+  const auto names_of = [&](const std::string& folder) {
+    std::vector<std::string> names = list_files(folder);
+    std::erase_if(names, [&](const auto& name) {
+      return contains(request.edited_files, name) || contains(weights, name);
+    });
+    return names;
+  };
+  std::vector<std::string> wanted = names_of(before);
+  std::erase_if(wanted, [&](const auto& name) { return contains(others, name); });
+  if (wanted != names_of(request.staged)) fail("the files of the folder differ");
+  std::uint64_t count = 0;
+  for (const std::string& name : wanted) {
+    const InputFile a = InputFile::open(join(before, name));
+    const InputFile b = InputFile::open(join(request.staged, name));
+    if (a.size() != b.size() || range_hash(a, 0, a.size(), HashKind::kXxh3) !=
+                                    range_hash(b, 0, b.size(), HashKind::kXxh3)) {
+      fail(fmt::format("file '{}' differs", escape(name)));
+    }
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+VerifyResult verify_checkpoint(const VerifyRequest& request) {
+  const Checkpoint& before = *request.before;
+  const Checkpoint after = open_checkpoint(
+      before.index_name().empty() ? request.staged : join(request.staged, before.index_name()));
+  // What each tensor of the output must equal, by name so that the digest has one order.
+  std::map<std::string, const TensorInfo*> sources;
+  for (const TensorInfo& tensor : before.tensors()) {
+    if (!contains(request.changed, tensor.name)) sources[tensor.name] = &tensor;
+  }
+  const std::uint64_t unchanged = sources.size();
+  VerifyResult result;
+  for (const auto& [name, tensor] : sources) result.bytes_unchanged += tensor->bytes();
+  std::vector<std::pair<std::string, const TensorInfo*>> checks(sources.begin(), sources.end());
+  for (const auto& [name, source] : request.copies) checks.emplace_back(name, &before.get(source));
+  if (after.tensors().size() != checks.size() + request.changed.size()) {
+    fail("the number of tensors differs");
+  }
+  if (const auto name = different_opaque(before, after))
+    fail(fmt::format("tensor '{}' differs", escape(*name)));
+  std::vector<std::string> digests_before(checks.size());
+  std::vector<std::string> digests_after(checks.size());
+  parallel_for(static_cast<Index>(checks.size()), request.threads, [&](Index i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto& [name, source] = checks[at];
+    const TensorInfo* found = after.find(name);
+    if (found == nullptr || found->dtype != source->dtype || found->shape != source->shape) {
+      fail(fmt::format("tensor '{}' is missing or has another type", escape(name)));
+    }
+    digests_before[at] = tensor_hash(before, *source, HashKind::kXxh3);
+    digests_after[at] = tensor_hash(after, *found, HashKind::kXxh3);
+    if (digests_before[at] != digests_after[at]) {
+      fail(fmt::format("tensor '{}' differs", escape(name)));
+    }
+  });
+  for (const std::string& name : request.changed) check_computed(request, after, name);
+  digests_before.resize(unchanged);
+  digests_after.resize(unchanged);
+  result.tensors_unchanged = unchanged;
+  result.digest_before = combined(digests_before);
+  result.digest_after = combined(digests_after);
+  if (before.is_folder()) result.files_unchanged = check_files(request);
+  return result;
+}
+
+}  // namespace masque

@@ -1,0 +1,38 @@
+// hierarchical: place q N + r is made of rows q and r of a table of N.
+#include "base/error.hpp"
+#include "surgery/positions/position_extension.hpp"
+
+namespace masque {
+
+namespace {
+
+class Hierarchical final : public PositionExtension {
+ public:
+  explicit Hierarchical(double alpha) : alpha_(alpha) {}
+  std::string_view about() const override {
+    return "alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, kexue.fm/archives/7947";
+  }
+  Index most(Index rows) const override {
+    constexpr Index kRoot = Index{1} << 31;
+    return rows < kRoot ? rows * rows : std::numeric_limits<Index>::max();
+  }
+  TableRows row(Index place, Index rows, Index /*length*/) const override {
+    return table_rows(place, rows, alpha_);
+  }
+
+ private:
+  double alpha_;
+};
+
+const PositionExtensionRegistration kRegistration(
+    {"hierarchical", "ALPHA",
+     [](std::optional<double> argument) -> std::unique_ptr<const PositionExtension> {
+       const double alpha = argument.value_or(0.4);
+       if (!(alpha > 0 && alpha < 1))
+         throw UsageError("--how hierarchical: expected ALPHA between 0 and 1");
+       return std::make_unique<Hierarchical>(alpha);
+     }});
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,23 @@
+// last: every place behind the table has its last row.
+#include "surgery/positions/position_extension.hpp"
+
+namespace masque {
+
+namespace {
+
+class Last final : public PositionExtension {
+ public:
+  std::string_view about() const override { return "the last row at every place behind the table"; }
+  TableRows row(Index place, Index rows, Index /*length*/) const override {
+    return table_rows(place, rows, 0);
+  }
+};
+
+const PositionExtensionRegistration kRegistration(
+    {"last", "", [](std::optional<double>) -> std::unique_ptr<const PositionExtension> {
+       return std::make_unique<Last>();
+     }});
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,25 @@
+// repeat: the table once more behind itself, as Longformer was begun.
+#include "surgery/positions/position_extension.hpp"
+
+namespace masque {
+
+namespace {
+
+class Repeat final : public PositionExtension {
+ public:
+  std::string_view about() const override {
+    return "the table again and again: Beltagy et al. 2020, arXiv:2004.05150";
+  }
+  TableRows row(Index place, Index rows, Index /*length*/) const override {
+    return {{{{place % rows, 1.0}}}, 1};
+  }
+};
+
+const PositionExtensionRegistration kRegistration(
+    {"repeat", "", [](std::optional<double>) -> std::unique_ptr<const PositionExtension> {
+       return std::make_unique<Repeat>();
+     }});
+
+}  // namespace
+
+}  // namespace masque

@@ -1,0 +1,189 @@
+#include "surgery/positions/resize_positions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "surgery/positions/position_buffers.hpp"
+#include "surgery/positions/position_extension.hpp"
+#include "surgery/rows/new_rows.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings", "n_positions",
+                                                       "n_ctx"};
+
+/// The table of positions, and what is known of it.
+struct Positions {
+  const Family* family = nullptr;
+  std::string prefix;  ///< of the names in this checkpoint
+  const TensorInfo* table = nullptr;
+};
+
+const TensorPattern* pattern_of(const Family& family, std::string_view name) {
+  const auto found = std::ranges::find(family.tensors, name, &TensorPattern::name);
+  return found == family.tensors.end() ? nullptr : &*found;
+}
+
+Positions find_positions(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                         const std::optional<std::string>& tensor) {
+  Positions found;
+  if (tensor) {
+    found.table = &checkpoint.get(*tensor);
+  } else {
+    const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
+    found.family = table.family;
+    if (table.family == nullptr) {
+      throw InputError(checkpoint.path(),
+                       "belongs to no known family: name the table of positions with --tensor");
+    }
+    const Family& family = *table.family;
+    if (family.position_table.empty()) {
+      throw InputError(checkpoint.path(), fmt::format("{} has no table of positions: it reads "
+                                                      "texts of any length",
+                                                      family.name));
+    }
+    found.prefix = table.prefix;
+    found.table = &table.names.get(with_prefix(family.position_table, found.prefix));
+  }
+  check_table(checkpoint, *found.table);
+  return found;
+}
+
+std::uint64_t offset_of(const Positions& positions, const std::optional<ModelConfig>& config,
+                        const std::optional<std::uint64_t>& given) {
+  if (given) return *given;
+  if (positions.family == nullptr || !positions.family->positions_behind_padding) return 0;
+  return (config ? config->size("pad_token_id").value_or(1) : 1) + 1;
+}
+
+/// Throws UsageError if the way cannot make so many positions of so many.
+void check_number(const PositionExtension& way, const PositionsRequest& request,
+                  std::uint64_t before) {
+  const auto rows = static_cast<Index>(before);
+  const auto fewest = static_cast<std::uint64_t>(way.fewest(rows));
+  const auto most = static_cast<std::uint64_t>(way.most(rows));
+  if (request.positions >= fewest && request.positions <= most) return;
+  const std::string hint =
+      request.positions < fewest ? "; --how truncate keeps the first ones" : std::string();
+  throw UsageError(fmt::format(
+      "{} positions: '{}' makes {} to {} of {}{}", request.positions, escape(request.how), fewest,
+      most > std::uint64_t{1} << 62 ? std::string("any number") : fmt::format("{}", most), before,
+      hint));
+}
+
+/// The sizes in config.json. Without any of its names the family's default would count: it gets the
+/// first one then.
+void set_sizes(EditedCheckpoint& edited, const Family* family, std::uint64_t before,
+               std::uint64_t after, std::vector<std::string>& notes) {
+  std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
+  std::string_view first;
+  if (family != nullptr) {
+    const auto size = std::ranges::find(family->sizes, 'P', &SizeField::symbol);
+    if (size != family->sizes.end()) first = size->names.front();
+  }
+  if (const TypedValue* size = find_gguf_size(edited.checkpoint, "context_length")) {
+    edited.edit.set_typed(make_gguf_integer(*size, after, edited.checkpoint.path()));
+    notes.push_back(fmt::format("metadata '{}' becomes {}", size->key, after));
+    return;
+  }
+  if (!edited.config || !edited.checkpoint.is_folder()) {
+    notes.push_back(fmt::format("set \"{}\": {} in the config.json of the output",
+                                first.empty() ? names.front() : first, after));
+    return;
+  }
+  bool found = false;
+  for (const std::string_view name : names) {
+    const auto value = edited.config->size(name);
+    if (!value) continue;
+    found = true;
+    if (*value != before) {
+      notes.push_back(
+          fmt::format("config.json: {} was {}, the table had {} rows", name, *value, before));
+    }
+    edited.edit.set_config(name, fmt::format("{}", after));
+  }
+  if (!found && !first.empty()) edited.edit.set_config(first, fmt::format("{}", after));
+}
+
+/// Which stored row each new row's slots are: where a stored row goes as it is, its slots go along,
+/// to the first such place. A row that is a sum, or a second copy, is new.
+std::vector<std::uint64_t> slot_rows(const PositionExtension& way, std::uint64_t offset,
+                                     Index before, Index length) {
+  std::vector<std::uint64_t> from(offset + static_cast<std::uint64_t>(length), kComputedRow);
+  std::iota(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(offset), std::uint64_t{0});
+  std::vector<bool> gone(static_cast<std::size_t>(before));
+  for (Index place = 0; place < length; ++place) {
+    const TableRows sum = way.row(place, before, length);
+    const auto [row, weight] = sum.parts[0];
+    const auto stored = static_cast<std::size_t>(row);
+    if (sum.count != 1 || weight != 1 || gone[stored]) continue;
+    gone[stored] = true;
+    from[offset + static_cast<std::uint64_t>(place)] = offset + stored;
+  }
+  return from;
+}
+
+}  // namespace
+
+PositionsReport resize_positions(const std::string& in, const std::string& out,
+                                 const PositionsRequest& request) {
+  const std::shared_ptr<const PositionExtension> way = parse_position_extension(request.how);
+  EditedCheckpoint edited(in, request);
+  check_whole_gguf(edited.checkpoint);
+  const Positions positions = find_positions(edited.checkpoint, edited.config, request.tensor);
+  const TensorInfo& table = *positions.table;
+  const std::uint64_t rows = table.shape[0];
+  PositionsReport report;
+  report.family = positions.family == nullptr ? "" : std::string(positions.family->name);
+  report.tensor = table.name;
+  report.dtype = table.dtype;
+  report.before = table.shape;
+  report.offset = offset_of(positions, edited.config, request.offset);
+  if (report.offset >= rows) {
+    throw InputError(in, fmt::format("tensor '{}': {} rows, of which {} are in front of the first "
+                                     "position: expected more",
+                                     escape(table.name), rows, report.offset));
+  }
+  report.positions_before = rows - report.offset;
+  check_number(*way, request, report.positions_before);
+  const TensorPattern* pattern =
+      positions.family == nullptr ? nullptr
+                                  : pattern_of(*positions.family, positions.family->position_table);
+  if (pattern != nullptr && pattern->init == Init::kSinusoid &&
+      request.positions > report.positions_before) {
+    throw InputError(in, fmt::format("tensor '{}': rows of sines and cosines, which are not "
+                                     "learned: expected --how truncate",
+                                     escape(table.name)));
+  }
+  const std::uint64_t after = report.offset + request.positions;
+  report.after = {after, table.shape[1]};
+  const auto before = static_cast<Index>(report.positions_before);
+  const auto length = static_cast<Index>(request.positions);
+  edited.edit.replace(table.name, report.after,
+                      new_rows_source(edited.checkpoint, table,
+                                      summed_rows(edited.checkpoint, table, report.offset,
+                                                  [way, before, length](Index place) {
+                                                    return way->row(place, before, length);
+                                                  })));
+  move_slots(edited.edit, table, slot_rows(*way, report.offset, before, length));
+  if (positions.family != nullptr) {
+    resize_position_buffers(edited.edit, *positions.family, positions.prefix, rows, after,
+                            report.notes);
+  }
+  set_sizes(edited, positions.family, rows, after, report.notes);
+  resize_text_limits(edited.edit, report.positions_before, request.positions, report.notes);
+  finish_edit(edited, out, request, report);
+  return report;
+}
+
+}  // namespace masque

@@ -1,0 +1,100 @@
+#include "surgery/positions/resize_types.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "surgery/positions/position_buffers.hpp"
+#include "surgery/rows/new_rows.hpp"
+#include "surgery/rows/row_map.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kSize = "type_vocab_size";
+
+const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                             const std::optional<std::string>& tensor, EditReport& report) {
+  if (tensor) return checkpoint.get(*tensor);
+  const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
+  if (table.family == nullptr) {
+    throw InputError(checkpoint.path(),
+                     "belongs to no known family: name the table of token types with --tensor");
+  }
+  const Family& family = *table.family;
+  report.family = family.name;
+  if (family.segment_table.empty())
+    throw InputError(checkpoint.path(), fmt::format("{} has no token types", family.name));
+  return table.names.get(with_prefix(family.segment_table, table.prefix));
+}
+
+/// What every new row is: numbers, or the number of a stored row.
+struct NewType {
+  std::vector<double> values;
+  std::uint64_t copy = kComputedRow;
+};
+
+NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
+                 const TypesRequest& request) {
+  const std::string init = request.init.value_or("mean");
+  const std::uint64_t rows = table.shape[0];
+  if (init == "zero") return {std::vector<double>(table.shape[1], 0.0)};
+  if (init == "mean") {
+    NewType type{weighted_row_sum(checkpoint, table, {}, request.write.threads)};
+    for (double& value : type.values) value /= static_cast<double>(rows);
+    return type;
+  }
+  const auto row = init.starts_with("copy:") ? parse_unsigned(init.substr(5)) : std::nullopt;
+  if (!row) {
+    throw UsageError(fmt::format("--init '{}': expected mean, zero or copy:K with a token type K",
+                                 escape(init)));
+  }
+  if (*row >= rows)
+    throw UsageError(fmt::format("--init copy:{}: expected a token type below {}", *row, rows));
+  return {{}, *row};
+}
+
+}  // namespace
+
+TypesReport resize_types(const std::string& in, const std::string& out,
+                         const TypesRequest& request) {
+  EditedCheckpoint edited(in, request);
+  check_whole_gguf(edited.checkpoint);
+  TypesReport report;
+  const TensorInfo& table = find_types(edited.checkpoint, edited.config, request.tensor, report);
+  check_table(edited.checkpoint, table);
+  report.tensor = table.name;
+  report.dtype = table.dtype;
+  report.before = table.shape;
+  report.after = {request.types, table.shape[1]};
+  const std::uint64_t rows = table.shape[0];
+  if (request.init && request.types <= rows)
+    throw UsageError(
+        fmt::format("--init: {} token types of {} have no new row", request.types, rows));
+  const NewType type = new_type(edited.checkpoint, table, request);
+  edited.edit.replace(
+      table.name, report.after,
+      new_rows_source(edited.checkpoint, table,
+                      [rows, type](std::uint64_t row, std::span<double> values) -> std::uint64_t {
+                        if (row < rows) return row;
+                        std::ranges::copy(type.values, values.begin());
+                        return type.copy;
+                      }));
+  resize_slots(edited.edit, table, request.types);
+  const TypedValue* count = find_gguf_value(edited.checkpoint, "tokenizer.ggml.token_type_count");
+  if (count != nullptr) edited.edit.set_typed(make_gguf_integer(*count, request.types, in));
+  if (!edited.edit.set_config(kSize, fmt::format("{}", request.types)) && count == nullptr) {
+    report.notes.push_back(
+        fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));
+  }
+  finish_edit(edited, out, request, report);
+  return report;
+}
+
+}  // namespace masque

@@ -1,0 +1,228 @@
+#include "surgery/rows/embedding_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/inspect/tensor_stats.hpp"
+#include "store/tensorflow/tf_names.hpp"
+
+namespace masque {
+
+namespace {
+
+bool holds(const NamedTensors& names, std::string_view name) {
+  return names.find(std::string(name)) != nullptr;
+}
+
+bool has_head_tensor(const NamedTensors& names, const Family& family) {
+  return holds(names, family.decoder_weight) ||
+         std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
+                     [&](std::string_view name) { return holds(names, name); });
+}
+
+/// The family's table under its prefix, or without it (headless exports).
+const TensorInfo* table_of(const NamedTensors& names, const Family& family) {
+  const TensorInfo* with = names.find(with_prefix(family.input_table, family.prefix));
+  return with != nullptr ? with : names.find(with_prefix(family.input_table, ""));
+}
+
+/// Without a config: the family whose table is there, with its prefix or with its head. A table
+/// without both fits several families, which then do not matter: nothing hangs on it.
+const Family* family_by_names(const NamedTensors& names) {
+  for (const Family* family : families()) {
+    const bool prefixed = holds(names, with_prefix(family->input_table, family->prefix));
+    if (prefixed || (table_of(names, *family) && has_head_tensor(names, *family))) {
+      return family;
+    }
+  }
+  return nullptr;
+}
+
+const TensorInfo* bare_table(const NamedTensors& names) {
+  for (const Family* family : families()) {
+    if (const TensorInfo* table = table_of(names, *family)) return table;
+  }
+  return nullptr;
+}
+
+/// Throws InputError if a table that a family names has no DType.
+void refuse_opaque_table(const Checkpoint& checkpoint) {
+  const auto refuse = [&](const Family& family) {
+    for (const std::string_view prefix : {family.prefix, std::string_view()}) {
+      const std::string name = with_prefix(family.input_table, prefix);
+      if (checkpoint.find_opaque(name) != nullptr)
+        static_cast<void>(checkpoint.get(name));  // throws, naming its type
+    }
+  };
+  refuse(gguf_family());
+  for (const Family* family : families()) refuse(*family);
+}
+
+void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+               EmbeddingTable& table) {
+  const Family& family = *table.family;
+  const NamedTensors& names = table.names;
+  table.config_tied = !config || config->tie_word_embeddings().value_or(true);
+  const auto classes = config ? config->architectures() : std::vector<std::string>();
+  const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
+           family.lm_classes.end();
+  });
+  if (!has_head_tensor(names, family) && !named) {
+    // GPT-2's tied head leaves no trace in the weights: only a class name could tell.
+    if (family.head_evidence.empty() && classes.empty()) {
+      table.head = HeadState::kUnknown;
+      table.decoder_weight = family.decoder_weight;
+    }
+    return;
+  }
+  table.decoder_weight = family.decoder_weight;
+  for (const HeadCopy& copy : family.head_copies) {
+    if (!holds(names, copy.name) && holds(names, copy.source)) {
+      table.missing_copies.emplace_back(copy.name, copy.source);
+    }
+  }
+  const TensorInfo* decoder = names.find(table.decoder_weight);
+  if (decoder == nullptr) {
+    table.head = table.config_tied ? HeadState::kTied : HeadState::kMissing;
+  } else {
+    table.head = table.config_tied && same_values(checkpoint, *decoder, *table.input)
+                     ? HeadState::kCopy
+                     : HeadState::kOwn;
+  }
+}
+
+/// llama.cpp takes output.weight where it is there, whatever a config says.
+void find_gguf_head(const Checkpoint& checkpoint, EmbeddingTable& table) {
+  const std::string name(table.family->decoder_weight);
+  const bool own = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
+  const GgufHead without = gguf_head(checkpoint);
+  table.config_tied = !own;
+  table.can_untie = false;
+  table.head = own                          ? HeadState::kOwn
+               : without == GgufHead::kNone ? HeadState::kNone
+               : without == GgufHead::kTied ? HeadState::kTied
+                                            : HeadState::kUnknown;
+  if (table.head != HeadState::kNone) table.decoder_weight = name;
+}
+
+}  // namespace
+
+void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+  check_whole_gguf(checkpoint);
+  if (table.names.tf() != nullptr) {
+    throw InputError(
+        checkpoint.path(),
+        "the output head is tied to the input table, and TensorFlow's names have none for a head "
+        "of its own: --tied keep changes both, 'ckpt convert --names hf' gives names that have "
+        "one");
+  }
+  if (table.can_untie) return;
+  throw InputError(checkpoint.path(),
+                   "the output head is tied to the input table and cannot be untied in this "
+                   "layout: --tied keep changes both; in the Hugging Face layout (ckpt convert "
+                   "--names hf) it can be untied");
+}
+
+void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+  if (tensor.shape.size() == 2 && tensor.elements() == 0) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' has shape {}, expected rows and columns",
+                                 escape(tensor.name), shape_text(tensor.shape)));
+  }
+  if (tensor.shape.size() != 2) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' has shape {}, expected a table of two dimensions",
+                                 escape(tensor.name), shape_text(tensor.shape)));
+  }
+  switch (tensor.dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+    case DType::kF64: return;
+    default:
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensor '{}' is {}, expected F16, BF16, F32 or F64",
+                                   escape(tensor.name), dtype_name(tensor.dtype)));
+  }
+}
+
+EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
+                                    const std::optional<ModelConfig>& config,
+                                    const std::optional<std::string>& tensor) {
+  EmbeddingTable table;
+  const bool gguf = has_gguf_names(checkpoint);
+  table.names = NamedTensors(checkpoint, config);
+  if (config) table.family = find_family(config->model_type());
+  if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
+    table.family = nullptr;
+  }
+  if (table.family == nullptr) table.family = family_by_names(table.names);
+  if (gguf) table.family = &gguf_family();
+  table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
+  if (table.family != nullptr &&
+      holds(table.names, with_prefix(table.family->input_table, table.family->prefix)))
+    table.prefix = table.family->prefix;
+  if (tensor) {
+    const TensorInfo& named = checkpoint.get(*tensor);
+    if (&named != table.input) {
+      table.family = nullptr;
+      table.head = HeadState::kUnknown;
+    }
+    table.input = &named;
+  }
+  if (table.input == nullptr) refuse_opaque_table(checkpoint);
+  if (table.input == nullptr) {
+    throw InputError(checkpoint.path(),
+                     "no embedding table of a known family found: name it with --tensor");
+  }
+  check_table(checkpoint, *table.input);
+  if (table.family == &gguf_family()) {
+    find_gguf_head(checkpoint, table);
+  } else if (table.family != nullptr) {
+    find_head(checkpoint, config, table);
+  }
+  return table;
+}
+
+std::vector<TableRole> table_roles(const EmbeddingTable& table) {
+  std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
+  if (table.family == nullptr) return roles;
+  const Family& family = *table.family;
+  const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
+    if (pattern.empty()) return;
+    const std::string name = with_prefix(pattern, table.prefix);
+    const TensorInfo* tensor = table.names.find(name);
+    const bool opaque = tensor == nullptr && table.names.is_opaque(name);
+    roles.push_back({role, table.names.own_name(name), tensor,
+                     opaque              ? "opaque"
+                     : tensor == nullptr ? absent
+                                         : "stored"});
+  };
+  add("position", family.position_table, "missing");
+  add("segment", family.segment_table, "missing");
+  if (table.head == HeadState::kNone || table.head == HeadState::kUnknown) return roles;
+  add("decoder", family.decoder_weight, table.config_tied ? "tied" : "missing");
+  if (table.head == HeadState::kCopy) roles.back().state = "tied";
+  add("output_bias", family.output_bias, "missing");
+  if (table.names.tf() != nullptr) return roles;  // there is no second name
+  for (const HeadCopy& copy : family.head_copies) {
+    add("output_bias", copy.name, table.config_tied ? "tied" : "missing");
+  }
+  return roles;
+}
+
+std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
+                                               const TensorInfo& tensor) {
+  std::vector<const TensorInfo*> slots;
+  for (const TensorInfo& other : checkpoint.tensors()) {
+    if (is_slot_of(other, tensor)) slots.push_back(&other);
+  }
+  return slots;
+}
+
+}  // namespace masque

@@ -1,0 +1,196 @@
+#include "surgery/rows/patch_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "surgery/correction/mlm_correction.hpp"
+#include "surgery/edit/head.hpp"
+#include "surgery/rows/new_rows.hpp"
+#include "surgery/rows/row_expression.hpp"
+#include "surgery/rows/row_map.hpp"
+
+namespace masque {
+
+namespace {
+
+/// A checkpoint whose input table is about to change.
+struct PatchedCheckpoint : EditedCheckpoint {
+  PatchedCheckpoint(const std::string& path, const PatchRequest& request)
+      : EditedCheckpoint(path, request),
+        names(TokenNames::of(checkpoint)),
+        table(find_embedding_table(checkpoint, config, request.tensor)) {}
+
+  TokenNames names;
+  EmbeddingTable table;
+};
+
+/// The table gets these rows, and a head that is one with it, too, unless the policy says no.
+void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchRequest& request,
+           EditReport& report) {
+  EmbeddingTable& table = patched.table;
+  const Source source = new_rows_source(patched.checkpoint, *table.input, row);
+  const auto replace = [&](const TensorInfo& tensor) {
+    patched.edit.replace(tensor.name, tensor.shape, source);
+  };
+  report.family = table.family == nullptr ? "" : std::string(table.family->name);
+  replace(*table.input);
+  if (find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
+    report.notes.emplace_back(
+        "the table is corrected: mlm-correct --inverse would not give back what it was");
+  }
+  if (table.head == HeadState::kUnknown && request.tied != TiedPolicy::kKeep) {
+    if (table.family == nullptr) {
+      throw InputError(patched.checkpoint.path(),
+                       fmt::format("'{}' belongs to no known family, so a head that shares it "
+                                   "cannot be seen: --tied keep changes it alone",
+                                   escape(table.input->name)));
+    }
+    table.head = HeadState::kTied;  // the user knows that there is one
+  }
+  const bool tied = table.head == HeadState::kTied || table.head == HeadState::kCopy;
+  if (table.head == HeadState::kOwn)
+    report.notes.push_back(
+        fmt::format("the head has its own '{}': left as it is", table.decoder_weight));
+  if (!tied) {
+    if (request.tied != TiedPolicy::kKeep && table.head == HeadState::kNone)
+      report.notes.emplace_back("no output head in the checkpoint: nothing to untie");
+    return;
+  }
+  switch (request.tied) {
+    case TiedPolicy::kRefuse:
+      throw InputError(patched.checkpoint.path(),
+                       "the output head is tied to the input table: --tied untie gives it a copy, "
+                       "--tied keep changes both");
+    case TiedPolicy::kUntie: untie_head(patched.edit, table, report.notes); return;
+    case TiedPolicy::kKeep: break;
+  }
+  report.notes.emplace_back("the output head is tied and stays so: it changes with the table");
+  if (table.head == HeadState::kCopy) replace(patched.checkpoint.get(table.decoder_weight));
+}
+
+}  // namespace
+
+PatchReport apply_expressions(const std::string& in, const std::string& out,
+                              const std::vector<std::string>& programs,
+                              const PatchRequest& request) {
+  PatchedCheckpoint patched(in, request);
+  const TensorInfo& table = *patched.table.input;
+  RowExpressions expressions(patched.checkpoint, table, patched.names);
+  for (const std::string& program : programs) expressions.run(program);
+  PatchReport report;
+  report.tensor = table.name;
+  using Rows = std::map<std::uint64_t, std::vector<double>>;
+  const auto rows = std::make_shared<const Rows>(expressions.rows());
+  for (const auto& [row, values] : *rows) {
+    const std::vector<double> before = read_row(patched.checkpoint, table, row);
+    const double norm_before = std::sqrt(dot(before, before));
+    const double norm_after = std::sqrt(dot(values, values));
+    report.rows.push_back({row, patched.names.token(row), norm_before, norm_after,
+                           dot(before, values) / (norm_before * norm_after)});
+  }
+  patch(
+      patched,
+      [rows](std::uint64_t row, std::span<double> values) -> std::uint64_t {
+        const auto found = rows->find(row);
+        if (found == rows->end()) return row;
+        std::ranges::copy(found->second, values.begin());
+        return kComputedRow;
+      },
+      request, report);
+  finish_edit(patched, out, request, report);
+  return report;
+}
+
+namespace {
+
+/// Which rows a list names: ids, ranges of ids, tokens, separated by commas.
+std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, std::uint64_t rows,
+                              const std::string& path) {
+  std::vector<bool> listed(rows);
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string item = list.substr(at, end - at);
+    at = end + 1;
+    const std::size_t dash = item.find('-');
+    const auto low = parse_unsigned(item.substr(0, dash));
+    const auto high =
+        dash == std::string::npos ? std::nullopt : parse_unsigned(item.substr(dash + 1));
+    if (!low || !high) {
+      listed[find_row(item, names, rows, path)] = true;
+      continue;
+    }
+    if (*low > *high || *high >= rows) {
+      throw InputError(path,
+                       fmt::format("--rows '{}': expected ids in order, below {}", item, rows));
+    }
+    for (std::uint64_t row = *low; row <= *high; ++row) listed[row] = true;
+  }
+  return listed;
+}
+
+std::vector<double> norms_of(const Checkpoint& checkpoint, const TensorInfo& table, int threads) {
+  std::vector<double> norms(table.shape[0]);
+  const std::uint64_t width = table.shape[1];
+  for_each_row_block(checkpoint, table, threads,
+                     [&](std::uint64_t first, std::span<const double> rows) {
+                       for (std::uint64_t i = 0; i < rows.size() / width; ++i) {
+                         const auto row = rows.subspan(i * width, width);
+                         norms[first + i] = std::sqrt(dot(row, row));
+                       }
+                     });
+  return norms;
+}
+
+}  // namespace
+
+NormReport scale_to_norm(const std::string& in, const std::string& out,
+                         const NormRequest& request) {
+  PatchedCheckpoint patched(in, request);
+  const TensorInfo& table = *patched.table.input;
+  const std::vector<bool> listed =
+      request.rows ? listed_rows(*request.rows, patched.names, table.shape[0], in)
+                   : std::vector<bool>(table.shape[0], true);
+  NormReport report;
+  report.tensor = table.name;
+  const std::vector<double> norms = norms_of(patched.checkpoint, table, request.write.threads);
+  const auto factors = std::make_shared<std::vector<double>>(norms.size(), 1.0);
+  for (std::size_t row = 0; row < norms.size(); ++row) {
+    if (!listed[row]) continue;
+    if (!std::isfinite(norms[row])) {
+      throw InputError(
+          in, fmt::format("tensor '{}': row {} has no finite norm", escape(table.name), row));
+    }
+    ++(norms[row] > 0 ? report.rows : report.zero_rows);
+    report.norm_before += norms[row];
+  }
+  if (report.rows == 0) throw InputError(in, "every row has norm 0: there is nothing to scale");
+  report.norm_before /= static_cast<double>(report.rows);
+  report.norm = request.to.value_or(report.norm_before);
+  for (std::size_t row = 0; row < norms.size(); ++row) {
+    if (listed[row] && norms[row] > 0) (*factors)[row] = report.norm / norms[row];
+  }
+  if (report.zero_rows > 0)
+    report.notes.push_back(fmt::format("rows of norm 0 stay: {}", report.zero_rows));
+  const Checkpoint& checkpoint = patched.checkpoint;
+  patch(
+      patched,
+      [factors, &checkpoint, &table](std::uint64_t row, std::span<double> values) -> std::uint64_t {
+        const double factor = (*factors)[row];
+        if (factor == 1) return row;
+        const std::vector<double> stored = read_row(checkpoint, table, row);
+        for (std::size_t d = 0; d < values.size(); ++d) values[d] = factor * stored[d];
+        return kComputedRow;
+      },
+      request, report);
+  finish_edit(patched, out, request, report);
+  return report;
+}
+
+}  // namespace masque

@@ -1,0 +1,92 @@
+// What a new row of a table begins with: initializers as a registry. One file per initializer under
+// surgery/row_init/ registers itself.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "surgery/rows/row_edit.hpp"
+#include "surgery/vocabulary/vocabulary_change.hpp"
+
+namespace masque {
+
+/// What is known when new rows are asked for. References must outlive what is made from it.
+struct RowInitContext {
+  const Checkpoint& checkpoint;
+  const TokenNames& names;                       ///< of the ids before; may be empty()
+  const VocabularyChange& change;                ///< which ids are new, and their tokens
+  std::uint64_t rows = 0;                        ///< of the tables before
+  std::optional<double> initializer_range = {};  ///< of config.json
+  std::uint64_t seed = 0;
+  int threads = 0;
+  std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
+};
+
+/// For every new id, in ascending order, the old rows of which its row is the mean; none: all that
+/// have a token.
+using RowMeans = std::vector<std::vector<std::uint64_t>>;
+
+/// One kind of new rows. Exactly one of `means` and `values` is there. The functions throw
+/// UsageError for an argument that is not understood, InputError for what the files say no to.
+struct RowInit {
+  std::string_view name;      ///< "copy"
+  std::string_view argument;  ///< what follows "copy:": "T"; in brackets if it may be left out
+  std::string_view help;      ///< one line
+  /// Rows that are means of old ones: settled once, the same in all tables.
+  RowMeans (*means)(const RowInitContext& context, const std::string& argument);
+  /// Rows computed from each table, [rows, width]; of a vector (an output bias) width is 1 and
+  /// `vector` true. `table` must outlive the result.
+  RowValues (*values)(const RowInitContext& context, const std::string& argument,
+                      const TensorInfo& table, bool vector);
+};
+
+/// All initializers, sorted by name.
+std::span<const RowInit* const> row_inits();
+
+/// Adds an initializer at program start.
+struct RowInitRegistration {
+  explicit RowInitRegistration(const RowInit& init);
+};
+
+/// An initializer with its argument, settled for a change. For one thread; the RowValues that it
+/// gives are thread-safe and may outlive it, but not the context.
+class NewRows {
+ public:
+  /// `spec` is "mean", "copy:T", … Throws UsageError for one that is none, InputError as above.
+  NewRows(const RowInitContext& context, const std::string& spec);
+  /// Means of old rows.
+  NewRows(const RowInitContext& context, RowMeans means);
+
+  /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
+  /// name and the id. What reads the table does so once, whoever asks again.
+  RowValues of(const TensorInfo& tensor) const;
+
+ private:
+  RowValues make(const TensorInfo& tensor) const;
+
+  const RowInitContext* context_;
+  std::string argument_;
+  const RowInit* init_ = nullptr;  ///< nullptr: means only
+  std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
+  std::shared_ptr<const RowMeans> means_;
+  mutable std::map<const TensorInfo*, RowValues> made_;  ///< some read the whole table
+};
+
+/// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a
+/// tokenizer, or if every row has one.
+std::vector<double> assigned_weights(const RowInitContext& context);
+
+/// Σ weight·row; without weights the mean. Throws InputError if it is not finite.
+std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo& table,
+                                std::span<const double> weights);
+
+/// The row that a text names: a token, else an id; #N is an id always. Throws InputError if there
+/// is no such token or row; `what` names the text in messages.
+std::uint64_t find_row(const RowInitContext& context, const std::string& text,
+                       std::string_view what);
+
+}  // namespace masque

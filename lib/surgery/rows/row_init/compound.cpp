@@ -1,0 +1,31 @@
+// The mean of some rows, as bert4keras' compound_tokens.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "surgery/rows/row_init.hpp"
+
+namespace masque {
+namespace {
+
+RowMeans means(const RowInitContext& context, const std::string& argument) {
+  std::vector<std::uint64_t> rows;
+  for (std::size_t at = 0; at <= argument.size();) {
+    const std::size_t comma = std::min(argument.find(',', at), argument.size());
+    if (comma == at) throw UsageError("--init compound: an empty name, expected compound:A,B");
+    rows.push_back(find_row(context, argument.substr(at, comma - at), "--init compound:"));
+    at = comma + 1;
+  }
+  const auto count =
+      static_cast<std::size_t>(std::ranges::count(context.change.from, VocabularyChange::kNew));
+  return RowMeans(count, rows);
+}
+
+const RowInit kInit{.name = "compound",
+                    .argument = "A,B",
+                    .help = "the mean of the rows of these tokens or ids",
+                    .means = means,
+                    .values = nullptr};
+const RowInitRegistration kRegistration{kInit};
+
+}  // namespace
+}  // namespace masque

@@ -1,0 +1,59 @@
+// The mean of the rows and a little noise with their covariance.
+// Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models", which scales the
+// covariance by 1e-5 (transformers' resize_token_embeddings: by 1e-9).
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/random.hpp"
+#include "surgery/rows/row_gaussian.hpp"
+#include "surgery/rows/row_init.hpp"
+
+namespace masque {
+namespace {
+
+constexpr double kUsualScale = 1e-5;
+
+/// A finite number from 0.
+std::optional<double> parse_scale(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool good = error == std::errc() && stop == end && value >= 0 && std::isfinite(value);
+  return good ? std::optional(value) : std::nullopt;
+}
+
+RowValues gaussian_values(const RowInitContext& context, const std::string& argument,
+                          const TensorInfo& table, bool /*vector*/) {
+  const auto scale = argument.empty() ? std::optional(kUsualScale) : parse_scale(argument);
+  if (!scale) {
+    throw UsageError(
+        fmt::format("--init cov: found '{}', expected a number from 0", escape(argument)));
+  }
+  const std::vector<double> weights = assigned_weights(context);
+  std::vector<double> mean = mean_row_of(context, table, weights);
+  const auto gaussian = std::make_shared<const RowGaussian>(context.checkpoint, table, weights,
+                                                            std::move(mean), context.threads);
+  return [gaussian, deviation = std::sqrt(*scale), stream = RandomStream(context.seed, table.name)](
+             std::uint64_t id, std::span<double> out) {
+    std::vector<double> noise(out.size());
+    stream.for_item(id).normal(0, noise.size(), noise.data());
+    for (double& value : noise) value *= deviation;
+    gaussian->transform(noise, out);
+  };
+}
+
+const RowInit kInit{.name = "cov",
+                    .argument = "[S]",
+                    .help = "normal with the rows' mean and S times their covariance [1e-5]",
+                    .means = nullptr,
+                    .values = gaussian_values};
+const RowInitRegistration kRegistration{kInit};
+
+}  // namespace
+}  // namespace masque

@@ -1,0 +1,76 @@
+// The mean of the pieces that the tokenizer made of the token before it had it. Rows without a
+// token get the mean of all that have one.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "surgery/rows/row_init.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque {
+namespace {
+
+/// The text that a token stands for: what continues a word stands without its mark, what begins one
+/// behind a space.
+std::string text_of(const text::Tokenizer& tokenizer, const std::string& token) {
+  const std::string& mark = tokenizer.parts().word_prefix;
+  if (mark.empty() || !token.starts_with(mark) || token == mark) return token;
+  const std::string rest = token.substr(mark.size());
+  return tokenizer.parts().word_mark == text::WordMark::kSpace ? " " + rest : rest;
+}
+
+std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
+                                     const text::Tokenizer& tokenizer, const std::string& token) {
+  const text::Encoding encoding = tokenizer.encode(text_of(tokenizer, token), {});
+  std::vector<std::uint64_t> rows;
+  rows.reserve(encoding.size());
+  for (const TokenId id : encoding.ids) {
+    rows.push_back(static_cast<std::uint64_t>(id));
+    if (rows.back() >= context.rows) {
+      throw InputError(context.checkpoint.path(),
+                       fmt::format("the piece '{}' of '{}' has id {}, the table {} rows",
+                                   escape(tokenizer.token(id)), escape(token), id, context.rows));
+    }
+  }
+  if (rows.empty()) {
+    throw InputError(
+        context.checkpoint.path(),
+        fmt::format("--init subword: the tokenizer makes nothing of '{}'", escape(token)));
+  }
+  const auto unknown = tokenizer.roles().unk;
+  if (unknown && context.notes != nullptr && std::ranges::count(encoding.ids, *unknown) > 0) {
+    context.notes->push_back(
+        fmt::format("'{}' has pieces that the tokenizer does not know: the "
+                    "row of '{}' is in the mean",
+                    escape(token), escape(tokenizer.token(*unknown))));
+  }
+  return rows;
+}
+
+RowMeans subword_means(const RowInitContext& context, const std::string& /*argument*/) {
+  if (context.names.empty()) {
+    throw InputError(context.checkpoint.path(),
+                     "--init subword: no tokenizer file, expected one of mean, random, zero, cov");
+  }
+  const text::Tokenizer tokenizer = text::Tokenizer::open(context.checkpoint.folder());
+  RowMeans out;
+  for (std::size_t id = 0; id < context.change.from.size(); ++id) {
+    if (context.change.from[id] != VocabularyChange::kNew) continue;
+    const std::string& token = context.change.tokens[id];
+    out.push_back(token.empty() ? std::vector<std::uint64_t>()
+                                : pieces_of(context, tokenizer, token));
+  }
+  return out;
+}
+
+const RowInit kInit{.name = "subword",
+                    .argument = "",
+                    .help = "the mean of the pieces that the tokenizer splits the token into",
+                    .means = subword_means,
+                    .values = nullptr};
+const RowInitRegistration kRegistration{kInit};
+
+}  // namespace
+}  // namespace masque

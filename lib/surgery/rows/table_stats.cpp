@@ -1,0 +1,223 @@
+#include "surgery/rows/table_stats.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque {
+
+namespace {
+
+bool all_finite(std::span<const double> row) {
+  return std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); });
+}
+
+double norm(std::span<const double> row) { return std::sqrt(dot(row, row)); }
+
+/// Sums over the rows of one block.
+struct Part {
+  TableStats stats;
+  double norms = 0;
+  std::vector<double> all_norms;
+  std::vector<double> units;  // Σ row / ‖row‖
+  std::vector<double> rows;   // Σ row
+};
+
+void add(std::vector<double>& to, std::span<const double> row, double scale) {
+  for (std::size_t j = 0; j < row.size(); ++j) to[j] += row[j] * scale;
+}
+
+Part part_of(std::span<const double> values, std::size_t width) {
+  Part part;
+  part.units.assign(width, 0.0);
+  part.rows.assign(width, 0.0);
+  part.stats.norm_minimum = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    const auto row = values.subspan(i, width);
+    if (!all_finite(row)) {
+      ++part.stats.not_finite_rows;
+      continue;
+    }
+    const double length = norm(row);
+    ++part.stats.rows;
+    part.norms += length;
+    part.all_norms.push_back(length);
+    part.stats.norm_minimum = std::min(part.stats.norm_minimum, length);
+    part.stats.norm_maximum = std::max(part.stats.norm_maximum, length);
+    add(part.rows, row, 1);
+    if (length > 0) {
+      add(part.units, row, 1 / length);
+    } else {
+      ++part.stats.zero_rows;
+    }
+  }
+  return part;
+}
+
+void insert_best(std::vector<Neighbour>& best, Neighbour candidate, std::size_t count) {
+  const auto nearer = [](const Neighbour& a, const Neighbour& b) {
+    return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row;
+  };
+  if (best.size() == count && !nearer(candidate, best.back())) return;
+  best.insert(std::upper_bound(best.begin(), best.end(), candidate, nearer), candidate);
+  if (best.size() > count) best.pop_back();
+}
+
+// Distances are never NaN here: see compare_rows.
+bool farther(const RowChange& a, const RowChange& b) {
+  return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
+}
+
+RowChange compare_rows(std::uint64_t row, std::span<const double> a, std::span<const double> b) {
+  RowChange change{row, norm(a), norm(b), 0, 1};
+  double squares = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) squares += (b[j] - a[j]) * (b[j] - a[j]);
+  change.distance = std::sqrt(squares);
+  if (std::isnan(change.distance)) change.distance = std::numeric_limits<double>::infinity();
+  const double norms = change.norm_a * change.norm_b;
+  if (norms > 0) change.cosine = dot(a, b) / norms;
+  return change;
+}
+
+}  // namespace
+
+TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, int threads) {
+  const std::uint64_t step = rows_per_block(table);
+  const std::size_t width = table.shape[1];
+  std::vector<Part> parts((table.shape[0] + step - 1) / step);
+  for_each_row_block(checkpoint, table, threads,
+                     [&](std::uint64_t first, std::span<const double> rows) {
+                       parts[first / step] = part_of(rows, width);
+                     });
+  TableStats out;
+  out.width = width;
+  out.mean.assign(width, 0.0);
+  out.norm_minimum = std::numeric_limits<double>::infinity();
+  std::vector<double> units(width, 0.0);
+  double norms = 0;
+  for (const Part& part : parts) {
+    out.rows += part.stats.rows;
+    out.zero_rows += part.stats.zero_rows;
+    out.not_finite_rows += part.stats.not_finite_rows;
+    out.norm_minimum = std::min(out.norm_minimum, part.stats.norm_minimum);
+    out.norm_maximum = std::max(out.norm_maximum, part.stats.norm_maximum);
+    norms += part.norms;
+    add(out.mean, part.rows, 1);
+    add(units, part.units, 1);
+  }
+  const auto n = static_cast<double>(out.rows);
+  if (out.rows == 0) throw InputError(checkpoint.path(), "the table has no finite row");
+  out.norm_mean = norms / n;
+  double squares = 0;
+  for (const Part& part : parts) {
+    for (const double length : part.all_norms) {
+      squares += (length - out.norm_mean) * (length - out.norm_mean);
+    }
+  }
+  out.norm_deviation = std::sqrt(squares / n);
+  for (double& value : out.mean) value /= n;
+  out.mean_norm = norm(out.mean);
+  // Σ over all pairs of uᵢ·uⱼ is ‖Σ u‖²; the n pairs of a row with itself are 1 each.
+  const double m = n - static_cast<double>(out.zero_rows);
+  out.mean_cosine =
+      m > 1 ? (dot(units, units) - m) / (m * (m - 1)) : std::numeric_limits<double>::quiet_NaN();
+  out.rows = table.shape[0];
+  return out;
+}
+
+RowAgainstMean row_against_mean(const Checkpoint& checkpoint, const TensorInfo& table,
+                                std::uint64_t row, const std::vector<double>& mean) {
+  const std::vector<double> values = read_row(checkpoint, table, row);
+  const RowChange change = compare_rows(row, values, mean);
+  const bool defined = change.norm_a > 0 && change.norm_b > 0;
+  return {change.norm_a, defined ? change.cosine : std::numeric_limits<double>::quiet_NaN(),
+          change.distance};
+}
+
+std::vector<Neighbour> nearest_rows(const Checkpoint& checkpoint, const TensorInfo& table,
+                                    std::uint64_t row, std::size_t count, int threads) {
+  const std::vector<double> query = read_row(checkpoint, table, row);
+  const double query_norm = norm(query);
+  if (!(query_norm > 0) || !std::isfinite(query_norm)) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}': row {} has norm {}, expected a direction",
+                                 escape(table.name), row, query_norm));
+  }
+  const std::uint64_t step = rows_per_block(table);
+  const std::size_t width = table.shape[1];
+  std::vector<std::vector<Neighbour>> parts((table.shape[0] + step - 1) / step);
+  for_each_row_block(checkpoint, table, threads,
+                     [&](std::uint64_t first, std::span<const double> rows) {
+                       for (std::size_t i = 0; i < rows.size() / width; ++i) {
+                         const auto other = rows.subspan(i * width, width);
+                         const double length = norm(other);
+                         if (first + i == row || !(length > 0) || !std::isfinite(length)) continue;
+                         insert_best(parts[first / step],
+                                     {first + i, dot(query, other) / (query_norm * length)}, count);
+                       }
+                     });
+  std::vector<Neighbour> best;
+  for (const auto& part : parts) {
+    for (const Neighbour& neighbour : part) insert_best(best, neighbour, count);
+  }
+  return best;
+}
+
+TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
+                     const TensorInfo& in_b, std::size_t top, int threads) {
+  if (in_a.shape[1] != in_b.shape[1]) {
+    throw InputError(b.path(), fmt::format("tables are {} and {} wide, expected equal widths",
+                                           in_a.shape[1], in_b.shape[1]));
+  }
+  const std::size_t width = in_a.shape[1];
+  const std::uint64_t rows = std::min(in_a.shape[0], in_b.shape[0]);
+  const std::uint64_t step = rows_per_block(in_a);
+  std::vector<std::vector<RowChange>> parts((in_a.shape[0] + step - 1) / step);
+  for_each_row_block(a, in_a, threads, [&](std::uint64_t first, std::span<const double> left) {
+    if (first >= rows) return;
+    const std::uint64_t count = std::min<std::uint64_t>(left.size() / width, rows - first);
+    const std::uint64_t row_bytes = in_b.bytes() / in_b.shape[0];
+    std::vector<std::byte> bytes(count * row_bytes);
+    std::vector<double> right(count * width);
+    b.read(in_b, first * row_bytes, bytes);
+    to_double(in_b.dtype, bytes, right);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto x = left.subspan(i * width, width);
+      const auto y = std::span<const double>(right).subspan(i * width, width);
+      const bool same = std::equal(x.begin(), x.end(), y.begin(), [](double l, double r) {
+        return l == r || (std::isnan(l) && std::isnan(r));
+      });
+      if (same) continue;
+      parts[first / step].push_back(compare_rows(first + i, x, y));
+    }
+  });
+  TableDiff out;
+  out.rows = rows;
+  double cosines = 0;
+  for (const auto& part : parts) {
+    for (const RowChange& change : part) {
+      ++out.changed;
+      cosines += change.cosine;
+      out.max_distance = std::max(out.max_distance, change.distance);
+      out.top.push_back(change);
+    }
+    if (out.top.size() > 4 * top + 4096) {  // keep the list short on large tables
+      std::nth_element(out.top.begin(), out.top.begin() + static_cast<std::ptrdiff_t>(top),
+                       out.top.end(), farther);
+      out.top.resize(top);
+    }
+  }
+  if (out.changed > 0) out.mean_cosine = cosines / static_cast<double>(out.changed);
+  std::sort(out.top.begin(), out.top.end(), farther);
+  if (out.top.size() > top) out.top.resize(top);
+  return out;
+}
+
+}  // namespace masque

@@ -1,0 +1,73 @@
+// The job of `embed-fix add`, `remove`, `keep`, `permute`, `resize` and of whatever else gives a
+// checkpoint another vocabulary: tables, head, biases, configs and tokenizer files, in one go.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/checkpoint_writer.hpp"
+#include "surgery/correction/correct_checkpoint.hpp"
+#include "surgery/rows/row_init.hpp"
+#include "surgery/vocabulary/vocabulary_plan.hpp"
+
+namespace masque {
+
+struct VocabularyRequest {
+  std::string init = "mean";  ///< of new rows, see surgery/row_init.hpp
+  /// If it is there, instead of `init`: of which old rows each new one is the mean; of none: of all
+  /// that have a token.
+  std::function<RowMeans(const RowInitContext& context)> means;
+  /// If it is there, instead of change_vocabulary_files().
+  std::function<std::vector<std::string>(CheckpointEdit& edit, const TokenNames& before,
+                                         const VocabularyChange& change)>
+      change_files;
+  bool other_tokenizer = false;       ///< change_files exchanges the tokenizer as a whole
+  std::optional<std::string> tensor;  ///< the input table; absent: by the family's names
+  std::uint64_t seed = 0;
+  bool dry_run = false;
+  bool verify = false;
+  WriteOptions write;
+};
+
+struct NewRow {
+  std::uint64_t id = 0;
+  std::string token;  ///< empty: none
+  double norm = 0;    ///< of its row in the input table, as it is stored
+};
+
+/// What was done, or would be with dry_run.
+struct VocabularyReport {
+  std::string family;  ///< empty if unknown
+  std::string tensor;  ///< the input table
+  DType dtype = DType::kF32;
+  std::uint64_t width = 0;
+  std::uint64_t rows_before = 0;
+  std::uint64_t rows_after = 0;
+  std::uint64_t tokens_before = 0;  ///< rows with a token
+  std::uint64_t tokens_after = 0;
+  /// Rows of before that are nowhere now, without those that had no token and were made anew.
+  std::uint64_t rows_gone = 0;
+  std::vector<NewRow> new_rows;   ///< that were computed
+  std::uint64_t copied_rows = 0;  ///< further copies of rows that have their place elsewhere
+  std::vector<std::string> changed_tensors;
+  std::vector<std::string> edited_files;
+  std::vector<std::string> notes;  ///< for people
+  std::optional<VerifyResult> verified;
+};
+
+/// Makes the change from what is there. May throw InputError and UsageError.
+using VocabularyPlan = std::function<VocabularyChange(const VocabularyState&)>;
+
+/// Writes `in` with another vocabulary to `out`: a file to a file, a folder (or index) to a folder.
+/// Old rows are copied bit for bit; new ones are computed in double and rounded once. Memory: a few
+/// MiB a thread and what the initializer and the names need. Every file of the tokenizer follows,
+/// and the ids in config.json and generation_config.json.
+///
+/// Throws UsageError and InputError (tokens beyond the table, what the plan, the initializer or the
+/// tokenizer say no to, output exists, …); `out` is then as it was.
+VocabularyReport change_vocabulary(const std::string& in, const std::string& out,
+                                   const VocabularyPlan& plan, const VocabularyRequest& request);
+
+}  // namespace masque

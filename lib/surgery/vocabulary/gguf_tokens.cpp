@@ -1,0 +1,241 @@
+#include "surgery/vocabulary/gguf_tokens.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "surgery/vocabulary/id_map.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kWordStart = "\u2581";
+constexpr const char* kModel = "tokenizer.ggml.model";
+
+bool is_bracketed(std::string_view text) { return text.starts_with("[") && text.ends_with("]"); }
+
+struct RoleKey {
+  std::string_view role;
+  std::string_view key;
+};
+
+/// The spelling of the separator is the format's; newer files have it right.
+constexpr std::array kRoleKeys{
+    RoleKey{"mask_token", "tokenizer.ggml.mask_token_id"},
+    RoleKey{"cls_token", "tokenizer.ggml.cls_token_id"},
+    RoleKey{"sep_token", "tokenizer.ggml.seperator_token_id"},
+    RoleKey{"sep_token", "tokenizer.ggml.separator_token_id"},
+    RoleKey{"pad_token", "tokenizer.ggml.padding_token_id"},
+    RoleKey{"unk_token", "tokenizer.ggml.unknown_token_id"},
+    RoleKey{"bos_token", "tokenizer.ggml.bos_token_id"},
+    RoleKey{"eos_token", "tokenizer.ggml.eos_token_id"},
+};
+
+template <class Number>
+std::vector<Number> numbers_of(const Checkpoint& checkpoint, const char* key, GgufType type) {
+  const TypedValue* value = find_gguf_value(checkpoint, key);
+  const auto elements = value == nullptr ? std::nullopt : gguf_elements(*value, type);
+  std::vector<Number> numbers(elements ? elements->size() / sizeof(Number) : 0);
+  if (!numbers.empty()) std::memcpy(numbers.data(), elements->data(), elements->size());
+  return numbers;
+}
+
+template <class Number>
+std::string_view bytes_of(const std::vector<Number>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
+}
+
+/// The vocabulary in a file.
+struct Tokens {
+  explicit Tokens(const Checkpoint& checkpoint)
+      : types(numbers_of<std::int32_t>(checkpoint, kGgufTokenTypes, GgufType::kInt32)),
+        scores(numbers_of<float>(checkpoint, kGgufScores, GgufType::kFloat32)) {
+    if (const TypedValue* value = find_gguf_value(checkpoint, kGgufTokens))
+      texts = gguf_texts(*value).value_or(texts);
+    const TypedValue* name = find_gguf_value(checkpoint, kModel);
+    if (name != nullptr && name->type == "STRING") model = name->text;
+  }
+
+  GgufToken type(std::uint64_t id) const {
+    return id < types.size() ? static_cast<GgufToken>(types[id]) : GgufToken::kNormal;
+  }
+  std::string plain(std::uint64_t id) const { return plain_gguf_token(model, texts[id], type(id)); }
+
+  std::string model;
+  std::vector<std::string> texts;
+  std::vector<std::int32_t> types;
+  std::vector<float> scores;
+};
+
+/// Whether a text is what the converter calls a row without a token: "[PADn]".
+bool is_padding(std::string_view text) {
+  if (text.starts_with(kWordStart)) text.remove_prefix(kWordStart.size());
+  constexpr std::string_view kOpen = "[PAD";
+  return text.starts_with(kOpen) && text.ends_with("]") &&
+         parse_unsigned(text.substr(kOpen.size(), text.size() - kOpen.size() - 1)).has_value();
+}
+
+/// A token as a file has it.
+struct Piece {
+  std::string text;
+  GgufToken type;
+};
+
+/// The token of a new id. "[PADn]" goes with the id, other texts of unused rows stay.
+Piece piece_of(const Tokens& before, const VocabularyChange& change, std::uint64_t id) {
+  const std::uint64_t old = change.from[id];
+  const std::string& plain = change.tokens[id];
+  const std::string text = old < before.texts.size() ? before.texts[old] : std::string();
+  const bool named = old < before.texts.size() && before.type(old) != GgufToken::kUnused;
+  if (named && before.plain(old) == plain) return {text, before.type(old)};
+  if (plain.empty()) {
+    const std::string padding = fmt::format("[PAD{}]", id);
+    constexpr GgufToken kType = GgufToken::kUnused;
+    if (named || text.empty()) return {gguf_token(before.model, padding, kType), kType};
+    return {is_padding(text) ? text.substr(0, text.find('[')) + padding : text, kType};
+  }
+  const GgufToken fresh = before.model == "bert" ? GgufToken::kNormal : GgufToken::kUserDefined;
+  const GgufToken type = named ? before.type(old) : fresh;
+  if (named && is_bracketed(text) && is_bracketed(plain)) return {plain, type};
+  return {gguf_token(before.model, plain, type), type};
+}
+
+/// The tokens of after, of which each array gets an element for every row.
+class NewTokens {
+ public:
+  NewTokens(const Tokens& before, const VocabularyChange& change) {
+    const float least = before.scores.empty() ? 0 : *std::ranges::min_element(before.scores);
+    for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+      const std::uint64_t old = change.from[id];
+      Piece piece = piece_of(before, change, id);
+      texts_.push_back(std::move(piece.text));
+      types_.push_back(static_cast<std::int32_t>(piece.type));
+      scores_.push_back(old < before.scores.size() ? before.scores[old] : least);
+    }
+  }
+
+  void write(CheckpointEdit& edit, const Tokens& before) const {
+    edit.set_typed(make_gguf_texts(kGgufTokens, texts_));
+    if (!before.types.empty())
+      edit.set_typed(make_gguf_array(kGgufTokenTypes, GgufType::kInt32, bytes_of(types_)));
+    if (!before.scores.empty())
+      edit.set_typed(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(scores_)));
+  }
+
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<std::int32_t> types_;
+  std::vector<float> scores_;
+};
+
+/// Merges name their tokens by text: each of these must stay as it is.
+void check_merges(const Checkpoint& checkpoint, const Tokens& before,
+                  const VocabularyChange& change, std::uint64_t rows) {
+  if (find_gguf_value(checkpoint, kGgufMerges) == nullptr) return;
+  const IdMap ids(change, rows);
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
+    if (before.type(id) != GgufToken::kNormal) continue;
+    const auto now = ids.after(id);
+    if (now && change.tokens[*now] == before.plain(id)) continue;
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("token '{}' would be {}, but {} may make it: expected the Hugging Face folder, "
+                    "whose merges are looked at one by one",
+                    escape(before.plain(id)), now ? "renamed" : "gone", kGgufMerges));
+  }
+}
+
+bool moves(const IdMap& ids, std::uint64_t rows) {
+  for (std::uint64_t id = 0; id < rows; ++id)
+    if (ids.after(id) != id) return true;
+  return false;
+}
+
+/// Notes about metadata that do not follow: those that have tokens, and those that have ids.
+std::vector<std::string> stale_values(const Checkpoint& checkpoint, bool new_texts, bool new_ids) {
+  std::vector<std::string> notes;
+  for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
+                                   std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
+    if (!stale || find_gguf_value(checkpoint, key) == nullptr) continue;
+    notes.push_back(
+        fmt::format("metadata '{}' stays as it is, and speaks of the vocabulary before", key));
+  }
+  return notes;
+}
+
+void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t number) {
+  if (size == nullptr || gguf_integer(*size) == number) return;
+  edit.set_typed(make_gguf_integer(*size, number, edit.checkpoint().path()));
+}
+
+}  // namespace
+
+std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
+  if (model != "bert" || type == GgufToken::kControl || is_bracketed(token))
+    return std::string(token);
+  if (token.starts_with(kWordStart)) return std::string(token.substr(kWordStart.size()));
+  return fmt::format("##{}", token);
+}
+
+std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type) {
+  if (model != "bert" || type == GgufToken::kControl) return std::string(plain);
+  if (plain.starts_with("##")) return std::string(plain.substr(2));
+  return fmt::format("{}{}", kWordStart, plain);
+}
+
+TokenNames TokenNames::of(const Checkpoint& checkpoint) {
+  const Tokens tokens(checkpoint);
+  if (tokens.texts.empty()) return load(checkpoint.folder());
+  TokenNames names;
+  names.source_ = kGgufTokens;
+  for (std::uint64_t id = 0; id < tokens.texts.size(); ++id) {
+    if (tokens.type(id) == GgufToken::kUnused) continue;
+    names.set(tokens.plain(id), id, checkpoint.path());
+    if (tokens.type(id) == GgufToken::kControl) names.special_.insert(tokens.plain(id));
+  }
+  for (const auto& [role, key] : kRoleKeys) {
+    const TypedValue* value = find_gguf_value(checkpoint, key);
+    const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);
+    if (id && names.assigned(*id)) names.roles_[std::string(role)] = names.token(*id);
+  }
+  names.guess_roles();
+  return names;
+}
+
+std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
+                                            std::uint64_t rows) {
+  const Checkpoint& checkpoint = edit.checkpoint();
+  change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
+  const Tokens before(checkpoint);
+  if (before.texts.empty()) return {};
+  check_merges(checkpoint, before, change, rows);
+  const NewTokens now(before, change);
+  now.write(edit, before);
+  const IdMap ids(change, rows);
+  for (const WeightsFile& file : checkpoint.files()) {
+    for (const TypedValue& value : file.content.typed) {
+      const auto id = gguf_integer(value);
+      if (!id || !value.key.starts_with("tokenizer.ggml.") || !value.key.ends_with("_token_id"))
+        continue;
+      const auto after = ids.after(*id);
+      if (!after) {
+        throw InputError(checkpoint.path(), fmt::format("metadata '{}' is {}, a row that would go",
+                                                        escape(value.key), *id));
+      }
+      change_size(edit, &value, *after);
+    }
+  }
+  return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
+}
+
+}  // namespace masque

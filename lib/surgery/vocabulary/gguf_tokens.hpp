@@ -1,0 +1,39 @@
+// The vocabulary that a GGUF file carries itself, as text for people and changed with the table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "surgery/vocabulary/vocabulary_change.hpp"
+
+namespace masque {
+
+/// Kinds of tokens, by their numbers in tokenizer.ggml.token_type.
+enum class GgufToken : std::int32_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6,
+};
+
+/// A token of a file as BERT's vocab.txt has it, and back. llama.cpp's converter leaves control
+/// tokens, takes "##" off and writes U+2581 before any other one; earlier ones left every "[…]" as
+/// it is, which is read so. Tokens of other models (`model`, from tokenizer.ggml.model) are the
+/// same in both.
+std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type);
+std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type);
+
+/// Carries a change to the metadata of a GGUF file: tokens, their types and scores, the ids of
+/// special tokens, the size of the vocabulary. Rows without a token are called "[PADn]", unused, as
+/// the converter does, but unused ones keep another text; new tokens are normal ones for BERT,
+/// user-defined ones for others, with the least score that there is. Nothing happens where these
+/// are not there. Throws InputError if the row of a special token is gone, or if a vocabulary with
+/// merges would lose or rename a token.
+/// Returns notes: what else names tokens or their ids, and stays as it was.
+std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
+                                            std::uint64_t rows);
+
+}  // namespace masque

@@ -1,0 +1,243 @@
+#include "surgery/vocabulary/vocabulary_plan.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/utf8.hpp"
+
+namespace masque {
+
+namespace {
+
+/// Far above every vocabulary; its maps take 128 MiB.
+constexpr std::uint64_t kMostRows = 1 << 24;
+
+/// Of what a note lists.
+constexpr std::size_t kNamed = 8;
+
+[[noreturn]] void refuse(const VocabularyState& state, const std::string& message) {
+  throw InputError(state.checkpoint.path(), message);
+}
+
+/// A row as messages call it: "4 [MASK]".
+std::string shown(const VocabularyState& state, std::uint64_t row) {
+  const std::string& token = state.names.token(row);
+  return token.empty() ? fmt::format("{}", row) : fmt::format("{} {}", row, escape(token));
+}
+
+void append_row(VocabularyChange& change, const VocabularyState& state, std::uint64_t row) {
+  change.from.push_back(row);
+  change.tokens.push_back(state.names.token(row));
+}
+
+/// Grows to `rows`, rounded up.
+void pad(VocabularyChange& change, const VocabularyState& state, std::uint64_t rows,
+         std::uint64_t multiple) {
+  if (multiple == 0) throw UsageError("--multiple: found 0, expected a number from 1");
+  if (rows > kMostRows || multiple > kMostRows) {
+    refuse(state, fmt::format("{} rows in multiples of {}, expected at most {}", rows, multiple,
+                              kMostRows));
+  }
+  const std::uint64_t size = (rows + multiple - 1) / multiple * multiple;
+  change.from.resize(size, VocabularyChange::kNew);
+  change.tokens.resize(size);
+}
+
+std::vector<bool> special_rows(const VocabularyState& state) {
+  std::vector<bool> special(state.rows);
+  for (const std::string_view role : kTokenRoles) {
+    const auto row = state.names.role(role);
+    if (row && *row < state.rows) special[*row] = true;
+  }
+  for (std::uint64_t row = 0; row < state.rows; ++row)
+    if (state.names.special(row)) special[row] = true;
+  return special;
+}
+
+VocabularyChange chosen_rows(const VocabularyState& state, const std::vector<bool>& chosen) {
+  VocabularyChange change;
+  for (std::uint64_t row = 0; row < state.rows; ++row) {
+    if (chosen[row]) append_row(change, state, row);
+  }
+  if (change.from.empty()) refuse(state, "no row would be left");
+  return change;
+}
+
+std::uint64_t row_of(const VocabularyState& state, const std::string& entry, bool as_id) {
+  const auto row = as_id ? parse_unsigned(entry) : state.names.id(entry);
+  if (!row && as_id)
+    throw UsageError(fmt::format("found '{}', expected an id: a whole number", escape(entry)));
+  if (!row) {
+    check_editable(state.checkpoint, state.names);
+    refuse(state,
+           state.names.empty()
+               ? fmt::format("'{}': no tokenizer file, expected an id", escape(entry))
+               : fmt::format("'{}': no such token in {}", escape(entry), state.names.source()));
+  }
+  if (*row >= state.rows)
+    refuse(state, fmt::format("'{}': row {}, the table has {}", escape(entry), *row, state.rows));
+  return *row;
+}
+
+}  // namespace
+
+VocabularyChange all_rows(const VocabularyState& state) {
+  VocabularyChange change;
+  change.from.reserve(state.rows);
+  change.tokens.reserve(state.rows);
+  for (std::uint64_t row = 0; row < state.rows; ++row) append_row(change, state, row);
+  return change;
+}
+
+std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list) {
+  const bool numbers = std::ranges::all_of(
+      list.entries, [](const std::string& entry) { return parse_unsigned(entry).has_value(); });
+  const bool as_ids =
+      list.as == TokenList::As::kIds || (list.as == TokenList::As::kAuto && numbers);
+  std::vector<std::uint64_t> rows;
+  rows.reserve(list.entries.size());
+  std::vector<bool> listed(state.rows);
+  for (const std::string& entry : list.entries) {
+    rows.push_back(row_of(state, entry, as_ids));
+    if (listed[rows.back()]) refuse(state, fmt::format("'{}' is listed twice", escape(entry)));
+    listed[rows.back()] = true;
+  }
+  const auto is_token = [&](const std::string& entry) { return state.names.id(entry).has_value(); };
+  if (list.as == TokenList::As::kAuto && as_ids && std::ranges::any_of(list.entries, is_token)) {
+    state.notes.emplace_back("the list is taken as ids; some are tokens as well: --as tokens");
+  }
+  return rows;
+}
+
+void check_token(const VocabularyState& state, const std::string& token) {
+  if (token.empty()) refuse(state, "found an empty token, expected a name");
+  if (!valid_utf8(token))
+    refuse(state,
+           fmt::format("token '{}': not UTF-8, which files of tokenizers are", escape(token)));
+  // Lines of vocab.txt would fall apart, or lose their end.
+  if (token.find_first_of("\n\r") != std::string::npos)
+    refuse(state, fmt::format("token '{}': has a line end, expected none", escape(token)));
+}
+
+VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
+                          bool skip_existing, std::uint64_t multiple) {
+  if (state.names.empty())
+    refuse(state, "no tokenizer file to add tokens to: --count N adds rows without names");
+  VocabularyChange change = all_rows(state);
+  std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
+  std::unordered_set<std::string> seen;
+  std::vector<std::string> there;
+  for (const std::string& token : tokens) {
+    check_token(state, token);
+    if (!seen.insert(token).second)
+      refuse(state, fmt::format("'{}' is listed twice", escape(token)));
+    if (const auto id = state.names.id(token)) {
+      if (!skip_existing) {
+        refuse(state, fmt::format("'{}' is a token already, with id {}: --existing skip passes "
+                                  "over such",
+                                  escape(token), *id));
+      }
+      there.push_back(escape(token));
+      continue;
+    }
+    if (next == change.from.size()) {
+      change.from.emplace_back();
+      change.tokens.emplace_back();
+    }
+    change.from[next] = VocabularyChange::kNew;
+    change.tokens[next] = token;
+    ++next;
+  }
+  if (!there.empty()) {
+    state.notes.push_back(fmt::format("{} there already: {}", there.size() == 1 ? "is" : "are",
+                                      fmt::join(there, " ")));
+  }
+  pad(change, state, change.from.size(), multiple);
+  return change;
+}
+
+VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
+                             std::uint64_t multiple) {
+  if (!state.names.empty() && state.checkpoint.is_folder()) {
+    refuse(state, fmt::format("{} names the rows: name the new ones, or see resize",
+                              state.names.source()));
+  }
+  VocabularyChange change = all_rows(state);
+  if (count > kMostRows)
+    refuse(state, fmt::format("--count {}, expected at most {}", count, kMostRows));
+  pad(change, state, state.rows + count, multiple);
+  return change;
+}
+
+VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list) {
+  const std::vector<bool> special = special_rows(state);
+  std::vector<bool> chosen(state.rows, true);
+  for (const std::uint64_t row : rows_of(state, list)) {
+    if (special[row]) {
+      refuse(state, fmt::format("{} is a special token of the tokenizer: it must stay",
+                                shown(state, row)));
+    }
+    chosen[row] = false;
+  }
+  return chosen_rows(state, chosen);
+}
+
+VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) {
+  std::vector<bool> chosen(state.rows);
+  for (const std::uint64_t row : rows_of(state, list)) chosen[row] = true;
+  const std::vector<bool> special = special_rows(state);
+  std::vector<std::string> kept;
+  for (std::uint64_t row = 0; row < state.rows; ++row) {
+    if (!special[row] || chosen[row]) continue;
+    chosen[row] = true;
+    kept.push_back(shown(state, row));
+  }
+  if (!kept.empty()) {
+    const std::size_t count = kept.size();
+    kept.resize(std::min(count, kNamed));
+    state.notes.push_back(
+        fmt::format("{} special token{} kept, too: {}{}", count, count == 1 ? " is" : "s are",
+                    fmt::join(kept, ", "),
+                    count > kNamed ? fmt::format(" and {} more", count - kNamed) : std::string()));
+  }
+  return chosen_rows(state, chosen);
+}
+
+VocabularyChange plan_permute(const VocabularyState& state, const TokenList& list) {
+  VocabularyChange change;
+  std::vector<bool> listed(state.rows);
+  for (const std::uint64_t row : rows_of(state, list)) {
+    append_row(change, state, row);
+    listed[row] = true;
+  }
+  for (std::uint64_t row = 0; row < state.rows; ++row) {
+    if (listed[row]) continue;
+    if (state.names.empty() || state.names.assigned(row)) {
+      refuse(state, fmt::format("row {} is not in the order, which has {} of {}", shown(state, row),
+                                list.entries.size(), state.rows));
+    }
+    append_row(change, state, row);
+  }
+  return change;
+}
+
+VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
+                             std::uint64_t multiple) {
+  VocabularyChange change = all_rows(state);
+  if (rows == 0) refuse(state, "0 rows, expected at least 1");
+  pad(change, state, rows, multiple);
+  for (std::uint64_t row = change.from.size(); row < state.rows; ++row) {
+    if (!state.names.assigned(row)) continue;
+    refuse(state, fmt::format("{} rows would cut off {}: remove drops tokens", change.from.size(),
+                              shown(state, row)));
+  }
+  return change;
+}
+
+}  // namespace masque

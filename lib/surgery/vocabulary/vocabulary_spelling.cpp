@@ -1,0 +1,148 @@
+#include "surgery/vocabulary/vocabulary_spelling.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kContinues = "##";
+constexpr char32_t kEndOfCased = 0x1E944;  // behind Adlam, the last script with case
+constexpr std::uint64_t kMostMultiple = 1 << 24;
+
+[[noreturn]] void refuse_spelling(const VocabularyState& state, const std::string& message) {
+  throw InputError(state.checkpoint.path(), message);
+}
+
+/// Lower case → the first character of which it is the lower case.
+const std::map<char32_t, char32_t>& capitals() {
+  static const std::map<char32_t, char32_t> kCapitals = [] {
+    std::map<char32_t, char32_t> out;
+    for (char32_t c = 0; c < kEndOfCased; ++c) {
+      const std::u32string_view lower = text::lower_case(c);
+      if (lower.size() == 1) out.emplace(lower[0], c);
+    }
+    return out;
+  }();
+  return kCapitals;
+}
+
+/// `word` with its first character or all of them in capitals.
+std::string capitalised(std::string_view word, bool all) {
+  std::string out;
+  while (!word.empty()) {
+    char32_t c = 0;
+    const auto size = static_cast<std::size_t>(std::max(1, decode_utf8(word, c)));
+    const auto capital = capitals().find(c);
+    if (capital != capitals().end() && (all || out.empty())) {
+      text::append_utf8(out, capital->second);
+    } else {
+      out += word.substr(0, size);
+    }
+    word.remove_prefix(size);
+  }
+  return out;
+}
+
+bool is_one_letter(std::string_view word) {
+  char32_t c = 0;
+  return !word.empty() && static_cast<std::size_t>(decode_utf8(word, c)) == word.size();
+}
+
+/// The cased forms of a token, without itself.
+std::vector<std::string> forms_of(std::string_view token, bool upper) {
+  const bool continues = token.starts_with(kContinues) && token.size() > kContinues.size();
+  const std::string_view word = continues ? token.substr(kContinues.size()) : token;
+  std::vector<std::string> out;
+  if (word.starts_with('[') || word.starts_with('<')) return out;
+  const auto add = [&](const std::string& form) {
+    std::string whole = (continues ? std::string(kContinues) : std::string()) + form;
+    if (whole != token && std::ranges::find(out, whole) == out.end()) out.push_back(whole);
+  };
+  if (!continues || is_one_letter(word)) add(capitalised(word, false));
+  if (upper) add(capitalised(word, true));
+  return out;
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
+                                                   const std::string& text) {
+  bool any = false;
+  for (std::size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+    if (at == 0 || at + 1 == text.size()) continue;
+    any = true;
+    std::string old = text.substr(0, at);
+    if (state.names.id(old)) return {std::move(old), text.substr(at + 1)};
+  }
+  if (!any) throw UsageError(fmt::format("found '{}', expected OLD=NEW", escape(text)));
+  refuse_spelling(state,
+                  fmt::format("'{}': no such token{}", escape(text.substr(0, text.find('=', 1))),
+                              state.names.empty() ? "" : " in " + state.names.source()));
+}
+
+VocabularyChange plan_rename(const VocabularyState& state,
+                             const std::vector<std::pair<std::string, std::string>>& names) {
+  if (!state.checkpoint.is_folder() && state.names.source() != kGgufTokens)
+    refuse_spelling(state, "a lone file has no tokenizer: expected a folder");
+  VocabularyChange change = all_rows(state);
+  std::unordered_set<std::uint64_t> seen;
+  for (const auto& [old, now] : names) {
+    const auto id = state.names.id(old);
+    if (!id) refuse_spelling(state, fmt::format("'{}': no such token", escape(old)));
+    if (!seen.insert(*id).second)
+      refuse_spelling(state, fmt::format("'{}' is listed twice", escape(old)));
+    check_token(state, now);
+    change.tokens[*id] = now;
+  }
+  return change;
+}
+
+VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options) {
+  if (options.multiple == 0 || options.multiple > kMostMultiple)
+    refuse_spelling(
+        state, fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
+  VocabularyChange change = all_rows(state);
+  std::unordered_set<std::uint64_t> special;
+  for (const std::string_view role : kTokenRoles)
+    if (const auto id = state.names.role(role)) special.insert(*id);
+  // Behind the last token, also in rows that have none yet.
+  std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
+  std::unordered_set<std::string> made;
+  for (std::uint64_t id = 0; id < std::min<std::uint64_t>(state.names.size(), state.rows); ++id) {
+    const std::string& token = state.names.token(id);
+    if (special.contains(id) || is_unused_token(token) || state.names.id(token) != id) continue;
+    for (const std::string& form : forms_of(token, options.upper)) {
+      if (state.names.id(form) || !made.insert(form).second) continue;
+      if (next == change.from.size()) {
+        change.from.push_back(id);
+        change.tokens.push_back(form);
+      } else {
+        change.from[next] = id;
+        change.tokens[next] = form;
+      }
+      ++next;
+    }
+  }
+  if (made.empty())
+    refuse_spelling(state, "no token has a cased form that is not there: nothing to add");
+  const std::uint64_t rest = change.from.size() % options.multiple;
+  const std::uint64_t more = rest == 0 ? 0 : options.multiple - rest;
+  change.from.resize(change.from.size() + more, VocabularyChange::kNew);
+  change.tokens.resize(change.from.size());
+  state.notes.push_back(
+      fmt::format("{} cased forms, copies of their lower-case rows", made.size()));
+  return change;
+}
+
+}  // namespace masque

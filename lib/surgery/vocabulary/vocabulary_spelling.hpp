@@ -1,0 +1,43 @@
+// Vocabularies that differ in how tokens are spelled: new names, and cased forms of lower-case
+// tokens.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "surgery/vocabulary/vocabulary_plan.hpp"
+
+namespace masque {
+
+/// "OLD=NEW" → the pair. Where there are several `=`, the first one before which stands a token of
+/// the vocabulary. Throws UsageError without `=` or with an empty side; InputError if no such side
+/// is a token.
+std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
+                                                   const std::string& text);
+
+/// All rows as they are, some with another token. Renamings happen at once, so that two tokens may
+/// change places. Throws InputError for a lone file, for a token that is not there or listed twice.
+VocabularyChange plan_rename(const VocabularyState& state,
+                             const std::vector<std::pair<std::string, std::string>>& names);
+
+struct CaseOptions {
+  bool upper = false;          ///< whole words in capitals, too
+  std::uint64_t multiple = 1;  ///< further rows, up to a multiple
+};
+
+/// Behind the last row: for every token that begins a word its form with a capital, for every
+/// token of one letter (with or without "##") its capital, and with `upper` for all tokens the form
+/// in capitals; each as a copy of the lower-case row. A form is left out if it is there already or
+/// if lower-casing does not lead back to the token. Tokens with a role, [unusedN] and what begins
+/// with "[" or "<" have no forms. Throws InputError if there are none.
+VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options);
+
+/// Makes a WordPiece tokenizer that lower-cases keep the case: `lowercase` of tokenizer.json's
+/// normalizer, `do_lower_case` of tokenizer_config.json (made if it is missing) and of
+/// sentence_bert_config.json. Accents go on being removed if they were: `strip_accents`, which
+/// would follow the lower-casing, becomes true. Only for folders. Returns notes. Throws InputError
+/// for another tokenizer, or one that keeps the case already.
+std::vector<std::string> keep_case(CheckpointEdit& edit);
+
+}  // namespace masque

@@ -1,0 +1,49 @@
+// Which tensors of a checkpoint have a row for every id, and their change when the ids change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "surgery/rows/embedding_table.hpp"
+#include "surgery/rows/row_init.hpp"
+
+namespace masque {
+
+/// A stored tensor with one row (or number) per id.
+struct VocabularyTensor {
+  const TensorInfo* tensor = nullptr;
+  /// Whose new rows it gets: itself, or the tensor that it is a tied copy of.
+  const TensorInfo* source = nullptr;
+  bool is_slot = false;  ///< an optimizer's, of another one: its new rows are zero
+};
+
+/// The input table first, then what the family's names tell: an output head's matrix, stored as its
+/// own or as a copy, and its biases under all names; then the slots of an optimizer beside any of
+/// these. The table alone if the family is unknown.
+/// Reads weights only to compare a bias with its second name. Throws InputError if one of them has
+/// other rows than the table, or a type that cannot be computed with.
+std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
+                                                 const EmbeddingTable& table);
+
+/// Notes for people about these tensors: what stays tied, what has rows of its own, which other
+/// tensors have as many rows and stay as they are.
+std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const EmbeddingTable& table,
+                                          const std::vector<VocabularyTensor>& tensors);
+
+/// Gives the tensors the rows of `context.change`, of which the new ones are `rows`. Whatever the
+/// context refers to must outlive the edit. Does nothing for a change that keeps all rows in place.
+void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<VocabularyTensor>& tensors,
+                               const RowInitContext& context, const NewRows& rows);
+
+/// Whether every row stays where it is.
+bool keeps_rows(const VocabularyChange& change, std::uint64_t rows);
+
+/// The mark of a correction (surgery/mlm_correction.hpp) with the rows that it names renumbered;
+/// that of --mean used also with the digest of the same rows in their new order. `before` are the
+/// names of the rows. Returns notes: which marks mlm-correct --inverse cannot follow any more.
+/// Throws InputError if a row that it needs is gone.
+std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const TensorInfo& table,
+                                                  const TokenNames& before,
+                                                  const VocabularyChange& change);
+
+}  // namespace masque

@@ -1,0 +1,104 @@
+// A label for a text: an encoder, its states pooled, a dense layer over the labels.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "train/network/encoder.hpp"
+#include "train/network/head.hpp"
+#include "train/network/network.hpp"
+
+namespace masque::train {
+
+/// What stands for a text.
+enum class Pooling {
+  kFirst,  ///< tanh of a dense layer on the first token's state: BERT's pooler
+  kMean,   ///< the mean of all tokens' states, those of the template included
+};
+
+/// "cls" or "mean", as config.json and options have it.
+const char* pooling_name(Pooling pooling);
+
+/// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
+/// kFirst, and classifier.* (labels, hidden size). The slots have the pooler at
+/// Role::kHeadTransform and the labels at Role::kDecoder.
+template <class T>
+Slots add_classifier(Index hidden_size, Index labels, Pooling pooling, const std::string& prefix,
+                     Parameters<T>& parameters);
+
+/// pooled ← one row a sequence of the chunk, from the last states of its wanted rows: the first
+/// token of each (kFirst) or all (kMean).
+template <class T>
+void pool_forward(const Chunk& chunk, Pooling pooling, MatrixView<const T> last,
+                  MatrixView<T> pooled);
+/// d_last is filled.
+template <class T>
+void pool_backward(const Chunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
+                   MatrixView<T> d_last);
+
+/// Texts that a classifier judges.
+template <class T>
+struct ClassifierTask {
+  MatrixView<const T> pooled;            ///< (texts, hidden size)
+  std::span<const TokenId> labels;       ///< one a text
+  std::span<const double> row_weights;   ///< of the losses
+  double dropout = 0;                    ///< in front of the labels' layer
+  RandomStream stream{0, "classifier"};  ///< of dropout
+  std::uint64_t first = 0;               ///< its first number
+};
+
+/// Pooler and labels. T as of Encoder. For one thread; kernels use all.
+template <class T>
+class ClassifierHead {
+ public:
+  ClassifierHead(const Slots& slots, Parameters<T>& parameters, kernel::Precision precision);
+
+  /// After every change of the values.
+  void prepare();
+  /// Σ weight · −log softmax(logits)[label]. With `d_pooled` (filled; texts, hidden size) also all
+  /// gradients, added to those of the parameters.
+  LossSums<T> run(const ClassifierTask<T>& task, MatrixView<T> d_pooled);
+  /// softmax(logits) of the last run: (texts, labels).
+  MatrixView<const T> probabilities() const { return probabilities_.view(); }
+
+ private:
+  Dense<T> pooler_, labels_;
+  Matrix<T> raw_, active_, probabilities_, d_logits_, d_active_, d_raw_;
+};
+
+/// Encoder and head over examples in chunks. An example's rows are those that pooling reads, the
+/// target of each is the label. T is float or double. For one thread; kernels use all, and results
+/// do not depend on their number.
+template <class T>
+class Classifier {
+ public:
+  /// `parameters` must stay; `slots` are those of add_classifier.
+  Classifier(const model::Design& design, const Slots& model_slots, const Slots& slots,
+             Pooling pooling, Parameters<T>& parameters, kernel::Precision precision);
+
+  const model::Design& design() const { return encoder_.design(); }
+  /// After every change of the values.
+  void prepare();
+  /// Adds the gradients of Σ scale · loss to those of the parameters. A report's rows are texts.
+  LossReport train(std::span<const Example> examples, double scale, const Noise& noise);
+  /// Losses without noise; the probabilities of all labels are appended to `probabilities`.
+  LossReport evaluate(std::span<const Example> examples,
+                      std::vector<double>* probabilities = nullptr);
+
+  /// As Network::chunk_rows.
+  Index chunk_rows = 1024;
+
+ private:
+  LossReport run(std::span<const Example> examples, double scale, const Noise* noise,
+                 std::vector<double>* probabilities);
+
+  Encoder<T> encoder_;
+  ClassifierHead<T> head_;
+  Pooling pooling_;
+  Tape<T> tape_;
+  Matrix<T> last_, d_last_, pooled_, d_pooled_;
+};
+
+}  // namespace masque::train

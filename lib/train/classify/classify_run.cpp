@@ -1,0 +1,329 @@
+#include "train/classify/classify_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/json.hpp"
+#include "model/save.hpp"
+#include "store/names/named_tensors.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "tensor/convert.hpp"
+#include "train/run/folder_parts.hpp"
+
+namespace masque::train {
+
+using model::Role;
+
+namespace {
+
+/// A tensor under one of two names; empty if there is none of this shape. Of matrices only square
+/// ones are ever kept the other way round.
+Matrix<float> read_floats(const Checkpoint& checkpoint, const NamedTensors& names,
+                          const std::string& name, const Shape& shape) {
+  for (const std::string& prefix : {std::string("bert."), std::string()}) {
+    const TensorInfo* tensor = names.find(prefix + name);
+    if (tensor == nullptr || tensor->shape != shape || !can_encode(tensor->dtype)) continue;
+    std::vector<std::byte> bytes(tensor->bytes());
+    checkpoint.read(*tensor, 0, bytes);
+    const auto columns = static_cast<Index>(shape.back());
+    Matrix<float> out(shape.size() == 2 ? static_cast<Index>(shape.front()) : 1, columns);
+    to_float(tensor->dtype, bytes, out.span());
+    if (!names.is_transposed(*tensor)) return out;
+    MASQUE_CHECK(out.rows() == out.columns());
+    const MatrixView<float> turned = out.view();
+    for (Index i = 0; i < columns; ++i) {
+      for (Index j = 0; j < i; ++j) std::swap(turned.row(i)[j], turned.row(j)[i]);
+    }
+    return out;
+  }
+  return {};
+}
+
+/// id2label of a config.json that has `labels` of them; else nothing.
+std::vector<std::string> names_of(const JsonValue& config, std::uint64_t labels) {
+  std::vector<std::string> names;
+  const JsonValue* list = config.find("id2label");
+  for (std::uint64_t i = 0; list != nullptr && i < labels; ++i) {
+    const JsonValue* name = list->find(std::to_string(i));
+    if (name == nullptr || !name->is(JsonKind::kString)) return {};
+    names.push_back(name->text);
+  }
+  return names;
+}
+
+/// How a checkpoint that classifies pools; nothing if it has a head of another kind: ModernBERT's
+/// head.dense, or what neither BERT nor this has written (pre_classifier of DistilBERT, …).
+std::optional<Pooling> pooling_of(const JsonValue& config, const Checkpoint& checkpoint,
+                                  bool has_pooler) {
+  if (has_pooler) return Pooling::kFirst;
+  const JsonValue* named = config.find("classifier_pooling");
+  if (named == nullptr || named->text != pooling_name(Pooling::kMean)) return std::nullopt;
+  if (checkpoint.find("head.dense.weight") != nullptr) return std::nullopt;
+  return Pooling::kMean;
+}
+
+/// The layer of labels that a checkpoint has, and how it pools.
+void read_labels(const std::string& folder, const Checkpoint& checkpoint,
+                 const NamedTensors& tensors, ClassifierStart& start) {
+  const TensorInfo* weight = checkpoint.find("classifier.weight");
+  if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
+  const std::string path = join(folder, "config.json");
+  const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const std::optional<Pooling> pooling =
+      pooling_of(config, checkpoint, start.pooler_weight.rows() > 0);
+  if (!pooling) return;
+  const std::vector<std::string> names = names_of(config, weight->shape[0]);
+  const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
+  start.label_weight = read_floats(checkpoint, tensors, "classifier.weight", {names.size(), width});
+  start.label_bias = read_floats(checkpoint, tensors, "classifier.bias", {names.size()});
+  if (start.label_weight.rows() == 0 || start.label_bias.rows() == 0) return;
+  start.names = names;
+  start.pooling = pooling;
+}
+
+void copy_to(MatrixView<const float> from, MatrixView<float> to) {
+  MASQUE_CHECK(from.rows == to.rows && from.columns == to.columns);
+  for (Index i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.columns, to.row(i));
+}
+
+Example example_of(const CorpusItem& item, TokenId label, Pooling pooling,
+                   const model::Design& design) {
+  Example example;
+  example.ids.assign(item.ids.begin(), item.ids.end());
+  if (design.type_vocab_size > 1)
+    example.segments.assign(item.segments.begin(), item.segments.end());
+  const Index rows = pooling == Pooling::kFirst ? 1 : example.size();
+  for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
+  example.targets.assign(static_cast<std::size_t>(rows), label);
+  return example;
+}
+
+}  // namespace
+
+/// A classifier on the items of its corpus.
+class ClassifyRun::Loss final : public StepLoss {
+ public:
+  Loss(Classifier<float>& classifier, Pooling pooling, const std::vector<TokenId>& labels)
+      : classifier_(classifier), pooling_(pooling), labels_(labels) {}
+
+  void check(const Corpus& corpus) const override {
+    const Index most = classifier_.design().max_position_embeddings;
+    if (most > 0 && corpus.longest() > most) {
+      throw UsageError(fmt::format("length {}, expected at most the {} positions of the model",
+                                   corpus.longest(), most));
+    }
+  }
+  void prepare() override { classifier_.prepare(); }
+  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override {
+    const std::vector<Example> batch = examples(items);
+    return report_of(batch, classifier_.train(batch, 1 / static_cast<double>(batch.size()), noise));
+  }
+  StepLosses evaluate(std::span<const StepItem> items) override {
+    const std::vector<Example> batch = examples(items);
+    return report_of(batch, classifier_.evaluate(batch));
+  }
+
+ private:
+  std::vector<Example> examples(std::span<const StepItem> items) const {
+    std::vector<Example> out;
+    out.reserve(items.size());
+    for (const StepItem& item : items) {
+      out.push_back(example_of(item.item, labels_[static_cast<std::size_t>(item.item.number)],
+                               pooling_, classifier_.design()));
+    }
+    return out;
+  }
+  static StepLosses report_of(std::span<const Example> batch, const LossReport& report) {
+    StepLosses losses;
+    losses.parts.push_back({"", 1, report});
+    for (const Example& example : batch) losses.tokens += example.size();
+    return losses;
+  }
+
+  Classifier<float>& classifier_;
+  Pooling pooling_;
+  const std::vector<TokenId>& labels_;
+};
+
+ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
+  ClassifierStart start;
+  model::LoadedModel<float> loaded = model::load_model<float>(checkpoint);
+  start.design = std::move(loaded.design);
+  start.weights = std::move(loaded.weights);
+  start.design.head = {};
+  start.design.notes.clear();
+  if (full_mask) {
+    if (start.design.mask == model::DefaultMask::kFull)
+      throw UsageError(fmt::format("--mask full: that of {} is full already, expected none",
+                                   start.design.family));
+    start.design.mask = model::DefaultMask::kFull;
+  }
+  const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
+  const Checkpoint file = open_checkpoint(checkpoint);
+  const NamedTensors names(file, find_config(file));
+  start.pooler_weight = read_floats(file, names, "pooler.dense.weight", {width, width});
+  start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
+  read_labels(checkpoint, file, names, start);
+  return start;
+}
+
+ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& tokenizer) {
+  ClassifierStart start;
+  start.design = design_of(recipe);
+  start.design.head = {};
+  if (tokenizer.roles().pad) start.design.pad_token_id = *tokenizer.roles().pad;
+  start.design.mask_token_id = tokenizer.roles().mask;
+  start.design.type_vocab_size = 2;
+  start.residual_gain = residual_gain(recipe);
+  return start;
+}
+
+ClassifyRun::~ClassifyRun() = default;
+
+ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
+                         std::vector<std::string> names, LabelledTexts texts)
+    : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
+  if (design_.streams == model::Streams::kTwo)
+    throw UsageError("a model of two streams, expected one of one stream");
+  if (options.pooling == Pooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
+    throw UsageError(
+        "--pooling cls: the first token of a causal model reads itself alone, expected mean");
+  }
+  const model::ModelPlan plan = model::plan_of(design_);
+  prefix_ = plan.prefix;
+  is_bert_ = model::config_of(design_).family == "bert";
+  model_slots_ = add_model(plan, nullptr, "", Slots(), parameters_);
+  slots_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
+                          is_bert_ ? prefix_ : "", parameters_);
+  start_parameters(start);
+  classifier_ = std::make_unique<Classifier<float>>(design_, model_slots_, slots_, options.pooling,
+                                                    parameters_, options.precision);
+  classifier_->chunk_rows = options.chunk_rows;
+  loss_ = std::make_unique<Loss>(*classifier_, options.pooling, texts_.labels);
+  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, *texts_.corpus, options.trainer);
+}
+
+void ClassifyRun::start_parameters(const ClassifierStart& start) {
+  const StartOptions options{.seed = options_.trainer.seed,
+                             .initializer_range = options_.initializer_range,
+                             .residual_gain = start.residual_gain};
+  start_values(design_, model_slots_, options, parameters_);
+  // No design knows these places: a pooler is no head's transform.
+  start_values(design_, slots_,
+               {.seed = options.seed, .initializer_range = options.initializer_range}, parameters_);
+  if (start.weights) {
+    model::ModelWeights<float> weights = *start.weights;
+    model_slots_.for_each([&](Role role, bool bias, Index layer, Index part, Index parameter) {
+      const auto& place = model::place_of(weights, role, bias, layer, part);
+      if (place) copy_to(place.view, parameters_.value(parameter));
+    });
+  }
+  if (!start.names.empty() && start.names == names_) {
+    copy_to(start.label_weight.view(), parameters_.value(slots_.weight(Role::kDecoder)));
+    copy_to(start.label_bias.view(), parameters_.value(slots_.bias(Role::kDecoder)));
+  }
+  const Index pooler = slots_.weight(Role::kHeadTransform);
+  if (pooler == Slots::kNone || start.pooler_weight.rows() == 0 || start.pooler_bias.rows() == 0)
+    return;
+  copy_to(start.pooler_weight.view(), parameters_.value(pooler));
+  copy_to(start.pooler_bias.view(), parameters_.value(slots_.bias(Role::kHeadTransform)));
+}
+
+Index ClassifyRun::parameter_count() const {
+  Index count = 0;
+  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
+  return count;
+}
+
+Classified ClassifyRun::classify(const LabelledTexts& texts) {
+  constexpr Index kBatch = 64;
+  const Index labels = std::ssize(names_);
+  loss_->check(*texts.corpus);
+  classifier_->prepare();
+  Classified out{{}, probe::Confusion(labels), texts.labels, {}, {}};
+  std::vector<Example> batch;
+  const Index count = texts.corpus->size();
+  for (Index i = 0; i < count; ++i) {
+    batch.push_back(example_of(texts.corpus->item(i), texts.labels[static_cast<std::size_t>(i)],
+                               options_.pooling, design_));
+    if (std::ssize(batch) < kBatch && i + 1 < count) continue;
+    out.report.add(classifier_->evaluate(batch, &out.probabilities));
+    batch.clear();
+  }
+  out.predicted.reserve(static_cast<std::size_t>(count));
+  for (Index i = 0; i < count; ++i) {
+    const auto row = out.probabilities.begin() + i * labels;
+    out.predicted.push_back(static_cast<TokenId>(std::max_element(row, row + labels) - row));
+    out.confusion.add(texts.labels[static_cast<std::size_t>(i)], out.predicted.back());
+  }
+  return out;
+}
+
+std::string digest_of(const LabelledTexts& texts) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  hasher->add(as_bytes(texts.corpus->digest()));
+  hasher->add(std::as_bytes(std::span(texts.labels)));
+  return hasher->digest();
+}
+
+std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
+  const auto digest = [](Bytes bytes) {
+    const std::unique_ptr<Hasher> hasher = make_xxh3();
+    hasher->add(bytes);
+    return hasher->digest();
+  };
+  return {{"pooling", pooling_name(options_.pooling)},
+          {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
+          {"learnt", digest_of(texts_)},
+          {"config", digest(as_bytes(config_text()))},
+          {"start", digest(std::as_bytes(std::span<const float>(parameters_.values())))}};
+}
+
+std::string ClassifyRun::config_text() const {
+  const model::TrainingConfig training{.initializer_range = options_.initializer_range,
+                                       .hidden_dropout = options_.trainer.hidden_dropout,
+                                       .attention_dropout = options_.trainer.attention_dropout};
+  std::string text = model::config_of(design_, training).text;
+  std::string names;
+  std::string numbers;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    names += fmt::format(R"({}"{}": {})", i > 0 ? ", " : "", i, quote_json(names_[i]));
+    numbers += fmt::format("{}{}: {}", i > 0 ? ", " : "", quote_json(names_[i]), i);
+  }
+  const bool first = options_.pooling == Pooling::kFirst;
+  if (is_bert_ && first)
+    text = set_json_member(text, {"architectures"}, R"(["BertForSequenceClassification"])");
+  text = set_json_member(text, {"id2label"}, "{" + names + "}");
+  text = set_json_member(text, {"label2id"}, "{" + numbers + "}");
+  text = set_json_member(text, {"problem_type"}, R"("single_label_classification")");
+  return set_json_member(text, {"classifier_pooling"}, quote_json(pooling_name(options_.pooling)));
+}
+
+void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokenizer,
+                       const std::vector<std::pair<std::string, std::string>>& files) {
+  model::ModelFiles model =
+      model::model_files(design_, weights_of(design_, model_slots_, parameters_), {});
+  slots_.for_each([&](Role /*role*/, bool bias, Index /*layer*/, Index /*part*/, Index at) {
+    const MatrixView<float> value = parameters_.value(at);
+    const auto rows = static_cast<std::uint64_t>(value.rows);
+    const auto columns = static_cast<std::uint64_t>(value.columns);
+    model.weights.tensors.push_back(
+        float_tensor(parameters_[at].name, bias ? Shape{columns} : Shape{rows, columns},
+                     {value.data, static_cast<std::size_t>(value.rows * value.columns)}));
+  });
+  std::ranges::sort(model.weights.tensors, {}, [](const OutputTensor& t) { return t.info.name; });
+  std::deque<InputFile> opened;
+  std::vector<OutputExtra> extras = tokenizer_files(tokenizer.parts().path, opened);
+  extras.push_back(text_file("config.json", config_text()));
+  for (const auto& [name, text] : files) extras.push_back(text_file(name, text));
+  write_checkpoint_folder(folder, {std::move(model.weights)}, extras, {});
+}
+
+}  // namespace masque::train

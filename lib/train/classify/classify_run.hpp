@@ -1,0 +1,109 @@
+// Fine-tuning to labels: a start that several seeds share, one run of a seed, its folder.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/weights.hpp"
+#include "probe/score/classification.hpp"
+#include "text/tokenizer.hpp"
+#include "train/classify/classifier.hpp"
+#include "train/data/labelled_corpus.hpp"
+#include "train/run/recipe.hpp"
+#include "train/run/trainer.hpp"
+
+namespace masque::train {
+
+/// What classifiers start from: a checkpoint, or a design alone.
+struct ClassifierStart {
+  model::Design design;  ///< without a head
+  /// What the checkpoint has; the rest starts at random.
+  std::optional<model::ModelWeights<float>> weights;
+  /// BERT's pooler, weight (hidden size, hidden size) and bias (1, hidden size), if it is there.
+  Matrix<float> pooler_weight, pooler_bias;
+  /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
+  /// their layer, and how it pools; none where it has no such layer, or another head under it.
+  std::vector<std::string> names;
+  Matrix<float> label_weight, label_bias;
+  std::optional<Pooling> pooling;
+  double residual_gain = 0;
+};
+
+/// Reads a checkpoint. `full_mask`: every token reads every other one and itself, where the model's
+/// mask says otherwise (T-TA's diagonal is dropped). Throws InputError as load_model; UsageError if
+/// the mask is full already.
+ClassifierStart start_of(const std::string& checkpoint, bool full_mask);
+/// A new encoder with two token types. `recipe` has its vocab_size and max_position_embeddings.
+ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& tokenizer);
+
+struct ClassifyOptions {
+  Pooling pooling = Pooling::kFirst;
+  TrainerOptions trainer;  ///< its seed is the run's: labels' layer, order, dropout
+  kernel::Precision precision = kernel::Precision::kF32;
+  double initializer_range = 0.02;
+  Index chunk_rows = 1024;
+};
+
+/// What a classifier makes of texts.
+struct Classified {
+  LossReport report;
+  probe::Confusion confusion;
+  std::vector<TokenId> labels, predicted;  ///< one a text
+  std::vector<double> probabilities;       ///< (texts, labels)
+};
+
+/// Labels of a corpus: texts, and the number of each one's label.
+struct LabelledTexts {
+  const Corpus* corpus = nullptr;  ///< must stay
+  std::vector<TokenId> labels;
+};
+
+/// XXH3 of the corpus and of the labels' numbers.
+std::string digest_of(const LabelledTexts& texts);
+
+/// One run of a seed. For one thread; kernels use all, and no byte depends on their number.
+class ClassifyRun {
+ public:
+  /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
+  /// are the start's, its layer goes on, else a new one starts at random. Throws UsageError for
+  /// designs that cannot be trained, pooling that does not fit the mask, and texts longer than the
+  /// model.
+  ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
+              std::vector<std::string> names, LabelledTexts texts);
+  ~ClassifyRun();
+
+  Trainer& trainer() { return *trainer_; }
+  Index parameter_count() const;
+  Classified classify(const LabelledTexts& texts);
+  /// What decides its bytes besides the options: pooling, the labels' names, digests of the texts,
+  /// the config.json and the values as they are, so to be asked for before the first step.
+  std::vector<std::pair<std::string, std::string>> facts();
+
+  /// Writes a Hugging Face folder, whole or not at all: of BERT that of
+  /// BertForSequenceClassification; of other families the model's own config.json and tensors with
+  /// pooler.dense and classifier beside them. `files` stand in it too. Throws InputError if there
+  /// is one already or it cannot be written.
+  void save(const std::string& folder, const text::Tokenizer& tokenizer,
+            const std::vector<std::pair<std::string, std::string>>& files);
+
+ private:
+  class Loss;
+  void start_parameters(const ClassifierStart& start);
+  std::string config_text() const;
+
+  ClassifyOptions options_;
+  std::vector<std::string> names_;
+  LabelledTexts texts_;
+  model::Design design_;
+  std::string prefix_;  ///< of the model's tensors
+  bool is_bert_ = false;
+  Parameters<float> parameters_;
+  Slots model_slots_, slots_;
+  std::unique_ptr<Classifier<float>> classifier_;
+  std::unique_ptr<StepLoss> loss_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace masque::train

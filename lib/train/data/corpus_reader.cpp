@@ -1,0 +1,181 @@
+// Files to a corpus: pieces of whole lines are encoded by several threads and joined in order.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/line_filter.hpp"
+#include "base/mapped_file.hpp"
+#include "base/ordered_work.hpp"
+#include "records/record_filter.hpp"
+#include "train/data/corpus.hpp"
+#include "train/data/line_encoder.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr std::uint64_t kLongestStream = std::uint64_t{1} << 40;
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+
+/// Cuts a stream of ids into sequences between the tokens of a template.
+class BlockCutter {
+ public:
+  BlockCutter(const LineEncoder& lines, Corpus& corpus) : lines_(lines), corpus_(corpus) {}
+
+  void add(std::span<const TokenId> ids) {
+    tokens_ += ids.size();
+    open_.insert(open_.end(), ids.begin(), ids.end());
+    const auto room = static_cast<std::size_t>(lines_.room());
+    std::size_t at = 0;
+    for (; open_.size() - at >= room; at += room) {
+      block_ = lines_.around().before;
+      const auto begin = open_.begin() + static_cast<std::ptrdiff_t>(at);
+      block_.insert(block_.end(), begin, begin + lines_.room());
+      block_.insert(block_.end(), lines_.around().after.begin(), lines_.around().after.end());
+      corpus_.add(block_);
+    }
+    open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::uint64_t tokens() const { return tokens_; }
+
+ private:
+  const LineEncoder& lines_;
+  Corpus& corpus_;
+  std::vector<TokenId> open_;
+  std::vector<TokenId> block_;
+  std::uint64_t tokens_ = 0;
+};
+
+/// The next whole lines of a text.
+std::string_view take_piece(std::string_view& rest) {
+  std::size_t end = rest.size();
+  if (end > kPieceBytes) end = std::min(end, rest.find('\n', kPieceBytes - 1) + 1);
+  if (end == 0) end = rest.size();  // no line feed behind
+  const std::string_view piece = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return piece;
+}
+
+/// A file's text, and what holds it.
+struct TextFile {
+  std::shared_ptr<const MappedFile> mapped;
+  std::string read;
+
+  explicit TextFile(const std::string& path) {
+    if (path == "-" || is_stream(path)) {
+      read = read_text(path, kLongestStream);
+    } else {
+      mapped = MappedFile::map(InputFile::open(path));
+    }
+  }
+  std::string_view text() const {
+    if (!mapped) return read;
+    return {reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()};
+  }
+};
+
+Corpus read_lines(const std::string& path, const std::string& name,
+                  const text::Tokenizer& tokenizer, const CorpusOptions& options) {
+  const LineEncoder lines(tokenizer, options);
+  const TextFile file(path);
+  std::string_view rest = file.text();
+  const int threads = options.threads > 0 ? options.threads : default_threads();
+  std::vector<std::unique_ptr<text::IdEncoder>> encoders(static_cast<std::size_t>(threads));
+  Corpus corpus;
+  BlockCutter blocks(lines, corpus);
+  std::uint64_t line = 0;
+  OrderedSteps<EncodedLines> steps;
+  steps.read = [&](EncodedLines& piece) {
+    if (rest.empty()) return false;
+    piece.text = take_piece(rest);
+    return true;
+  };
+  steps.work = [&](EncodedLines& piece, int worker) {
+    auto& encoder = encoders[static_cast<std::size_t>(worker)];
+    if (!encoder) encoder = std::make_unique<text::IdEncoder>(tokenizer.id_encoder({}));
+    lines.encode(*encoder, piece);
+  };
+  steps.write = [&](EncodedLines& piece) {
+    line += piece.lines;
+    if (!piece.problem.empty()) {
+      throw InputError(name, fmt::format("line {}: {}", line, piece.problem));
+    }
+    if (options.format == CorpusFormat::kBlocks) {
+      // The separator in front of the first line.
+      const bool cut = blocks.tokens() == 0 && lines.separates() && !piece.ids.empty();
+      return blocks.add(std::span<const TokenId>(piece.ids).subspan(cut ? 1 : 0));
+    }
+    std::size_t at = 0;
+    for (const Index length : piece.lengths) {
+      const auto count = static_cast<std::size_t>(length);
+      const bool pair = !piece.segments.empty();
+      corpus.add(std::span<const TokenId>(piece.ids).subspan(at, count),
+                 pair ? std::span<const std::uint8_t>(piece.segments).subspan(at, count)
+                      : std::span<const std::uint8_t>());
+      at += count;
+    }
+  };
+  ordered_work(threads, steps);
+  if (corpus.size() > 0) return corpus;
+  if (options.format == CorpusFormat::kBlocks) {
+    throw InputError(name,
+                     fmt::format("{} tokens of text, expected at least {} for one sequence of {}",
+                                 blocks.tokens(), lines.room(), options.length));
+  }
+  throw InputError(name, options.format == CorpusFormat::kPairs
+                             ? "no pair, expected lines of source, tab and target"
+                             : "no line with a token, expected a text");
+}
+
+Corpus read_records(const std::string& path, const std::string& name,
+                    const text::Tokenizer& tokenizer, const CorpusOptions& options) {
+  records::RecordFilter filter{.input = path, .format = records::LineFormat::kJson};
+  text::EncodeOptions with_template;
+  with_template.special = true;
+  filter.make_encoder = [&]() -> records::EncodeFunction {
+    const auto encoder = std::make_shared<text::IdEncoder>(tokenizer.id_encoder(with_template));
+    return
+        [encoder](std::string_view line, std::vector<TokenId>& ids) { encoder->encode(line, ids); };
+  };
+  filter.threads = options.threads;
+  filter.strict = true;
+  filter.tokens = token_table(tokenizer);
+  filter.sink = [](std::string_view) {};
+  Corpus corpus;
+  std::vector<std::uint8_t> segments;
+  records::walk_records(filter, [&](records::Record& record, std::string&) {
+    if (record.ids.empty()) return;
+    if (record.pos.present || record.doc.present || record.labels.present || record.has_weights ||
+        record.has_dropped || record.original.present || record.mask) {
+      throw InputError("a corrupted or packed record, expected ids and perhaps seg alone");
+    }
+    if (std::ssize(record.ids) > options.length) {
+      throw InputError(
+          fmt::format("{} tokens, expected at most {}", record.ids.size(), options.length));
+    }
+    segments.clear();
+    for (const std::int32_t segment : record.seg.values) {
+      if (segment != 0 && segment != 1)
+        throw InputError(fmt::format("seg {}, expected 0 or 1", segment));
+      segments.push_back(static_cast<std::uint8_t>(segment));
+    }
+    corpus.add(record.ids, segments);
+  });
+  if (corpus.size() == 0) throw InputError(name, "no record with a token, expected JSON lines");
+  return corpus;
+}
+
+}  // namespace
+
+Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
+                   const CorpusOptions& options) {
+  const std::string name = path == "-" ? "standard input" : path;
+  if (options.format == CorpusFormat::kRecords) {
+    return read_records(path, name, tokenizer, options);
+  }
+  return read_lines(path, name, tokenizer, options);
+}
+
+}  // namespace masque::train

@@ -1,0 +1,30 @@
+#include "train/data/example.hpp"
+
+#include "base/error.hpp"
+
+namespace masque::train {
+
+void Chunk::add(const Example& example) {
+  MASQUE_CHECK(example.rows.size() == example.targets.size());
+  const Index first = rows();
+  ids.insert(ids.end(), example.ids.begin(), example.ids.end());
+  for (Index i = 0; i < example.size(); ++i) {
+    positions.push_back(example.positions.empty() ? i
+                                                  : example.positions[static_cast<std::size_t>(i)]);
+  }
+  if (!example.segments.empty() || !segments.empty()) {
+    segments.resize(static_cast<std::size_t>(first), 0);
+    segments.insert(segments.end(), example.segments.begin(), example.segments.end());
+    segments.resize(ids.size(), 0);
+  }
+  begins.push_back(rows());
+  masks.push_back(example.mask);
+  query_masks.push_back(example.query_mask);
+  for (const Index row : example.rows) wanted.push_back(first + row);
+  wanted_begins.push_back(static_cast<Index>(wanted.size()));
+  targets.insert(targets.end(), example.targets.begin(), example.targets.end());
+  weights.insert(weights.end(), example.weights.begin(), example.weights.end());
+  weights.resize(targets.size(), 1.0);
+}
+
+}  // namespace masque::train

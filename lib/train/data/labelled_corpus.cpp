@@ -1,0 +1,173 @@
+#include "train/data/labelled_corpus.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "base/line_filter.hpp"
+#include "base/utf8.hpp"
+#include "train/data/line_encoder.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr std::uint64_t kLongest = std::uint64_t{1} << 34;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+std::vector<std::string_view> split_columns(std::string_view line) {
+  std::vector<std::string_view> columns;
+  while (true) {
+    const std::size_t tab = line.find('\t');
+    columns.push_back(line.substr(0, tab));
+    if (tab == std::string_view::npos) return columns;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
+
+/// Lines of a file to items.
+class Reader {
+ public:
+  Reader(const text::Tokenizer& tokenizer, const LabelledOptions& options, LabelledCorpus& to)
+      : options_(options),
+        lines_(tokenizer, {.format = options.text_columns.size() == 2 ? CorpusFormat::kPairs
+                                                                      : CorpusFormat::kLines,
+                           .length = options.length}),
+        encoder_(tokenizer.id_encoder({})),
+        to_(to) {
+    if (options.text_columns.empty() || options.text_columns.size() > 2)
+      throw UsageError("text columns: expected one or two");
+    if (!options.header) choose({});
+  }
+
+  void add(std::string_view line) {
+    ++line_;
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::vector<std::string_view> columns = split_columns(line);
+    if (options_.header && line_ == 1) return choose(columns);
+    const std::size_t most = std::max(*std::ranges::max_element(texts_), label_);
+    if (columns.size() <= most) {
+      refuse(fmt::format("{} column{}, expected at least {}", columns.size(),
+                         columns.size() == 1 ? "" : "s", most + 1));
+    }
+    if (columns[label_].empty()) refuse("an empty label");
+    // config.json, which keeps the labels, can hold nothing else.
+    if (!valid_utf8(columns[label_])) {
+      refuse(
+          fmt::format("label '{}' is not UTF-8, expected text that is", escape(columns[label_])));
+    }
+    text_ = columns[texts_.front()];
+    if (texts_.size() == 2) text_ += fmt::format("\t{}", columns[texts_.back()]);
+    piece_.text = text_;
+    lines_.encode(encoder_, piece_);
+    if (piece_.lengths.empty()) refuse("a text without a token");
+    to_.corpus.add(piece_.ids, piece_.segments);
+    to_.labels.emplace_back(columns[label_]);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& problem) const {
+    throw InputError(to_.path, fmt::format("line {}: {}", line_, problem));
+  }
+
+  void choose(const std::vector<std::string_view>& names) {
+    for (const std::string& column : options_.text_columns) texts_.push_back(place(column, names));
+    label_ = place(options_.label_column, names);
+    if (texts_.size() == 2 && texts_.front() == texts_.back())
+      throw UsageError(fmt::format("column {} is both texts, expected two columns", texts_[0] + 1));
+    if (std::ranges::find(texts_, label_) != texts_.end()) {
+      throw UsageError(
+          fmt::format("column {} is text and label, expected different columns", label_ + 1));
+    }
+  }
+
+  std::size_t place(const std::string& column, const std::vector<std::string_view>& names) const {
+    const auto found = std::ranges::find(names, column);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    const std::optional<std::int64_t> number = whole_number(column);
+    if (!number && options_.header) {
+      throw InputError(to_.path, fmt::format("no column '{}', expected one of {}", escape(column),
+                                             escape(fmt::format("{}", fmt::join(names, ", ")))));
+    }
+    if (!number || *number < 1 || *number > 1'000'000) {
+      throw UsageError(fmt::format("column '{}', expected a number from 1{}", escape(column),
+                                   options_.header ? "" : ", or a name with a header"));
+    }
+    return static_cast<std::size_t>(*number - 1);
+  }
+
+  const LabelledOptions& options_;
+  LineEncoder lines_;
+  text::IdEncoder encoder_;
+  LabelledCorpus& to_;
+  std::vector<std::size_t> texts_;
+  std::size_t label_ = 0;
+  Index line_ = 0;
+  std::string text_;
+  EncodedLines piece_;
+};
+
+}  // namespace
+
+LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
+                             const LabelledOptions& options) {
+  LabelledCorpus out;
+  out.path = path == "-" ? "standard input" : path;
+  out.first_line = options.header ? 2 : 1;
+  Reader reader(tokenizer, options, out);
+  for_each_line(read_text(path, kLongest), [&](std::string_view line) { reader.add(line); });
+  if (out.labels.empty()) throw InputError(out.path, "no line with a text and a label");
+  return out;
+}
+
+std::vector<std::string> label_names(const LabelledCorpus& corpus) {
+  std::vector<std::string> names = corpus.labels;
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() < 2) {
+    throw InputError(corpus.path,
+                     fmt::format("all labels are '{}', expected at least two different ones",
+                                 escape(names.front())));
+  }
+  const auto is_number = [](const std::string& name) { return whole_number(name).has_value(); };
+  if (std::ranges::all_of(names, is_number))
+    std::ranges::stable_sort(names, {},
+                             [](const std::string& name) { return *whole_number(name); });
+  return names;
+}
+
+std::vector<TokenId> label_numbers(const LabelledCorpus& corpus,
+                                   const std::vector<std::string>& names) {
+  std::map<std::string, TokenId, std::less<>> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = static_cast<TokenId>(i);
+  std::vector<TokenId> numbers;
+  numbers.reserve(corpus.labels.size());
+  for (const std::string& label : corpus.labels) {
+    const auto found = places.find(label);
+    if (found == places.end()) {
+      throw InputError(corpus.path,
+                       fmt::format("line {}: label '{}', expected one of {}",
+                                   corpus.first_line + std::ssize(numbers), escape(label),
+                                   escape(fmt::format("{}", fmt::join(names, ", ")))));
+    }
+    numbers.push_back(found->second);
+  }
+  return numbers;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,44 @@
+// Texts with labels: lines of tab-separated columns to a corpus.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/data/corpus.hpp"
+
+namespace masque::train {
+
+struct LabelledOptions {
+  /// One or two: numbers from 1, or with `header` names.
+  std::vector<std::string> text_columns = {"1"};
+  std::string label_column = "2";
+  bool header = false;  ///< the first line names the columns
+  Index length = 128;   ///< most tokens of a text, those of the template included
+};
+
+/// One text or pair of texts an item, and its label as it stands in the file.
+struct LabelledCorpus {
+  std::string path;  ///< for messages
+  Corpus corpus;
+  std::vector<std::string> labels;
+  Index first_line = 1;  ///< number of the line of item 0; every line is an item
+};
+
+/// Reads a file, a pipe or "-". Columns are as they stand, without quotes; one text is cut at its
+/// end, of two the longer one first (CorpusFormat); a byte-order mark is no part of the first line.
+/// Throws InputError for a file without lines, a column that is not there, a label that is empty or
+/// not UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or
+/// names, or the same one twice.
+LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
+                             const LabelledOptions& options);
+
+/// The different labels: by value if all are whole numbers, else by bytes. Throws InputError if
+/// there is but one.
+std::vector<std::string> label_names(const LabelledCorpus& corpus);
+
+/// Each item's label as its place among `names`. Throws InputError for one that is not among them,
+/// by line.
+std::vector<TokenId> label_numbers(const LabelledCorpus& corpus,
+                                   const std::vector<std::string>& names);
+
+}  // namespace masque::train

@@ -1,0 +1,119 @@
+#include "train/data/line_encoder.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/line_filter.hpp"
+#include "base/utf8.hpp"
+
+namespace masque::train {
+
+namespace {
+
+void append(const std::vector<TokenId>& from, std::vector<TokenId>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options)
+    : format_(options.format),
+      around_(options.format == CorpusFormat::kPairs ? text::pair_tokens(tokenizer)
+                                                     : text::template_tokens(tokenizer, 1)) {
+  const text::Roles& roles = tokenizer.roles();
+  if (format_ == CorpusFormat::kLines) {
+    if (around_.before.empty() && options.begin) around_.before.push_back(*options.begin);
+    if (around_.after.empty() && options.end) around_.after.push_back(*options.end);
+  } else if (format_ == CorpusFormat::kBlocks) {
+    separator_ = roles.eos ? roles.eos : roles.sep;
+  }
+  room_ = options.length - around_.size();
+  const Index least = format_ == CorpusFormat::kPairs ? 2 : 1;
+  if (room_ < least) {
+    throw UsageError(
+        fmt::format("sequences of {} tokens, expected at least {}: {} of the template, {} of text",
+                    options.length, around_.size() + least, around_.size(), least));
+  }
+}
+
+void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
+  piece.ids.clear();
+  piece.segments.clear();
+  piece.lengths.clear();
+  piece.lines = 0;
+  piece.problem.clear();
+  std::string repaired;
+  for_each_line(piece.text, [&](std::string_view line) {
+    if (!piece.problem.empty()) return;
+    ++piece.lines;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!valid_utf8(line)) {
+      repaired.clear();
+      append_replacing_invalid(line, repaired);
+      line = repaired;
+    }
+    switch (format_) {
+      case CorpusFormat::kLines: add_line(encoder, line, piece); break;
+      case CorpusFormat::kBlocks: join_line(encoder, line, piece); break;
+      default: add_pair(encoder, line, piece); break;
+    }
+  });
+}
+
+void LineEncoder::add_line(text::IdEncoder& encoder, std::string_view line,
+                           EncodedLines& piece) const {
+  const std::size_t first = piece.ids.size();
+  append(around_.before, piece.ids);
+  const std::size_t begin = piece.ids.size();
+  encoder.encode(line, piece.ids);
+  if (piece.ids.size() == begin) return piece.ids.resize(first);
+  piece.ids.resize(std::min(piece.ids.size(), begin + static_cast<std::size_t>(room_)));
+  append(around_.after, piece.ids);
+  piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+}
+
+/// A separator in front of every line; the text's first one goes later.
+void LineEncoder::join_line(text::IdEncoder& encoder, std::string_view line,
+                            EncodedLines& piece) const {
+  const std::size_t first = piece.ids.size();
+  if (separator_) piece.ids.push_back(*separator_);
+  const std::size_t begin = piece.ids.size();
+  encoder.encode(line, piece.ids);
+  if (piece.ids.size() == begin) piece.ids.resize(first);
+}
+
+void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
+                           EncodedLines& piece) const {
+  if (line.empty()) return;
+  const std::size_t tab = line.find('\t');
+  if (tab == std::string_view::npos || line.find('\t', tab + 1) != std::string_view::npos) {
+    piece.problem = "expected a source and a target with one tab between them";
+    return;
+  }
+  std::vector<TokenId> source;
+  std::vector<TokenId> target;
+  encoder.encode(line.substr(0, tab), source);
+  encoder.encode(line.substr(tab + 1), target);
+  if (source.empty() || target.empty()) return;
+  const auto room = static_cast<std::size_t>(room_);
+  if (source.size() + target.size() > room) {  // longest first, as transformers
+    const bool source_shorter = source.size() <= target.size();
+    std::vector<TokenId>& shorter = source_shorter ? source : target;
+    std::vector<TokenId>& longer = source_shorter ? target : source;
+    shorter.resize(std::min(shorter.size(), room / 2));
+    longer.resize(room - shorter.size());
+  }
+  const std::size_t first = piece.ids.size();
+  append(around_.before, piece.ids);
+  append(source, piece.ids);
+  append(around_.between, piece.ids);
+  piece.segments.resize(piece.ids.size(), 0);
+  append(target, piece.ids);
+  append(around_.after, piece.ids);
+  piece.segments.resize(piece.ids.size(), 1);
+  piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+}
+
+}  // namespace masque::train

@@ -1,0 +1,50 @@
+// Lines of a text to sequences of a corpus.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/template_tokens.hpp"
+#include "train/data/corpus.hpp"
+
+namespace masque::train {
+
+/// Whole lines, and what became of them. May be used again.
+struct EncodedLines {
+  std::string_view text;
+  std::vector<TokenId> ids;
+  std::vector<std::uint8_t> segments;  ///< of pairs: one an id
+  std::vector<Index> lengths;          ///< of sequences; of blocks none
+  std::uint64_t lines = 0;
+  std::string problem;  ///< of the last of `lines`; then nothing behind it was read
+};
+
+/// Immutable, thread-safe.
+class LineEncoder {
+ public:
+  /// Not for records. Throws as read_corpus for lengths and separators that do not fit.
+  LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options);
+
+  const text::TemplateTokens& around() const { return around_; }
+  /// Tokens of text in a sequence.
+  Index room() const { return room_; }
+  /// Of blocks: whether every line begins with a separator.
+  bool separates() const { return separator_.has_value(); }
+
+  /// Fills everything but the text. `encoder` has no template; it belongs to the calling thread.
+  void encode(text::IdEncoder& encoder, EncodedLines& piece) const;
+
+ private:
+  void add_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
+  void join_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
+  void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
+
+  CorpusFormat format_;
+  text::TemplateTokens around_;
+  std::optional<TokenId> separator_;
+  Index room_ = 0;
+};
+
+}  // namespace masque::train

@@ -1,0 +1,92 @@
+#include "train/data/objective.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::train {
+
+namespace {
+
+std::vector<const ObjectiveKind*>& registry() {
+  static std::vector<const ObjectiveKind*> all;
+  return all;
+}
+
+}  // namespace
+
+ObjectiveRegistration::ObjectiveRegistration(const ObjectiveKind& kind) {
+  auto& all = registry();
+  const auto before = [](const ObjectiveKind* a, const ObjectiveKind* b) {
+    return a->name < b->name;
+  };
+  all.insert(std::upper_bound(all.begin(), all.end(), &kind, before), &kind);
+}
+
+const std::vector<const ObjectiveKind*>& objectives() { return registry(); }
+
+const ObjectiveKind& find_objective(std::string_view name) {
+  std::string known;
+  for (const ObjectiveKind* kind : objectives()) {
+    if (kind->name == name) return *kind;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind->name);
+  }
+  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
+}
+
+std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
+                                                   const records::TokenTable& tokens) {
+  if (!(drop.rate >= 0 && drop.rate < 1))
+    throw UsageError(
+        fmt::format("--drop: found {}, expected a share from 0 to less than 1", drop.rate));
+  drop.seed = seed;
+  return drop.rate == 0 ? nullptr : make_drop(drop, tokens);
+}
+
+Objective::Objective(const ObjectiveOptions& options) : options_(options) {
+  drop_ = make_dropping(options.drop, options.seed, options.tokens);
+}
+
+void Objective::check(const Corpus& corpus) const {
+  if (corpus.pairs() && !options_.pairs) {
+    throw InputError("sequences of two segments, expected those of one");
+  }
+}
+
+records::Record Objective::record_of(const CorpusItem& item, std::uint64_t epoch) const {
+  records::Record record;
+  record.number = item.number;
+  record.epoch = epoch;
+  record.ids.assign(item.ids.begin(), item.ids.end());
+  if (!item.segments.empty()) {
+    record.seg.present = true;
+    record.seg.values.assign(item.segments.begin(), item.segments.end());
+  }
+  if (drop_) {
+    records::Scratch scratch;
+    records::Tally tally;
+    drop_->apply(record, scratch, tally);
+  }
+  return record;
+}
+
+records::MlmOptions Objective::mlm_options() const {
+  records::MlmOptions mlm = options_.mlm;
+  mlm.selection.seed = options_.seed;
+  return mlm;
+}
+
+Example Objective::example(const CorpusItem& item, std::uint64_t epoch) const {
+  records::Record record = record_of(item, epoch);
+  return make(record);
+}
+
+Example Objective::never_selected_example(const CorpusItem& /*item*/, std::uint64_t /*draw*/,
+                                          std::uint64_t /*epochs*/) const {
+  check_failed("has_never_selected()", __FILE__, __LINE__);
+}
+
+}  // namespace masque::train

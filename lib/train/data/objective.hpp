@@ -1,0 +1,103 @@
+// What a model is trained to predict: one file per objective under train/objective/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/design.hpp"
+#include "records/drop.hpp"
+#include "records/mlm.hpp"
+#include "records/perm.hpp"
+#include "records/prefix.hpp"
+#include "train/data/corpus.hpp"
+#include "train/data/example.hpp"
+
+namespace masque::train {
+
+/// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
+struct ObjectiveOptions {
+  std::uint64_t seed = 0;
+  records::DropOptions drop{.rate = 0};  ///< DropToken, before anything else
+  records::MlmOptions mlm;               ///< of mlm and unilm's bidirectional part
+  records::PermOptions perm;
+  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
+  records::MaeOptions mae;  ///< what mae-mask and mae hide
+  bool pairs = false;       ///< the corpus has sources and targets
+  records::TokenTable tokens = {};
+};
+
+/// DropToken with a seed; nullptr for a rate of 0. Throws UsageError for a rate that is none.
+std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
+                                                   const records::TokenTable& tokens);
+
+/// Immutable, thread-safe.
+class Objective {
+ public:
+  explicit Objective(const ObjectiveOptions& options);
+  Objective(const Objective&) = delete;
+  Objective& operator=(const Objective&) = delete;
+  virtual ~Objective() = default;
+
+  /// Sets what the objective decides of a design (mask, streams, kind of head, token types, mask
+  /// token) where that is still the default. Throws UsageError where the design says otherwise.
+  virtual void adapt(model::Design& design) const = 0;
+
+  /// Throws InputError for a corpus with sequences that the objective cannot take: odd ones of
+  /// plm-hf, say.
+  virtual void check(const Corpus& corpus) const;
+
+  /// The item's example in an epoch (of training; evaluation uses any fixed one): a function of the
+  /// item's ids and number, the epoch and the options. May have no rows. Throws InputError as
+  /// check.
+  Example example(const CorpusItem& item, std::uint64_t epoch) const;
+
+  /// Whether some positions never get a loss, however long training runs: masks are static, or the
+  /// selection is fixed.
+  virtual bool has_never_selected() const { return false; }
+  /// An example corrupted as in training, but drawn anew, with a loss only at positions that
+  /// the first `epochs` epochs of training do not select; `draw` takes the place of the epoch. Call
+  /// only if there are such. Cost: that of a selection for each of these epochs, as far as they
+  /// differ.
+  virtual Example never_selected_example(const CorpusItem& item, std::uint64_t draw,
+                                         std::uint64_t epochs) const;
+
+ protected:
+  const ObjectiveOptions& options() const { return options_; }
+  /// The options of a corruption with this objective's seed.
+  records::MlmOptions mlm_options() const;
+  /// From the item as a record (tokens dropped, epoch set) to its example.
+  virtual Example make(records::Record& record) const = 0;
+  /// The item as a record.
+  records::Record record_of(const CorpusItem& item, std::uint64_t epoch) const;
+
+ private:
+  ObjectiveOptions options_;
+  std::unique_ptr<records::Corruption> drop_;  ///< nullptr: none
+};
+
+/// What an objective says of itself. Texts are of one line.
+struct ObjectiveKind {
+  std::string_view name;  ///< as on the command line
+  std::string_view summary;
+  std::string_view source;
+  /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
+  /// "unit", "choice", "span-p", "span-longest", "split", "replace", "draws", "fixed-selection",
+  /// "predict", "perm-size", "alpha", "beta", "source", "mix", "mae-ratio", "drop", "pairs".
+  std::vector<std::string_view> options;
+  /// Throws UsageError for options that are wrong or do not go together.
+  std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);
+};
+
+/// All objectives, by name.
+const std::vector<const ObjectiveKind*>& objectives();
+/// Throws UsageError with the names that there are.
+const ObjectiveKind& find_objective(std::string_view name);
+
+/// `const ObjectiveRegistration kThis{kKind};` in the objective's file.
+struct ObjectiveRegistration {
+  explicit ObjectiveRegistration(const ObjectiveKind& kind);
+};
+
+}  // namespace masque::train

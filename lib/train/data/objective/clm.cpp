@@ -1,0 +1,55 @@
+// Causal language modelling: every token from those before it.
+#include <algorithm>
+
+#include "train/data/objective.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+namespace {
+
+class Clm final : public Objective {
+ public:
+  using Objective::Objective;
+
+  void adapt(model::Design& design) const override {
+    adapt_design({.objective = "clm",
+                  .mask = model::DefaultMask::kCausal,
+                  .head = model::HeadKind::kCausal,
+                  .segments = options().pairs,
+                  .vocab_size = options().tokens.size,
+                  .mask_token = options().tokens.mask},
+                 design);
+    // As GPT-2 has it: states go to the vocabulary as they are.
+    design.head.transform = false;
+    design.head.norm.reset();
+    design.head.activation = model::HeadDesign().activation;
+  }
+
+ protected:
+  /// Row i predicts token i + 1; of pairs only tokens of the target.
+  Example make(records::Record& record) const override {
+    const std::size_t n = record.size();
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    std::fill(labels.begin(), labels.end(), records::kNoLabel);
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      if (!record.seg.present || record.seg.values[i + 1] == 1) labels[i] = record.ids[i + 1];
+    }
+    return example_of(record);
+  }
+};
+
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
+  return std::make_unique<const Clm>(options);
+}
+
+const ObjectiveKind kClm{"clm",
+                         "the next token from those before; of pairs the target's",
+                         "GPT, Radford et al. 2018",
+                         {"drop", "pairs"},
+                         read_objective};
+const ObjectiveRegistration kClmRegistration{kClm};
+
+}  // namespace
+
+}  // namespace masque::train

@@ -1,0 +1,73 @@
+// Masked autoencoding by a mask: nobody reads the hidden tokens, whose rows start from [MASK].
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "mask/builtin.hpp"
+#include "train/data/objective.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+namespace {
+
+class MaeMask final : public Objective {
+ public:
+  explicit MaeMask(const ObjectiveOptions& given)
+      : Objective(given),
+        mae_(
+            make_mae({.ratio = given.mae.ratio, .min_keep = given.mae.min_keep, .seed = given.seed},
+                     given.tokens)) {
+    if (given.tokens.mask < 0) throw UsageError("mae-mask: there is no mask token, expected one");
+  }
+
+  void adapt(model::Design& design) const override {
+    adapt_design({.objective = "mae-mask",
+                  .segments = options().pairs,
+                  .vocab_size = options().tokens.size,
+                  .mask_token = options().tokens.mask},
+                 design);
+  }
+
+ protected:
+  Example make(records::Record& record) const override {
+    const std::size_t n = record.size();
+    // Places instead of positions, so that what is taken out can be found.
+    records::Record taken;
+    taken.number = record.number;
+    taken.epoch = record.epoch;
+    taken.ids = record.ids;
+    records::Scratch scratch;
+    records::Tally tally;
+    mae_->apply(taken, scratch, tally);
+    std::vector<bool> visible(n, true);
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    std::fill(labels.begin(), labels.end(), records::kNoLabel);
+    for (const records::DroppedToken& token : taken.dropped) {
+      const auto place = static_cast<std::size_t>(token.pos);
+      visible[place] = false;
+      labels[place] = token.id;
+      record.ids[place] = options().tokens.mask;
+    }
+    Example out = example_of(record);
+    out.mask = columns({out.size(), out.size()}, visible);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<records::Corruption> mae_;
+};
+
+std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
+  return std::make_unique<const MaeMask>(options);
+}
+
+const ObjectiveKind kMaeMask{"mae-mask",
+                             "hidden tokens, from those that all rows may read",
+                             "MAE, He et al. 2021, arXiv:2111.06377; kexue.fm/archives/8770",
+                             {"mae-ratio", "drop", "pairs"},
+                             read_objective};
+const ObjectiveRegistration kMaeMaskRegistration{kMaeMask};
+
+}  // namespace
+
+}  // namespace masque::train

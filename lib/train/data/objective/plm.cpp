@@ -1,0 +1,89 @@
+// Permutation language modelling in two streams: XLNet's own, with the true tokens in the content
+// stream, and transformers', whose collator puts [MASK] there.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mask/builtin.hpp"
+#include "train/data/objective.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+namespace {
+
+class Plm final : public Objective {
+ public:
+  Plm(const ObjectiveOptions& given, bool hf) : Objective(given), hf_(hf) {
+    records::PermOptions perm = given.perm;
+    perm.hf = hf;
+    perm.seed = given.seed;
+    if (hf && given.drop.rate > 0) {
+      throw UsageError("--drop: leaves odd lengths, expected none for the objective plm-hf");
+    }
+    corruption_ = make_perm(perm, given.tokens);
+  }
+
+  void adapt(model::Design& design) const override {
+    adapt_design({.objective = hf_ ? "plm-hf" : "plm",
+                  .streams = model::Streams::kTwo,
+                  .segments = options().pairs,
+                  .vocab_size = options().tokens.size,
+                  .mask_token = options().tokens.mask},
+                 design);
+  }
+
+  void check(const Corpus& corpus) const override {
+    Objective::check(corpus);
+    for (Index i = 0; hf_ && i < corpus.size(); ++i) {
+      if (corpus.length(i) % 2 == 0) continue;
+      throw InputError(fmt::format(
+          "plm-hf: sequence {} has {} tokens, expected even numbers as in transformers, blocks say",
+          i + 1, corpus.length(i)));
+    }
+  }
+
+ protected:
+  Example make(records::Record& record) const override {
+    records::Scratch scratch;
+    records::Tally tally;
+    corruption_->apply(record, scratch, tally);
+    const auto n = static_cast<Index>(record.size());
+    const Mask query = parse_mask(*record.mask).bind({n, n});
+    record.mask.reset();
+    Example out = example_of(record);
+    // In the content stream a token always reads itself too.
+    out.mask = query | band({n, n}, 0, 0);
+    out.query_mask = query;
+    return out;
+  }
+
+ private:
+  bool hf_;
+  std::unique_ptr<records::Corruption> corruption_;
+};
+
+std::unique_ptr<const Objective> make_own(const ObjectiveOptions& options) {
+  return std::make_unique<const Plm>(options, false);
+}
+
+std::unique_ptr<const Objective> make_hf(const ObjectiveOptions& options) {
+  return std::make_unique<const Plm>(options, true);
+}
+
+const ObjectiveKind kPlm{"plm",
+                         "the last tokens of a random order, from those before them in it",
+                         "XLNet, Yang et al. 2019, arXiv:1906.08237",
+                         {"predict", "perm-size", "alpha", "beta", "drop", "pairs"},
+                         make_own};
+const ObjectiveRegistration kPlmRegistration{kPlm};
+
+const ObjectiveKind kPlmHf{"plm-hf",
+                           "the same as transformers has it: [MASK] in the content stream",
+                           "transformers, DataCollatorForPermutationLanguageModeling",
+                           {"pairs"},
+                           make_hf};
+const ObjectiveRegistration kPlmHfRegistration{kPlmHf};
+
+}  // namespace
+
+}  // namespace masque::train

@@ -1,0 +1,90 @@
+#include "train/data/record_example.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/masks.hpp"
+
+namespace masque::train {
+
+namespace {
+
+std::string_view name_of(model::Streams streams) {
+  switch (streams) {
+    case model::Streams::kOne: return "one stream";
+    case model::Streams::kTwo: return "two streams";
+    case model::Streams::kFixedKeys: break;
+  }
+  return "keys and values from the embeddings";
+}
+
+std::string_view name_of(model::HeadKind head) {
+  switch (head) {
+    case model::HeadKind::kNone: return "no head";
+    case model::HeadKind::kMasked: return "a masked-LM head";
+    case model::HeadKind::kCausal: return "a causal-LM head";
+    case model::HeadKind::kDiscriminator: break;
+  }
+  return "a discriminator's head";
+}
+
+[[noreturn]] void refuse(const DesignNeeds& needs, std::string_view found,
+                         std::string_view expected) {
+  throw UsageError(fmt::format("--objective {}: the design has {}, expected {}", needs.objective,
+                               found, expected));
+}
+
+}  // namespace
+
+std::optional<Mask> bound_mask(const std::string& expression, Index n) {
+  if (expression == "full") return std::nullopt;
+  return parse_mask(expression).bind({n, n});
+}
+
+Example example_of(records::Record& record) {
+  Example out;
+  out.ids = std::move(record.ids);
+  const auto n = out.ids.size();
+  if (record.pos.present) out.positions.assign(record.pos.values.begin(), record.pos.values.end());
+  if (record.seg.present) out.segments.assign(record.seg.values.begin(), record.seg.values.end());
+  if (record.mask) out.mask = bound_mask(*record.mask, out.size());
+  for (std::size_t i = 0; record.labels.present && i < n; ++i) {
+    if (record.labels.values[i] == records::kNoLabel) continue;
+    out.rows.push_back(static_cast<Index>(i));
+    out.targets.push_back(record.labels.values[i]);
+  }
+  return out;
+}
+
+void adapt_design(const DesignNeeds& needs, model::Design& design) {
+  if (design.streams == model::Streams::kOne) design.streams = needs.streams;
+  if (design.streams != needs.streams) {
+    refuse(needs, name_of(design.streams), name_of(needs.streams));
+  }
+  if (design.mask == model::DefaultMask::kFull) design.mask = needs.mask;
+  const bool other = needs.other_mask && design.mask == model::DefaultMask::kOthers;
+  if (design.mask != needs.mask && !other) {
+    refuse(needs, fmt::format("the mask {}", model::default_mask_name(design.mask)),
+           model::default_mask_name(needs.mask));
+  }
+  if (design.head.kind == model::HeadKind::kNone) design.head.kind = needs.head;
+  if (design.head.kind != needs.head) refuse(needs, name_of(design.head.kind), name_of(needs.head));
+  // XLNet's segments are relative: it has no table of them.
+  if (needs.segments && design.position != model::PositionScheme::kXlnet) {
+    if (design.type_vocab_size == 0) design.type_vocab_size = 2;
+    if (design.type_vocab_size < 2) refuse(needs, "one token type", "two: sources and targets");
+  }
+  if (design.vocab_size == 0) design.vocab_size = needs.vocab_size;
+  if (design.vocab_size < needs.vocab_size) {
+    refuse(needs, fmt::format("a vocabulary of {}", design.vocab_size),
+           fmt::format("the tokenizer's {}", needs.vocab_size));
+  }
+  if (!design.mask_token_id && needs.mask_token >= 0) design.mask_token_id = needs.mask_token;
+  if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
+    refuse(needs, "no mask token", "one, which its queries start from");
+  }
+}
+
+}  // namespace masque::train

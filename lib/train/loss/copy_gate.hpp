@@ -1,0 +1,42 @@
+// The head of All-Tokens MLM: a vocabulary, and a gate that says how likely the input stands
+// unchanged. Clark et al. 2020, arXiv:2003.10555, section 3.4.
+#pragma once
+
+#include "train/network/head.hpp"
+
+namespace masque::train {
+
+/// Which parameters make a gate: a vector (1, hidden size) and a number; kNone: no gate.
+struct CopyGateSlots {
+  Index weight = Slots::kNone;
+  Index bias = Slots::kNone;
+};
+
+/// Adds a gate's parameters, zeros: half of the probability is the input's.
+template <class T>
+CopyGateSlots add_copy_gate(Index hidden_size, const std::string& prefix,
+                            Parameters<T>& parameters);
+
+/// p(x) = D [x = input] + (1 − D) softmax(x), D = σ(w · last state + b). Σ_x p(x) = 1.
+/// T is float or double. For one thread.
+template <class T>
+class CopyGate {
+ public:
+  CopyGate() = default;
+  /// `parameters` must stay.
+  CopyGate(const CopyGateSlots& slots, Parameters<T>& parameters)
+      : slots_(slots), parameters_(&parameters) {}
+
+  bool empty() const { return slots_.weight == Slots::kNone; }
+  /// As Head::run, with −log p(target) as the loss; `inputs` are the tokens that stand at the rows.
+  /// A row is right if its target has more than half of the probability. With gradients the
+  /// vocabulary is gone through twice.
+  LossSums<T> run(Head<T>& head, const HeadTask<T>& task, std::span<const TokenId> inputs,
+                  MatrixView<T> d_last) const;
+
+ private:
+  CopyGateSlots slots_;
+  Parameters<T>* parameters_ = nullptr;
+};
+
+}  // namespace masque::train

@@ -1,0 +1,199 @@
+#include "train/loss/diversity.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/types.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// Of rounding: below it columns, rows or their deviations are alike.
+constexpr double kAlike = 1e-7;
+
+double real_part(double x) { return x; }
+double real_part(const std::complex<double>& x) { return x.real(); }
+
+template <class W>
+struct Spread {
+  W mean{};
+  W deviation{};
+};
+
+template <class W>
+Spread<W> spread_of(W sum, W squares_around_mean, double count) {
+  using std::sqrt;
+  Spread<W> out{sum / count, squares_around_mean / count};
+  const double least = kAlike * real_part(out.mean);
+  const bool alike = real_part(out.deviation) <= least * least;
+  out.deviation = alike ? W{} : sqrt(out.deviation);
+  return out;
+}
+
+template <class W>
+Spread<W> spread_of(const std::vector<W>& values) {
+  W sum{}, squares{};
+  const auto count = static_cast<double>(values.size());
+  for (const W& x : values) sum += x;
+  for (const W& x : values) squares += (x - sum / count) * (x - sum / count);
+  return spread_of(sum, squares, count);
+}
+
+/// x / y, or 0 where y is.
+template <class W>
+W ratio(W x, W y) {
+  return y == W{} ? W{} : x / y;
+}
+
+/// The measures of a matrix of probabilities.
+template <class W>
+class Measure {
+ public:
+  /// `p` has rows that sum to 1, at least one.
+  explicit Measure(const Matrix<W>& p)
+      : p_(p), m_(static_cast<double>(p.rows())), n_(static_cast<double>(p.columns())) {
+    for (Index j = 0; j < p.columns(); ++j) {
+      W sum{}, squares{};
+      for (Index i = 0; i < p.rows(); ++i) sum += at(i, j);
+      for (Index i = 0; i < p.rows(); ++i) squares += (at(i, j) - sum / m_) * (at(i, j) - sum / m_);
+      const Spread<W> column = spread_of(sum, squares, m_);
+      means_.push_back(column.mean);
+      columns_.push_back(column.deviation);
+    }
+    for (Index i = 0; i < p.rows(); ++i) {
+      W squares{};
+      for (Index j = 0; j < p.columns(); ++j) squares += (at(i, j) - 1 / n_) * (at(i, j) - 1 / n_);
+      rows_.push_back(spread_of(W{1}, squares, n_).deviation);
+    }
+    of_columns_ = spread_of(columns_);
+    of_rows_ = spread_of(rows_);
+  }
+
+  std::array<W, kDiversities> values() const {
+    using std::log;
+    W information{};
+    for (const W& mean : means_)
+      if (real_part(mean) > 0) information -= mean * log(mean);
+    for (Index i = 0; i < p_.rows(); ++i) {
+      for (Index j = 0; j < p_.columns(); ++j)
+        if (real_part(at(i, j)) > 0) information += at(i, j) * log(at(i, j)) / m_;
+    }
+    return {of_columns_.mean, of_columns_.deviation, of_rows_.deviation, information};
+  }
+
+  /// Σ_k slopes[k] · ∂D_k/∂p_ij, each element taken by itself.
+  W slope(Index i, Index j, const Diversities& slopes) const {
+    using std::log;
+    const W& column = columns_[static_cast<std::size_t>(j)];
+    const W& row = rows_[static_cast<std::size_t>(i)];
+    const W& mean = means_[static_cast<std::size_t>(j)];
+    const W by_column = ratio(at(i, j) - mean, m_ * column);
+    const W by_row = ratio(at(i, j) - 1 / n_, n_ * row);
+    W sum = by_column * (slopes[0] / n_ +
+                         slopes[1] * ratio(column - of_columns_.mean, n_ * of_columns_.deviation));
+    sum += by_row * slopes[2] * ratio(row - of_rows_.mean, m_ * of_rows_.deviation);
+    if (slopes[3] != 0 && real_part(at(i, j)) > 0)
+      sum += slopes[3] / m_ * (log(at(i, j)) - log(mean));
+    return sum;
+  }
+
+ private:
+  const W& at(Index i, Index j) const { return p_.view().at(i, j); }
+
+  const Matrix<W>& p_;
+  double m_, n_;
+  std::vector<W> means_, columns_, rows_;
+  Spread<W> of_columns_, of_rows_;
+};
+
+}  // namespace
+
+Diversities parse_diversity(std::string_view text) {
+  const auto refuse = [&] {
+    throw UsageError(
+        fmt::format("--diversity: found '{}', expected different measures of d1, d2, d3 "
+                    "and mi with weights: d2:0.1,d3:0.1",
+                    escape(text)));
+  };
+  Diversities out{};
+  std::array<bool, kDiversities> given{};
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view one = text.substr(begin, comma - begin);
+    begin = comma + 1;
+    const std::size_t colon = std::min(one.find(':'), one.size());
+    const auto* const found = std::ranges::find(kDiversityNames, one.substr(0, colon));
+    if (found == kDiversityNames.end() || colon == one.size()) refuse();
+    double weight = 0;
+    const auto [end, error] =
+        std::from_chars(one.data() + colon + 1, one.data() + one.size(), weight);
+    if (error != std::errc{} || end != one.data() + one.size() || !std::isfinite(weight)) refuse();
+    const auto at = static_cast<std::size_t>(found - kDiversityNames.begin());
+    if (given[at]) refuse();
+    given[at] = true;
+    out[at] = weight;
+  }
+  return out;
+}
+
+template <class T>
+std::array<Wide<T>, kDiversities> measure_diversity(MatrixView<const T> weights,
+                                                    const Diversities& slopes,
+                                                    MatrixView<T> d_weights) {
+  using W = Wide<T>;
+  std::vector<Index> rows;
+  std::vector<W> sums;
+  rows.reserve(static_cast<std::size_t>(weights.rows));
+  sums.reserve(static_cast<std::size_t>(weights.rows));
+  for (Index i = 0; i < weights.rows; ++i) {
+    W sum{};
+    for (Index j = 0; j < weights.columns; ++j) sum += static_cast<W>(weights.at(i, j));
+    if (!(real_part(sum) > 0)) continue;
+    rows.push_back(i);
+    sums.push_back(sum);
+  }
+  if (rows.empty()) return {};
+  Matrix<W> p(std::ssize(rows), weights.columns);
+  for (Index k = 0; k < p.rows(); ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    for (Index j = 0; j < p.columns(); ++j)
+      p.view().at(k, j) = static_cast<W>(weights.at(rows[at], j)) / sums[at];
+  }
+  const Measure<W> measure(p);
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    std::vector<W> own(static_cast<std::size_t>(p.columns()));
+    for (Index k = 0; d_weights.data != nullptr && k < p.rows(); ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      // Back through the division by the sum of the row.
+      W inner{};
+      for (Index j = 0; j < p.columns(); ++j) {
+        own[static_cast<std::size_t>(j)] = measure.slope(k, j, slopes);
+        inner += own[static_cast<std::size_t>(j)] * p.view().at(k, j);
+      }
+      for (Index j = 0; j < p.columns(); ++j) {
+        d_weights.at(rows[at], j) +=
+            static_cast<T>((own[static_cast<std::size_t>(j)] - inner) / sums[at]);
+      }
+    }
+  } else {
+    MASQUE_CHECK(d_weights.data == nullptr);
+  }
+  return measure.values();
+}
+
+template std::array<double, kDiversities> measure_diversity(MatrixView<const float>,
+                                                            const Diversities&, MatrixView<float>);
+template std::array<double, kDiversities> measure_diversity(MatrixView<const double>,
+                                                            const Diversities&, MatrixView<double>);
+template std::array<std::complex<double>, kDiversities> measure_diversity(
+    MatrixView<const std::complex<double>>, const Diversities&, MatrixView<std::complex<double>>);
+
+}  // namespace masque::train

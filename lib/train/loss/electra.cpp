@@ -1,0 +1,123 @@
+#include "train/loss/electra.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "train/data/objective.hpp"
+
+namespace masque::train {
+
+namespace {
+
+Example framed(const ElectraItem& item, std::vector<TokenId> ids) {
+  Example out;
+  out.ids = std::move(ids);
+  out.positions = item.positions;
+  out.segments = item.segments;
+  return out;
+}
+
+/// In [0, 1), of 52 bits.
+double uniform_of(const PhiloxBlock& block) {
+  const std::uint64_t bits = (std::uint64_t{block[0]} << 20) | (block[1] >> 12);
+  return static_cast<double>(bits) * 0x1p-52;
+}
+
+/// All rows, or the selected ones.
+std::vector<Index> rows_of(const ElectraItem& item, bool all) {
+  if (!all) return item.rows;
+  std::vector<Index> rows(item.ids.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<Index>(i);
+  return rows;
+}
+
+}  // namespace
+
+ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options) {
+  records::MlmOptions mlm{
+      .selection = options.selection, .mask = options.mask, .keep = 1 - options.mask, .random = 0};
+  mlm.selection.seed = options.seed;
+  mlm_ = make_mlm(mlm, options.tokens);
+  drop_ = make_dropping(options.drop, options.seed, options.tokens);
+}
+
+ElectraItem ElectraSelection::select(const CorpusItem& item, std::uint64_t epoch) const {
+  records::Record record;
+  record.number = item.number;
+  record.epoch = epoch;
+  record.ids.assign(item.ids.begin(), item.ids.end());
+  if (!item.segments.empty()) {
+    record.seg.present = true;
+    record.seg.values.assign(item.segments.begin(), item.segments.end());
+  }
+  records::Scratch scratch;
+  records::Tally tally;
+  if (drop_) drop_->apply(record, scratch, tally);
+  ElectraItem out;
+  out.ids = record.ids;
+  mlm_->apply(record, scratch, tally);
+  out.masked = std::move(record.ids);
+  out.positions.assign(record.pos.values.begin(), record.pos.values.end());
+  out.segments.assign(record.seg.values.begin(), record.seg.values.end());
+  for (std::size_t i = 0; i < out.ids.size(); ++i) {
+    if (record.labels.values[i] != records::kNoLabel) out.rows.push_back(static_cast<Index>(i));
+  }
+  return out;
+}
+
+std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
+                                 const ElectraItem& selected, std::uint64_t seed) {
+  const RandomStream stream(seed, fmt::format("generator samples, epoch {}", epoch), item.number);
+  std::vector<double> numbers;
+  numbers.reserve(selected.rows.size());
+  for (const Index row : selected.rows)
+    numbers.push_back(uniform_of(stream.block(static_cast<std::uint64_t>(row))));
+  return numbers;
+}
+
+Example generator_example(const ElectraItem& item) {
+  Example out = framed(item, item.masked);
+  out.rows = item.rows;
+  for (const Index row : item.rows) out.targets.push_back(item.ids[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+Example drawn_example(const ElectraItem& item, std::span<const TokenId> samples,
+                      std::span<const double> weights) {
+  Example out = framed(item, item.masked);
+  out.rows = item.rows;
+  out.targets.assign(samples.begin(), samples.end());
+  out.weights.assign(weights.begin(), weights.end());
+  return out;
+}
+
+std::vector<TokenId> corrupted_ids(const ElectraItem& item, std::span<const TokenId> samples) {
+  MASQUE_CHECK(samples.size() == item.rows.size());
+  std::vector<TokenId> ids = item.ids;
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    ids[static_cast<std::size_t>(item.rows[k])] = samples[k];
+  }
+  return ids;
+}
+
+Example discriminator_example(const ElectraItem& item, std::span<const TokenId> samples, bool all) {
+  Example out = framed(item, corrupted_ids(item, samples));
+  out.rows = rows_of(item, all);
+  for (const Index row : out.rows) {
+    const auto i = static_cast<std::size_t>(row);
+    out.targets.push_back(out.ids[i] == item.ids[i] ? 0 : 1);
+  }
+  return out;
+}
+
+Example replaced_example(const ElectraItem& item, std::span<const TokenId> samples, bool all) {
+  Example out = framed(item, corrupted_ids(item, samples));
+  out.rows = rows_of(item, all);
+  for (const Index row : out.rows) out.targets.push_back(item.ids[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,69 @@
+// What the two networks of ELECTRA are asked: the selection, and labels from samples. Clark et al.
+// 2020, arXiv:2003.10555. Sampling and the joint loss are the trainer's.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "records/drop.hpp"
+#include "records/mlm.hpp"
+#include "train/data/corpus.hpp"
+#include "train/data/example.hpp"
+
+namespace masque::train {
+
+/// A sequence between both networks.
+struct ElectraItem {
+  std::vector<TokenId> ids;      ///< as they are in the corpus
+  std::vector<TokenId> masked;   ///< what the generator reads
+  std::vector<Index> positions;  ///< empty: 0, 1, …
+  std::vector<Index> segments;   ///< empty: 0
+  std::vector<Index> rows;       ///< selected, ascending
+};
+
+struct ElectraSelectionOptions {
+  records::SelectionOptions selection{.choice = records::Choice::kExact};
+  double mask = 0.85;  ///< of the selected: [MASK] in the generator's input; others stay
+  records::DropOptions drop{.rate = 0};  ///< DropToken before
+  std::uint64_t seed = 0;
+  records::TokenTable tokens = {};
+};
+
+/// Selects what the generator predicts. Immutable, thread-safe.
+class ElectraSelection {
+ public:
+  /// Throws UsageError for shares that are none, and without a mask token.
+  explicit ElectraSelection(const ElectraSelectionOptions& options);
+  ElectraItem select(const CorpusItem& item, std::uint64_t epoch) const;
+
+ private:
+  std::unique_ptr<records::Corruption> drop_;
+  std::unique_ptr<records::Corruption> mlm_;
+};
+
+/// Numbers in [0, 1) that tokens are drawn by, one for each selected row: a function of seed,
+/// epoch, sequence and row.
+std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
+                                 const ElectraItem& selected, std::uint64_t seed);
+
+/// The generator's: the selected tokens from `masked`.
+Example generator_example(const ElectraItem& item);
+
+/// The ids with samples[k] at rows[k].
+std::vector<TokenId> corrupted_ids(const ElectraItem& item, std::span<const TokenId> samples);
+
+/// The generator's when it is rewarded for its draws: the samples as targets, by these weights.
+Example drawn_example(const ElectraItem& item, std::span<const TokenId> samples,
+                      std::span<const double> weights);
+
+/// The discriminator's: target 1 where a corrupted id differs from the true one, else 0 (a correct
+/// sample counts as original). `all`: at every position, specials included; else at the selected
+/// ones (the ablation ELECTRA 15 %).
+Example discriminator_example(const ElectraItem& item, std::span<const TokenId> samples, bool all);
+
+/// The ablation Replace-MLM: the true tokens at the selected rows, from samples instead of [MASK].
+/// With `all`: at every position, for All-Tokens MLM.
+Example replaced_example(const ElectraItem& item, std::span<const TokenId> samples, bool all);
+
+}  // namespace masque::train

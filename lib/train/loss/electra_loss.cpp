@@ -1,0 +1,252 @@
+#include "train/loss/electra_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace masque::train {
+
+using model::Role;
+
+namespace {
+
+/// −log σ(−z)
+double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
+
+bool of_head(Role role) {
+  return role == Role::kHeadTransform || role == Role::kHeadNorm || role == Role::kDecoder;
+}
+
+/// The noise of the generator has nothing to do with that of the other.
+Noise other_noise(const Noise& noise) {
+  Noise other = noise;
+  other.seed = ~noise.seed;
+  return other;
+}
+
+}  // namespace
+
+template <class T>
+ElectraLoss<T>::ElectraLoss(const ElectraOptions& options, const ElectraModel& model,
+                            Parameters<T>& parameters)
+    : options_(options),
+      model_(model),
+      parameters_(parameters),
+      selection_(options.selection),
+      generator_(model.generator, model.generator_slots, parameters, options.precision),
+      second_(model.second, model.second_slots, parameters, options.precision, model.gate),
+      of_generator_(static_cast<std::size_t>(parameters.count()), false) {
+  check_adversarial();
+  generator_.chunk_rows = second_.chunk_rows = options.chunk_rows;
+  if (options.diversity) second_.reward_diversity(*options.diversity);
+  model.generator_slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+    of_generator_[static_cast<std::size_t>(parameter)] = true;
+  });
+  model.second_slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+    const auto at = static_cast<std::size_t>(parameter);
+    MASQUE_CHECK(!of_generator_[at] || options.switch_step == 0);
+    of_generator_[at] = false;
+  });
+}
+
+template <class T>
+void ElectraLoss<T>::check_adversarial() const {
+  if (!model_.adversarial) return;
+  if (model_.variant->vocabulary)
+    throw UsageError("--adversarial: found no discriminator, expected --objective electra");
+  if (options_.switch_step > 0)
+    throw UsageError("--adversarial and --switch: expected one of them");
+}
+
+template <class T>
+void ElectraLoss<T>::check(const Corpus& corpus) const {
+  if (corpus.pairs() && !options_.pairs)
+    throw InputError("sequences of two segments, expected those of one");
+}
+
+template <class T>
+void ElectraLoss<T>::start_second() {
+  model_.generator_slots.for_each([&](Role role, bool bias, Index layer, Index part, Index from) {
+    if (of_head(role)) return;
+    const Index to = bias ? model_.second_slots.bias(role, layer)
+                          : model_.second_slots.weight(role, layer, part);
+    if (to == Slots::kNone || parameters_[to].rows != parameters_[from].rows ||
+        parameters_[to].columns != parameters_[from].columns) {
+      return;
+    }
+    const MatrixView<T> value = parameters_.value(from);
+    std::copy_n(value.data, parameters_[from].size(), parameters_.value(to).data);
+  });
+}
+
+template <class T>
+void ElectraLoss<T>::begin(std::int64_t step) {
+  step_ = step;
+  if (options_.switch_step > 0 && step == options_.switch_step + 1) start_second();
+}
+
+template <class T>
+void ElectraLoss<T>::prepare() {
+  generator_.prepare();
+  second_.prepare();
+}
+
+template <class T>
+std::int64_t ElectraLoss<T>::update_of(Index parameter, std::int64_t step) const {
+  if (options_.switch_step == 0) return step;
+  const bool generator = of_generator_[static_cast<std::size_t>(parameter)];
+  if (generator != first_stage(step)) return 0;
+  return generator ? step : step - options_.switch_step;
+}
+
+template <class T>
+LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, const Noise* noise,
+                                         Sampling* sampling) {
+  std::vector<Example> examples;
+  examples.reserve(selected.size());
+  for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
+  RunOutputs<T> outputs{.sampling = sampling};
+  if (model_.adversarial) {
+    outputs.last = &generator_last_;
+    return noise == nullptr ? generator_.evaluate(examples, outputs)
+                            : generator_.look(examples, other_noise(*noise), outputs);
+  }
+  const bool learns = options_.switch_step == 0 || first_stage(step_);
+  if (noise == nullptr || !learns) return generator_.evaluate(examples, outputs);
+  const RankTotals whole = totals(ranks(), total_weight(examples), 0);
+  if (whole.weight == 0) return generator_.evaluate(examples, outputs);
+  return generator_.train(examples, 1 / whole.weight, other_noise(*noise), outputs);
+}
+
+template <class T>
+LossReport ElectraLoss<T>::run_second(std::span<const Example> examples, const Noise* noise,
+                                      std::vector<double>* row_losses) {
+  const RunOutputs<T> outputs{.losses = row_losses};
+  if (noise == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
+  const RankTotals whole = totals(ranks(), total_weight(examples), 0);
+  if (whole.weight == 0) return second_.evaluate(examples, outputs);
+  return second_.train(examples, options_.weight / whole.weight, *noise, outputs);
+}
+
+template <class T>
+typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const ElectraItem> selected,
+                                                          std::span<const TokenId> samples,
+                                                          std::span<const double> row_losses,
+                                                          const Noise* noise) {
+  Played played;
+  const MatrixView<T> w = parameters_.value(model_.baseline);
+  const MatrixView<T> d_w = parameters_.gradient(model_.baseline);
+  std::vector<Example> examples;
+  examples.reserve(selected.size());
+  const double scale = 1 / static_cast<double>(std::max<std::size_t>(1, samples.size()));
+  Index row = 0;
+  std::size_t first = 0;  // of row_losses
+  for (const ElectraItem& item : selected) {
+    std::vector<double> advantages;
+    for (std::size_t k = 0; k < item.rows.size(); ++k, ++row) {
+      const std::size_t at = model_.variant->all ? static_cast<std::size_t>(item.rows[k]) : k;
+      const double reward = row_losses[first + at];
+      double z = 0;
+      for (Index c = 0; c < w.columns; ++c)
+        z += static_cast<double>(generator_last_.view().at(row, c)) *
+             static_cast<double>(w.at(0, c));
+      const double right = std::exp(-reward);  // that the discriminator is
+      played.reward.loss += reward;
+      played.baseline.loss += right * log1p_exp(-z) + (1 - right) * log1p_exp(z);
+      advantages.push_back(reward - log1p_exp(-z));
+      const double slope = scale * (1 / (1 + std::exp(-z)) - right);
+      for (Index c = 0; noise != nullptr && c < w.columns; ++c)
+        d_w.at(0, c) += static_cast<T>(slope) * generator_last_.view().at(row, c);
+    }
+    const auto own = samples.first(item.rows.size());
+    samples = samples.subspan(item.rows.size());
+    examples.push_back(drawn_example(item, own, advantages));
+    first += model_.variant->all ? item.ids.size() : item.rows.size();
+  }
+  for (LossReport* report : {&played.reward, &played.baseline}) {
+    report->rows = row;
+    report->weight = static_cast<double>(row);
+  }
+  if (noise != nullptr && row > 0) generator_.train(examples, scale, other_noise(*noise));
+  return played;
+}
+
+template <class T>
+std::vector<Example> ElectraLoss<T>::second_examples(std::span<const ElectraItem> selected,
+                                                     std::span<const TokenId> samples,
+                                                     Share& fake) const {
+  const ElectraVariant& variant = *model_.variant;
+  std::vector<Example> examples;
+  examples.reserve(selected.size());
+  fake.of = std::ssize(samples);
+  for (const ElectraItem& item : selected) {
+    const auto own = samples.first(item.rows.size());
+    samples = samples.subspan(item.rows.size());
+    for (std::size_t k = 0; k < own.size(); ++k)
+      fake.count += own[k] == item.ids[static_cast<std::size_t>(item.rows[k])] ? 0 : 1;
+    examples.push_back(variant.vocabulary ? replaced_example(item, own, variant.all)
+                                          : discriminator_example(item, own, variant.all));
+  }
+  return examples;
+}
+
+template <class T>
+StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const Noise* noise) {
+  const bool alone = first_stage(step_);
+  StepLosses losses;
+  std::vector<ElectraItem> selected;
+  Sampling sampling;
+  selected.reserve(items.size());
+  for (const StepItem& item : items) {
+    selected.push_back(selection_.select(item.item, item.epoch));
+    losses.tokens += std::ssize(selected.back().ids);
+    if (alone) continue;
+    const auto numbers =
+        draw_numbers(item.item, item.epoch, selected.back(), options_.selection.seed);
+    sampling.uniforms.insert(sampling.uniforms.end(), numbers.begin(), numbers.end());
+  }
+  const bool by_likelihood = !model_.adversarial && (options_.switch_step == 0 || alone);
+  losses.parts.push_back({"generator", by_likelihood ? 1.0 : 0.0,
+                          run_generator(selected, noise, alone ? nullptr : &sampling)});
+  if (alone) return losses;
+  Share fake{"fake_rate"};
+  const std::vector<Example> examples = second_examples(selected, sampling.tokens, fake);
+  losses.shares.push_back(fake);
+  std::vector<double> row_losses;
+  const LossReport report = run_second(examples, noise, model_.adversarial ? &row_losses : nullptr);
+  if (model_.adversarial) {
+    const Played played = reinforce(selected, sampling.tokens, row_losses, noise);
+    losses.parts.push_back({"reward", 0, played.reward, false});
+    losses.parts.push_back({"baseline_loss", 1, played.baseline, false});
+  }
+  const bool vocabulary = model_.variant->vocabulary;
+  losses.parts.push_back({vocabulary ? "predictor" : "discriminator", options_.weight, report});
+  if (!vocabulary) {
+    losses.shares.push_back({"discriminator_precision", report.found, report.called});
+    losses.shares.push_back({"discriminator_recall", report.found, fake.count});
+  }
+  return losses;
+}
+
+template <class T>
+StepLosses ElectraLoss<T>::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+  Index rows = 0;
+  for (const StepItem& item : items) rows += std::ssize(item.item.ids);
+  Noise own = noise;
+  // With DropToken there are fewer: then numbers are left out, and none is drawn twice.
+  own.first_row += totals(ranks(), 0, rows).rows_before;
+  StepLosses losses = run(items, &own);
+  losses.sum(ranks());
+  return losses;
+}
+
+template <class T>
+StepLosses ElectraLoss<T>::evaluate(std::span<const StepItem> items) {
+  return run(items, nullptr);
+}
+
+template class ElectraLoss<float>;
+template class ElectraLoss<double>;
+
+}  // namespace masque::train

@@ -1,0 +1,101 @@
+#include "train/loss/electra_model.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/save.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+using model::Role;
+
+namespace {
+
+constexpr std::array<ElectraVariant, 4> kVariants{{
+    {.name = "all-tokens-mlm",
+     .summary = "all tokens of a text with a generator's samples in it, with a gate that copies",
+     .all = true,
+     .vocabulary = true,
+     .copies = true},
+    {.name = "electra",
+     .summary = "which tokens a generator has replaced",
+     .all = true,
+     .weight = 50},
+    {.name = "electra-15", .summary = "the same, at the selected positions alone", .weight = 50},
+    {.name = "replace-mlm",
+     .summary = "selected tokens, with a generator's samples in their places",
+     .vocabulary = true},
+}};
+
+DesignNeeds needs_of(std::string_view name, const ObjectiveOptions& asked, model::HeadKind head) {
+  return {.objective = name,
+          .head = head,
+          .segments = asked.pairs,
+          .vocab_size = asked.tokens.size,
+          .mask_token = asked.tokens.mask};
+}
+
+}  // namespace
+
+std::span<const ElectraVariant> electra_variants() { return kVariants; }
+
+const ElectraVariant* find_electra(std::string_view name) {
+  const auto* found = std::ranges::find(kVariants, name, &ElectraVariant::name);
+  return found == kVariants.end() ? nullptr : found;
+}
+
+void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
+                   model::Design& design) {
+  const auto kind = variant.vocabulary ? model::HeadKind::kMasked : model::HeadKind::kDiscriminator;
+  adapt_design(needs_of(variant.name, asked, kind), design);
+  if (variant.vocabulary) return;
+  design.head = {};
+  design.head.kind = kind;
+  design.head.transform = true;
+  design.head.activation = design.activation;
+  design.head.tied = false;
+}
+
+model::Design generator_design(const DesignRecipe& recipe, double size,
+                               const ObjectiveOptions& asked, const model::Design& second) {
+  if (!(size > 0 && size <= 1)) {
+    throw UsageError(
+        fmt::format("--generator-size: found {}, expected more than 0, at most 1", size));
+  }
+  model::Design design = design_of(scaled_recipe(recipe, size));
+  design.embedding_size = second.embedding_size;
+  design.type_vocab_size = second.type_vocab_size;
+  design.pad_token_id = second.pad_token_id;
+  design.mask_token_id = second.mask_token_id;
+  adapt_design(needs_of("generator", asked, model::HeadKind::kMasked), design);
+  return design;
+}
+
+template <class T>
+void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
+  const auto add = [&](const model::Design& design, const std::string& prefix, const Slots& with) {
+    const model::ModelPlan plan = model::plan_of(design);
+    return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
+  };
+  model.second_slots = add(model.second, "", Slots());
+  if (model.adversarial) {
+    model.baseline = parameters.add(
+        {.name = "generator.baseline", .rows = 1, .columns = model.generator.hidden_size});
+  }
+  if (model.variant->copies) model.gate = add_copy_gate(model.second.hidden_size, "", parameters);
+  Slots tables;
+  for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
+    const Index table = model.second_slots.weight(role);
+    if (shared && table != Slots::kNone) tables.set(role, false, 0, 0, table);
+  }
+  model.generator_slots = add(model.generator, "generator.", tables);
+}
+
+template void add_electra(ElectraModel&, bool, Parameters<float>&);
+template void add_electra(ElectraModel&, bool, Parameters<double>&);
+
+}  // namespace masque::train

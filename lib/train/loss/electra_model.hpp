@@ -1,0 +1,54 @@
+// The two networks of ELECTRA and of its ablations: designs and shared parameters. Clark et al.
+// 2020, arXiv:2003.10555.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "train/data/objective.hpp"
+#include "train/loss/copy_gate.hpp"
+#include "train/run/recipe.hpp"
+
+namespace masque::train {
+
+/// What the second network learns from the generator's samples. Texts are of one line.
+struct ElectraVariant {
+  std::string_view name;  ///< as on the command line
+  std::string_view summary;
+  bool all = false;         ///< a loss at all positions, not at the selected ones alone
+  bool vocabulary = false;  ///< it predicts tokens; else which are replaced
+  bool copies = false;      ///< its vocabulary has a CopyGate
+  double weight = 1;        ///< λ of its loss, unless another is given
+};
+
+/// All of them, by name.
+std::span<const ElectraVariant> electra_variants();
+/// nullptr if it is none of them.
+const ElectraVariant* find_electra(std::string_view name);
+
+/// Sets what the variant decides of the second network's design, as Objective::adapt.
+void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
+                   model::Design& design);
+
+/// The generator of a second network made by `recipe`: as many layers, widths of `size` (0 … 1)
+/// times its own, heads of the same size where that is possible, its tables. Throws as design_of.
+model::Design generator_design(const DesignRecipe& recipe, double size,
+                               const ObjectiveOptions& asked, const model::Design& second);
+
+/// Both, in one set of parameters.
+struct ElectraModel {
+  const ElectraVariant* variant = nullptr;
+  model::Design generator, second;
+  Slots generator_slots, second_slots;
+  CopyGateSlots gate;
+  bool adversarial = false;       ///< the generator learns to be found out, not to be right
+  Index baseline = Slots::kNone;  ///< then: w (1, the generator's hidden size)
+};
+
+/// Adds the parameters of both networks, those of the generator with names behind "generator.".
+/// `shared`: tables of words, positions and segments are those of the second network.
+template <class T>
+void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters);
+
+}  // namespace masque::train

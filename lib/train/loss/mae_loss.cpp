@@ -1,0 +1,91 @@
+#include "train/loss/mae_loss.hpp"
+
+#include "base/error.hpp"
+
+namespace masque::train {
+
+template <class T>
+MaeLoss<T>::MaeLoss(const ObjectiveOptions& asked, const MaeModel& model, Parameters<T>& parameters,
+                    kernel::Precision precision)
+    : objective_(find_objective("mae-mask").make(asked)),
+      encoder_(model.encoder, model.encoder_slots, parameters, precision),
+      decoder_(model.decoder, model.decoder_slots, parameters, precision),
+      head_(model.decoder, model.decoder_slots, parameters, precision) {}
+
+template <class T>
+void MaeLoss<T>::prepare() {
+  encoder_.prepare();
+  decoder_.prepare();
+  head_.prepare();
+}
+
+template <class T>
+void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const Noise& noise, bool learns,
+                           LossReport& report) {
+  Noise other = noise;
+  other.seed = ~noise.seed;  // the decoder's has nothing to do with the encoder's
+  Matrix<T>& given = decoder_tape_.given;
+  given.resize(chunks.encoder.rows(), encoder_.design().hidden_size);
+  encoder_.forward(chunks.encoder, noise, encoder_tape_, given.view());
+  const auto wanted = static_cast<Index>(chunks.decoder.wanted.size());
+  last_.resize(wanted, decoder_.design().hidden_size);
+  decoder_.forward(chunks.decoder, other, decoder_tape_, last_.view());
+  if (learns) d_last_.resize(wanted, decoder_.design().hidden_size);
+  const std::vector<double> weights(chunks.decoder.wanted.size(), scale);
+  const LossSums<T> sums = head_.run({last_.view(), chunks.decoder.targets, weights},
+                                     learns ? d_last_.view() : MatrixView<T>());
+  report.loss += static_cast<double>(sums.loss) / scale;
+  report.weight += static_cast<double>(wanted);
+  report.rows += wanted;
+  report.correct += sums.correct;
+  if (!learns) return;
+  decoder_.backward(chunks.decoder, other, decoder_tape_, d_last_.view());
+  encoder_.backward(chunks.encoder, noise, encoder_tape_, decoder_tape_.d_given.view());
+}
+
+template <class T>
+StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const Noise* noise) {
+  StepLosses losses;
+  std::vector<MaeExamples> examples;
+  examples.reserve(items.size());
+  Index total = 0;
+  for (const StepItem& item : items) {
+    const Example hidden = objective_->example(item.item, item.epoch);
+    losses.tokens += hidden.size();
+    if (hidden.rows.empty()) continue;
+    total += std::ssize(hidden.rows);
+    examples.push_back(mae_examples(hidden));
+  }
+  LossReport report;
+  Noise own = noise != nullptr ? *noise : Noise();
+  for (std::size_t next = 0; next < examples.size();) {
+    Chunks chunks;
+    const std::size_t first = next;
+    while (next < examples.size() &&
+           (next == first || chunks.decoder.rows() + examples[next].decoder.size() <= chunk_rows)) {
+      const MaeExamples& one = examples[next++];
+      for (const Index row : one.given) chunks.decoder.given.push_back(chunks.decoder.rows() + row);
+      chunks.encoder.add(one.encoder);
+      chunks.decoder.add(one.decoder);
+    }
+    run_chunk(chunks, 1 / static_cast<double>(total), own, noise != nullptr, report);
+    own.first_row += chunks.decoder.rows();
+  }
+  losses.parts.push_back({"", 1, report});
+  return losses;
+}
+
+template <class T>
+StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+  return run(items, &noise);
+}
+
+template <class T>
+StepLosses MaeLoss<T>::evaluate(std::span<const StepItem> items) {
+  return run(items, nullptr);
+}
+
+template class MaeLoss<float>;
+template class MaeLoss<double>;
+
+}  // namespace masque::train

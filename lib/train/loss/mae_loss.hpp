@@ -1,0 +1,48 @@
+// The update of masked autoencoding with a decoder.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/loss/mae_model.hpp"
+#include "train/loss/step_loss.hpp"
+#include "train/network/encoder.hpp"
+#include "train/network/head.hpp"
+
+namespace masque::train {
+
+/// The mean over hidden tokens of −log p(token), from the decoder's states there. Which are hidden
+/// is what the objective mae-mask (and `droptoken mae`) says with the same options. Gradients go
+/// through the decoder into the encoder.
+template <class T>
+class MaeLoss final : public StepLoss {
+ public:
+  /// `parameters` are those of add_mae and must stay. Throws UsageError as mae-mask and for designs
+  /// that cannot be.
+  MaeLoss(const ObjectiveOptions& asked, const MaeModel& model, Parameters<T>& parameters,
+          kernel::Precision precision);
+
+  void check(const Corpus& corpus) const override { objective_->check(corpus); }
+  void prepare() override;
+  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override;
+  StepLosses evaluate(std::span<const StepItem> items) override;
+
+  /// Rows that go through the decoder's layers together, whole sequences: it bounds the memory.
+  Index chunk_rows = 1024;
+
+ private:
+  /// Both networks' chunk of some sequences.
+  struct Chunks {
+    Chunk encoder, decoder;
+  };
+  StepLosses run(std::span<const StepItem> items, const Noise* noise);
+  void run_chunk(Chunks& chunks, double scale, const Noise& noise, bool learns, LossReport& report);
+
+  std::unique_ptr<const Objective> objective_;
+  Encoder<T> encoder_, decoder_;
+  Head<T> head_;
+  Tape<T> encoder_tape_, decoder_tape_;
+  Matrix<T> last_, d_last_;
+};
+
+}  // namespace masque::train

@@ -1,0 +1,89 @@
+#include "train/loss/mae_model.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/save.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+using model::Role;
+
+void adapt_mae(const ObjectiveOptions& asked, model::Design& encoder) {
+  if (!encoder.variants.mixer.empty()) {
+    throw UsageError(fmt::format("{}: the mixer {} goes by places, which hidden tokens leave", kMae,
+                                 encoder.variants.mixer));
+  }
+  encoder.head = {};
+  adapt_design({.objective = kMae,
+                .head = model::HeadKind::kNone,
+                .segments = asked.pairs,
+                .vocab_size = asked.tokens.size,
+                .mask_token = asked.tokens.mask},
+               encoder);
+}
+
+DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layers) {
+  if (!(size > 0 && size <= 1)) {
+    throw UsageError(
+        fmt::format("--decoder-size: found {}, expected more than 0, at most 1", size));
+  }
+  DesignRecipe own = scaled_recipe(recipe, size);
+  own.num_hidden_layers = layers;
+  return own;
+}
+
+model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& asked,
+                             const model::Design& encoder) {
+  MASQUE_CHECK(encoder.embedding_size == encoder.hidden_size);
+  model::Design design = design_of(own);
+  design.embedding_size = encoder.hidden_size;
+  design.type_vocab_size = encoder.type_vocab_size;
+  design.pad_token_id = encoder.pad_token_id;
+  design.mask_token_id = encoder.mask_token_id;
+  adapt_design({.objective = "decoder",
+                .segments = asked.pairs,
+                .vocab_size = asked.tokens.size,
+                .mask_token = asked.tokens.mask},
+               design);
+  return design;
+}
+
+template <class T>
+void add_mae(MaeModel& model, Parameters<T>& parameters) {
+  model.encoder_slots = add_model(model::plan_of(model.encoder), nullptr, "", Slots(), parameters);
+  Slots tables;
+  for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
+    const Index table = model.encoder_slots.weight(role);
+    if (table != Slots::kNone) tables.set(role, false, 0, 0, table);
+  }
+  const model::ModelPlan plan = model::plan_of(model.decoder);
+  model.decoder_slots =
+      add_model(plan, model::head_like(plan, model.decoder.head), "decoder.", tables, parameters);
+}
+
+template void add_mae(MaeModel&, Parameters<float>&);
+template void add_mae(MaeModel&, Parameters<double>&);
+
+MaeExamples mae_examples(const Example& hidden) {
+  MaeExamples out;
+  out.decoder = hidden;
+  out.decoder.mask.reset();
+  Example& kept = out.encoder;
+  for (Index i = 0; i < hidden.size(); ++i) {
+    if (std::ranges::binary_search(hidden.rows, i)) continue;
+    const auto at = static_cast<std::size_t>(i);
+    out.given.push_back(i);
+    kept.rows.push_back(kept.size());
+    kept.ids.push_back(hidden.ids[at]);
+    kept.positions.push_back(hidden.positions.empty() ? i : hidden.positions[at]);
+    if (!hidden.segments.empty()) kept.segments.push_back(hidden.segments[at]);
+  }
+  kept.targets = kept.ids;
+  return out;
+}
+
+}  // namespace masque::train

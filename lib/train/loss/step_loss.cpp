@@ -1,0 +1,93 @@
+#include "train/loss/step_loss.hpp"
+
+#include "base/error.hpp"
+
+namespace masque::train {
+
+namespace {
+
+Index count_tokens(std::span<const Example> examples) {
+  Index tokens = 0;
+  for (const Example& example : examples) tokens += example.size();
+  return tokens;
+}
+
+}  // namespace
+
+double StepLosses::mean() const {
+  double sum = 0;
+  for (const LossPart& part : parts) {
+    if (part.factor != 0) sum += part.factor * part.report.mean();
+  }
+  return sum;
+}
+
+void StepLosses::add(const StepLosses& other) {
+  if (parts.empty()) {
+    *this = other;
+    return;
+  }
+  MASQUE_CHECK(parts.size() == other.parts.size() && shares.size() == other.shares.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].report.add(other.parts[i].report);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i].count += other.shares[i].count;
+    shares[i].of += other.shares[i].of;
+  }
+  tokens += other.tokens;
+}
+
+void StepLosses::sum(Ranks& ranks) {
+  if (ranks.count() == 1) return;
+  std::vector<double> numbers;
+  const auto each = [&](const auto& visit) {
+    for (LossPart& part : parts) {
+      LossReport& r = part.report;
+      visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.called);
+      visit(r.found);
+    }
+    for (Share& share : shares) visit(share.count), visit(share.of);
+    visit(tokens);
+  };
+  each([&](const auto& number) { numbers.push_back(static_cast<double>(number)); });
+  ranks.sum(std::span(numbers));
+  std::size_t at = 0;
+  each([&](auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(numbers[at++]);
+  });
+}
+
+void StepLoss::begin(std::int64_t /*step*/) {}
+
+void StepLoss::go_on(std::int64_t /*step*/) {}
+
+std::int64_t StepLoss::update_of(Index /*parameter*/, std::int64_t step) const { return step; }
+
+std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) const {
+  std::vector<Example> out;
+  out.reserve(items.size());
+  for (const StepItem& item : items) out.push_back(objective_.example(item.item, item.epoch));
+  return out;
+}
+
+StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+  const std::vector<Example> batch = examples(items);
+  StepLosses losses;
+  losses.tokens = count_tokens(batch);
+  losses.parts.emplace_back();
+  const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
+  Noise own = noise;
+  own.first_row += whole.rows_before;
+  if (whole.weight > 0) losses.parts.back().report = network_.train(batch, 1 / whole.weight, own);
+  losses.sum(ranks());
+  return losses;
+}
+
+StepLosses ObjectiveLoss::evaluate(std::span<const StepItem> items) {
+  const std::vector<Example> batch = examples(items);
+  StepLosses losses;
+  losses.tokens = count_tokens(batch);
+  losses.parts.push_back({"", 1, network_.evaluate(batch)});
+  return losses;
+}
+
+}  // namespace masque::train

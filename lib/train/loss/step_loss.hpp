@@ -1,0 +1,107 @@
+// What an update minimises: one network on an objective's examples, or several on each other's.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "train/data/corpus.hpp"
+#include "train/data/objective.hpp"
+#include "train/network/network.hpp"
+#include "train/run/ranks.hpp"
+
+namespace masque::train {
+
+/// A sequence of a step.
+struct StepItem {
+  CorpusItem item;
+  std::uint64_t epoch = 0;
+};
+
+/// The loss of one network.
+struct LossPart {
+  std::string_view name;  ///< empty: there is but one
+  double factor = 1;      ///< in the sum that is minimised; 0: told, not learnt
+  LossReport report;
+  bool judged = true;  ///< its rows are right or wrong; else told by its name alone
+};
+
+/// So many of so many.
+struct Share {
+  std::string_view name;
+  Index count = 0;
+  Index of = 0;
+};
+
+/// What a run over items found.
+struct StepLosses {
+  std::vector<LossPart> parts;  ///< the network that is kept is the last
+  std::vector<Share> shares;
+  Index tokens = 0;  ///< that the kept network was trained on
+
+  /// Σ factor · mean loss of a row.
+  double mean() const;
+  /// Of the network that is kept.
+  double accuracy() const { return parts.empty() ? 0 : parts.back().report.accuracy(); }
+  Index rows() const { return parts.empty() ? 0 : parts.back().report.rows; }
+  /// Of other items by the same loss, at the same stage.
+  void add(const StepLosses& other);
+  /// Of all shares of a batch, on every rank.
+  void sum(Ranks& ranks);
+};
+
+/// Everything is a function of the parameters, the items and the step. For one thread; kernels use
+/// all.
+class StepLoss {
+ public:
+  StepLoss() = default;
+  StepLoss(const StepLoss&) = delete;
+  StepLoss& operator=(const StepLoss&) = delete;
+  virtual ~StepLoss() = default;
+
+  /// Of whose batches add_gradients() gets shares; it must stay. Without a call: one_rank().
+  void set_ranks(Ranks& ranks) { ranks_ = &ranks; }
+
+  /// Throws InputError for a corpus with sequences that it cannot take.
+  virtual void check(const Corpus& corpus) const = 0;
+  /// Called once before update `step`, from 1: may change values where a stage begins.
+  virtual void begin(std::int64_t step);
+  /// Behind update `step`, which another process made, as its begin() left it but for the values.
+  virtual void go_on(std::int64_t step);
+  /// After every change of the values.
+  virtual void prepare() = 0;
+  /// Adds what the items have of the gradients of mean(), less what is rewarded
+  /// (Network::reward_diversity), to those of the parameters. `items` is the own share of a batch,
+  /// and all ranks call it together: losses are those of the whole batch.
+  virtual StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) = 0;
+  /// Losses alone, without noise. For one rank.
+  virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
+  /// Which update of its own a parameter gets in `step`, from 1; 0: none, it stays as it is.
+  virtual std::int64_t update_of(Index parameter, std::int64_t step) const;
+
+ protected:
+  Ranks& ranks() const { return *ranks_; }
+
+ private:
+  Ranks* ranks_ = &one_rank();
+};
+
+/// A network on the examples of an objective. All references must stay.
+class ObjectiveLoss final : public StepLoss {
+ public:
+  ObjectiveLoss(Network<float>& network, const Objective& objective)
+      : network_(network), objective_(objective) {}
+
+  void check(const Corpus& corpus) const override { objective_.check(corpus); }
+  void prepare() override { network_.prepare(); }
+  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override;
+  StepLosses evaluate(std::span<const StepItem> items) override;
+
+ private:
+  std::vector<Example> examples(std::span<const StepItem> items) const;
+
+  Network<float>& network_;
+  const Objective& objective_;
+};
+
+}  // namespace masque::train

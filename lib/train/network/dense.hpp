@@ -1,0 +1,52 @@
+// Dense layers on one input, as one product.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "kernel/trained_linear.hpp"
+#include "train/network/parameters.hpp"
+
+namespace masque::train {
+
+/// Weights (and biases, if any) of some places, stacked. T as of Encoder.
+template <class T>
+class Dense {
+ public:
+  Dense() = default;
+  /// Without any of the weights it is empty.
+  Dense(Parameters<T>& parameters, const Slots& slots, std::initializer_list<model::Role> roles,
+        Index layer, kernel::Precision precision);
+
+  bool empty() const { return parts_.empty(); }
+  Index outputs() const { return outputs_; }
+  /// Numbers in its weights.
+  Index size() const;
+  /// Packs into `room`, which others share, at each product instead of once a step: the same bits
+  /// from less memory, for a pass over the weights at each. For one thread.
+  void share(const std::shared_ptr<kernel::TrainedLinear<T>>& room) { room_ = room; }
+  /// After every change of the values.
+  void prepare();
+  void forward(MatrixView<const T> x, MatrixView<T> y) const;
+  /// Gradients of weights and biases are added; d_x (without data: not wanted) is added to with
+  /// `add`, else filled.
+  void backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add, MatrixView<T> d_x) const;
+
+ private:
+  struct Part {
+    Index weight = Slots::kNone;
+    Index bias = Slots::kNone;
+  };
+  void pack(kernel::TrainedLinear<T>& into, kernel::Packed packed) const;
+
+  Parameters<T>* parameters_ = nullptr;
+  std::vector<Part> parts_;
+  Index outputs_ = 0;
+  std::vector<T> bias_;
+  kernel::Precision precision_ = kernel::Precision::kF32;
+  kernel::TrainedLinear<T> packed_;  ///< empty with room_
+  std::shared_ptr<kernel::TrainedLinear<T>> room_;
+};
+
+}  // namespace masque::train

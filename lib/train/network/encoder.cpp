@@ -1,0 +1,390 @@
+#include "train/network/encoder.hpp"
+
+#include <algorithm>
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/dropout.hpp"
+#include "kernel/embedding.hpp"
+#include "model/variants.hpp"
+#include "train/network/encoder_run.hpp"
+
+namespace masque::train {
+
+namespace {
+
+using model::Role;
+
+// Numbers in the weights of the layers, from which on the memory of packed ones (8 bytes a number)
+// costs more than the time to pack them again for each chunk.
+constexpr Index kLarge = Index{1} << 25;
+
+void check_trainable(const model::Design& design) {
+  using model::PositionScheme;
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(fmt::format("{} cannot be trained: {}", design.family, what));
+  };
+  if (design.position == PositionScheme::kXlnet || design.position == PositionScheme::kT5 ||
+      design.position == PositionScheme::kDisentangled ||
+      design.position == PositionScheme::kAlibi) {
+    refuse("its position terms are those of another program, expected the family masque");
+  }
+  if (design.convolution_size > 0) refuse("its convolution beside the first layer");
+  const bool gated = design.layer_kind == model::LayerKind::kGatedAttention;
+  if (gated && design.norm_placement != model::NormPlacement::kPost)
+    refuse("gated attention units with norms in front");
+  if (!design.variants.mixer.empty() && design.streams != model::Streams::kOne)
+    refuse("a mixer reads one stream");
+  const auto scheme = model::position_scheme(design);
+  if (scheme != nullptr && scheme->facts().input && design.streams == model::Streams::kTwo)
+    refuse("a query stream has no input for its positions");
+}
+
+}  // namespace
+
+template <class T>
+Encoder<T>::Encoder(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+                    kernel::Precision precision)
+    : design_(design),
+      slots_(slots),
+      parameters_(&parameters),
+      precision_(precision),
+      masks_(design, {}),
+      normalizer_(nn::parse_normalizer(design.normalizer)),
+      scheme_(model::position_scheme(design)),
+      mixer_(model::mixer_of(design)) {
+  check_trainable(design_);
+  general_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
+             design.variants.previous_scores != model::PreviousScores::kNone;
+  const auto dense = [&](std::initializer_list<Role> roles, Index layer) {
+    return Dense<T>(parameters, slots_, roles, layer, precision);
+  };
+  const bool one = design.streams == model::Streams::kOne;
+  for (Index l = 0; l < model::count_layers(design); ++l) {
+    EncoderLayer<T> layer;
+    layer.output = dense({Role::kOutput}, l);
+    if (design.layer_kind == model::LayerKind::kGatedAttention) {
+      layer.wide = dense({Role::kGatedInput}, l);
+    } else {
+      if (mixer_ == nullptr) {
+        if (design.streams != model::Streams::kFixedKeys)
+          layer.all = dense({Role::kQuery, Role::kKey, Role::kValue}, l);
+        if (!one || design.layers.back().weights == l) {
+          layer.query = dense({Role::kQuery}, l);
+          layer.key_value = dense({Role::kKey, Role::kValue}, l);
+        }
+      }
+      layer.wide = dense({Role::kGate, Role::kUp}, l);
+      layer.down = dense({Role::kDown}, l);
+    }
+    layers_.push_back(std::move(layer));
+  }
+  projection_ = dense({Role::kEmbeddingProjection}, 0);
+  Index size = 0;
+  for (EncoderLayer<T>& layer : layers_) {
+    layer.for_each([&](const Dense<T>& part) { size += part.size(); });
+  }
+  large_ = size >= kLarge;
+  if (!large_) return;
+  const auto room = std::make_shared<kernel::TrainedLinear<T>>();
+  for (EncoderLayer<T>& layer : layers_) {
+    layer.for_each([&](Dense<T>& part) { part.share(room); });
+  }
+}
+
+template <class T>
+void Encoder<T>::prepare() {
+  for (EncoderLayer<T>& layer : layers_) layer.for_each([](Dense<T>& part) { part.prepare(); });
+  projection_.prepare();
+}
+
+template <class T>
+void Encoder<T>::forward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+                         MatrixView<T> last) const {
+  EncoderRun<T>(*this, chunk, noise, tape).forward(last);
+}
+
+template <class T>
+void Encoder<T>::backward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+                          MatrixView<const T> d_last) const {
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    EncoderRun<T>(*this, chunk, noise, tape).backward(d_last);
+  } else {
+    MASQUE_CHECK(false);
+  }
+}
+
+template <class T>
+EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const Chunk& chunk, const Noise& noise,
+                          Tape<T>& tape)
+    : encoder_(encoder), design_(encoder.design_), chunk_(chunk), noise_(noise), tape_(tape) {}
+
+template <class T>
+void EncoderRun<T>::make_streams() {
+  const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  for (Stream* stream : {&tape_.content, &tape_.query}) {
+    stream->x.resize(layers + 1);
+    stream->layers.resize(layers);
+    stream->maps.clear();
+    stream->turns.clear();
+  }
+  Stream& content = tape_.content;
+  content.begins = chunk_.begins;
+  content.rows.clear();
+  content.positions = chunk_.positions;
+  content.segments = chunk_.segments;
+  content.ids = chunk_.ids;
+  const bool fewer = std::ssize(chunk_.wanted) < chunk_.rows();
+  // Nobody reads the other rows of the last layer.
+  const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
+                          encoder_.mixer_ == nullptr && !encoder_.general_ && layers > 0;
+  tape_.split = fixed_keys() || two_streams() || narrow_end;
+  if (!tape_.split) return;
+  Stream& query = tape_.query;
+  query.query_masks = two_streams();
+  query.rows = chunk_.wanted;
+  query.begins = chunk_.wanted_begins;
+  query.positions.clear();
+  query.segments.clear();
+  for (const Index row : query.rows) {
+    query.positions.push_back(chunk_.positions[static_cast<std::size_t>(row)]);
+    if (!chunk_.segments.empty())
+      query.segments.push_back(chunk_.segments[static_cast<std::size_t>(row)]);
+  }
+  query.ids.clear();
+  if (fixed_keys()) query.ids.assign(query.rows.size(), design_.mask_token_id.value_or(0));
+}
+
+template <class T>
+void EncoderRun<T>::forward_layers() {
+  Stream& content = tape_.content;
+  Stream& query = tape_.query;
+  const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  embed(content);
+  if (fixed_keys()) embed(query);
+  if (two_streams()) {
+    query.x[0].resize(query.count(), design_.hidden_size);
+    const std::span<const T> start = vector(encoder_.slots_.weight(Role::kQueryStart));
+    for (Index i = 0; i < query.count(); ++i) std::ranges::copy(start, query.x[0].view().row(i));
+  }
+  for (std::size_t l = 0; l < layers; ++l) {
+    const auto number = static_cast<Index>(l);
+    if (fixed_keys()) {
+      layer(number, query, content, content.x[0].view());
+      continue;
+    }
+    if (two_streams()) layer(number, query, content, content.x[l].view());
+    const bool last = l + 1 == layers;
+    if (last && tape_.split) {
+      if (two_streams()) break;
+      query.x[l].resize(query.count(), design_.hidden_size);
+      kernel::embedding_forward<T, Index>(content.x[l].view(), query.rows, query.x[l].view());
+      layer(number, query, content, content.x[l].view());
+      break;
+    }
+    layer(number, content, content, content.x[l].view());
+  }
+}
+
+template <class T>
+void EncoderRun<T>::forward(MatrixView<T> last) {
+  make_streams();
+  tape_.diversity = {};
+  forward_layers();
+  Stream& end = tape_.split ? tape_.query : tape_.content;
+  const MatrixView<const T> states = end.x.back().view();
+  tape_.last.resize(last.rows, last.columns);
+  if (tape_.split) {
+    std::copy_n(states.data, states.rows * states.columns, tape_.last.data());
+  } else {
+    kernel::embedding_forward<T, Index>(states, chunk_.wanted, tape_.last.view());
+  }
+  if (has_norm(Role::kFinalNorm, 0)) {
+    norm(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), last);
+  } else {
+    std::copy_n(tape_.last.data(), last.rows * last.columns, last.data);
+  }
+}
+
+template <class T>
+void EncoderRun<T>::backward(MatrixView<const T> d_last) {
+  Stream& content = tape_.content;
+  Stream& query = tape_.query;
+  const Index width = design_.hidden_size;
+  Matrix<T>& d_last_states = tape_.d_state;
+  d_last_states = Matrix<T>::zero(d_last.rows, width);
+  if (has_norm(Role::kFinalNorm, 0)) {
+    norm_backward(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), d_last,
+                  d_last_states.view());
+  } else {
+    kernel::add_to<T>(d_last, d_last_states.view());
+  }
+  const auto fill_zero = [](Matrix<T>& m, Index rows, Index columns) {
+    m.resize(rows, columns);
+    zero_rows<T>(m.view());
+  };
+  fill_zero(tape_.d_content, content.count(), width);
+  if (tape_.split) {
+    fill_zero(tape_.d_query, query.count(), width);
+    kernel::add_to<T>(d_last_states.view(), tape_.d_query.view());
+  } else {
+    kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
+                                         tape_.d_content.view());
+  }
+  backward_layers();
+  if (fixed_keys()) embed_backward(query, tape_.d_query.view());
+  if (two_streams()) {
+    const std::span<T> start = vector_gradient(encoder_.slots_.weight(Role::kQueryStart));
+    for (Index i = 0; i < query.count(); ++i) {
+      for (std::size_t c = 0; c < start.size(); ++c)
+        start[c] += tape_.d_query.view().at(i, static_cast<Index>(c));
+    }
+  }
+  embed_backward(content, tape_.d_content.view());
+}
+
+template <class T>
+void EncoderRun<T>::backward_layers() {
+  Stream& content = tape_.content;
+  Stream& query = tape_.query;
+  const Index width = design_.hidden_size;
+  const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  Matrix<T> before;
+  const auto step = [&](Index l, Stream& stream, Matrix<T>& d, MatrixView<const T> m,
+                        MatrixView<T> d_m) {
+    before.resize(stream.count(), width);
+    zero_rows<T>(before.view());
+    const bool own = &stream == &content;
+    layer_backward(l, stream, content, m, d.view(), before.view(), own ? before.view() : d_m);
+    std::swap(before, d);
+  };
+  for (std::size_t l = layers; l-- > 0;) {
+    const auto number = static_cast<Index>(l);
+    if (fixed_keys()) {
+      step(number, query, tape_.d_query, content.x[0].view(), tape_.d_content.view());
+      continue;
+    }
+    const MatrixView<const T> m = content.x[l].view();
+    const bool last = l + 1 == layers;
+    if (!(last && tape_.split)) step(number, content, tape_.d_content, m, {});
+    if (two_streams() || (last && tape_.split))
+      step(number, query, tape_.d_query, m, tape_.d_content.view());
+    if (last && tape_.split && !two_streams()) {
+      kernel::embedding_backward<T, Index>(query.rows, tape_.d_query.view(),
+                                           tape_.d_content.view());
+    }
+  }
+}
+
+template <class T>
+MatrixView<T> EncoderRun<T>::value(Index parameter) const {
+  return parameter == Slots::kNone ? MatrixView<T>() : encoder_.parameters_->value(parameter);
+}
+
+template <class T>
+MatrixView<T> EncoderRun<T>::gradient(Index parameter) const {
+  return parameter == Slots::kNone ? MatrixView<T>() : encoder_.parameters_->gradient(parameter);
+}
+
+template <class T>
+std::span<const T> EncoderRun<T>::vector(Index parameter) const {
+  const MatrixView<T> v = value(parameter);
+  return {v.data, static_cast<std::size_t>(v.columns)};
+}
+
+template <class T>
+std::span<T> EncoderRun<T>::vector_gradient(Index parameter) const {
+  const MatrixView<T> v = gradient(parameter);
+  return {v.data, static_cast<std::size_t>(v.columns)};
+}
+
+template <class T>
+bool EncoderRun<T>::has_norm(Role role, Index layer) const {
+  if (role == Role::kFinalNorm) return design_.final_norm;
+  if (role == Role::kEmbeddingNorm) return design_.embedding_norm.has_value();
+  (void)layer;
+  return true;
+}
+
+template <class T>
+void EncoderRun<T>::norm(Role role, Index layer, const model::NormDesign& design,
+                         MatrixView<const T> x, MatrixView<T> y) const {
+  kernel::norm_forward<T>(design.kind, x, vector(encoder_.slots_.weight(role, layer)),
+                          vector(encoder_.slots_.bias(role, layer)), design.epsilon, y);
+}
+
+template <class T>
+void EncoderRun<T>::norm_backward(Role role, Index layer, const model::NormDesign& design,
+                                  MatrixView<const T> x, MatrixView<const T> d_y,
+                                  MatrixView<T> d_x) const {
+  kernel::norm_backward<T>(design.kind, x, vector(encoder_.slots_.weight(role, layer)),
+                           design.epsilon, d_y, d_x,
+                           vector_gradient(encoder_.slots_.weight(role, layer)),
+                           vector_gradient(encoder_.slots_.bias(role, layer)));
+}
+
+template <class T>
+RandomStream EncoderRun<T>::stream_of(DropoutPlace place, Index l, const Stream& stream) const {
+  const bool query = &stream == &tape_.query;
+  return {noise_.seed, fmt::format("dropout {} {} {}", static_cast<int>(place), l, query ? 1 : 0),
+          noise_.step};
+}
+
+template <class T>
+void EncoderRun<T>::drop(DropoutPlace place, Index l, const Stream& stream, bool back,
+                         MatrixView<T> x) const {
+  if (noise_.hidden_dropout == 0) return;
+  const auto first = static_cast<std::uint64_t>(noise_.first_row * x.columns);
+  if (back) {
+    kernel::dropout_backward<T>(noise_.hidden_dropout, stream_of(place, l, stream), first, x);
+  } else {
+    kernel::dropout_forward<T>(noise_.hidden_dropout, stream_of(place, l, stream), first, x);
+  }
+}
+
+template <class T>
+MatrixView<T> EncoderRun<T>::scratch(std::size_t which, Index rows, Index columns) const {
+  if (tape_.scratch.size() <= which) tape_.scratch.resize(which + 1);
+  tape_.scratch[which].resize(rows, columns);
+  return tape_.scratch[which].view();
+}
+
+template <class T>
+MatrixView<T> EncoderRun<T>::zeros(std::size_t which, Index rows, Index columns) const {
+  const MatrixView<T> x = scratch(which, rows, columns);
+  zero_rows<T>(x);
+  return x;
+}
+
+template class Encoder<float>;
+template class Encoder<double>;
+template class Encoder<std::complex<double>>;
+
+#define MASQUE_INSTANTIATE(T)                                                                   \
+  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const Noise&, Tape<T>&);  \
+  template void EncoderRun<T>::forward(MatrixView<T>);                                          \
+  template MatrixView<T> EncoderRun<T>::value(Index) const;                                     \
+  template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \
+  template std::span<const T> EncoderRun<T>::vector(Index) const;                               \
+  template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                            \
+  template bool EncoderRun<T>::has_norm(Role, Index) const;                                     \
+  template void EncoderRun<T>::norm(Role, Index, const model::NormDesign&, MatrixView<const T>, \
+                                    MatrixView<T>) const;                                       \
+  template void EncoderRun<T>::norm_backward(Role, Index, const model::NormDesign&,             \
+                                             MatrixView<const T>, MatrixView<const T>,          \
+                                             MatrixView<T>) const;                              \
+  template RandomStream EncoderRun<T>::stream_of(DropoutPlace, Index, const Stream&) const;     \
+  template void EncoderRun<T>::drop(DropoutPlace, Index, const Stream&, bool, MatrixView<T>)    \
+      const;                                                                                    \
+  template MatrixView<T> EncoderRun<T>::scratch(std::size_t, Index, Index) const;               \
+  template MatrixView<T> EncoderRun<T>::zeros(std::size_t, Index, Index) const;
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+#undef MASQUE_INSTANTIATE
+template void EncoderRun<float>::backward(MatrixView<const float>);
+template void EncoderRun<double>::backward(MatrixView<const double>);
+
+}  // namespace masque::train

@@ -1,0 +1,97 @@
+// A model that is trained: from ids to the last states of the wanted rows, and the gradients back.
+// What it computes is what model::Pass computes from the same design and weights.
+//
+// One layer at a time, all rows of a chunk together. Queries and what they read (keys and values)
+// may be different rows: T-TA reads the embeddings in every layer, XLNet's query stream reads the
+// content, and of the last layer only the wanted rows are made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/masks.hpp"
+#include "nn/mixer.hpp"
+#include "nn/position_scheme.hpp"
+#include "train/data/example.hpp"
+#include "train/network/dense.hpp"
+#include "train/network/tape.hpp"
+
+namespace masque::train {
+
+/// Noise of a training step; every number is a function of the stream and its place.
+struct Noise {
+  double hidden_dropout = 0;     ///< behind embeddings, attention and feed-forward
+  double attention_dropout = 0;  ///< of weights
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  Index first_row = 0;  ///< rows of the step before this chunk: chunks draw different numbers
+  /// Of randomized positions; none: places as they are.
+  std::optional<std::uint64_t> draw;
+};
+
+/// One layer's dense parts; which of them exist depends on the design.
+template <class T>
+struct EncoderLayer {
+  Dense<T> all;                 ///< queries, keys and values of one input
+  Dense<T> query, key_value;    ///< where these have different inputs
+  Dense<T> output, wide, down;  ///< wide: (gate and) up; of GAU everything that reads the input
+
+  /// Calls visit(dense) for all.
+  template <class F>
+  void for_each(const F& visit) {
+    for (Dense<T>* part : {&all, &query, &key_value, &output, &wide, &down}) visit(*part);
+  }
+};
+
+/// T is float (fast), double or std::complex<double> (forward alone, for complex steps).
+/// For one thread, called outside parallel regions: kernels use all threads, and results do not
+/// depend on their number.
+template <class T>
+class Encoder {
+ public:
+  /// `parameters` must stay. Layers of many weights keep less from one product to the next; it
+  /// changes no bit. Throws UsageError for a design that cannot be trained.
+  Encoder(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+          kernel::Precision precision);
+
+  const model::Design& design() const { return design_; }
+  /// Packs the weights: after every change of the values.
+  void prepare();
+
+  /// From now on the diversity of attention is measured (Tape::diversity), over the weights as the
+  /// normalizer gives them of all sequences with a wanted row. The scores of all heads then exist
+  /// at once, in plain loops, without dropout of weights. Throws UsageError for a mixer, which has
+  /// none.
+  void measure_diversity();
+  /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
+  Index attention_matrices() const;
+
+  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
+  /// InputError for ids and positions beyond the tables.
+  void forward(const Chunk& chunk, const Noise& noise, Tape<T>& tape, MatrixView<T> last) const;
+  /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
+  /// T is float or double.
+  void backward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+                MatrixView<const T> d_last) const;
+
+ private:
+  template <class>
+  friend class EncoderRun;
+
+  model::Design design_;
+  Slots slots_;
+  Parameters<T>* parameters_;
+  kernel::Precision precision_;
+  model::LayerMasks masks_;
+  std::shared_ptr<const nn::Normalizer> normalizer_;
+  std::shared_ptr<const nn::PositionScheme> scheme_;
+  const nn::Mixer* mixer_ = nullptr;
+  bool general_ = false;                 ///< heads that talk, scores of the layer before, diversity
+  bool measures_ = false;                ///< the diversity of attention
+  bool large_ = false;                   ///< what can be made again is not kept
+  std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
+  Dense<T> projection_;
+};
+
+}  // namespace masque::train

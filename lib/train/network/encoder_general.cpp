@@ -1,0 +1,220 @@
+// Attention that is more than attention (heads that talk, scores of the layer before), and mixers.
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/parallel.hpp"
+#include "model/variants.hpp"
+#include "train/network/encoder_run.hpp"
+
+namespace masque::train {
+
+using model::PreviousScores;
+
+template <class T>
+void Encoder<T>::measure_diversity() {
+  if (mixer_ != nullptr)
+    throw UsageError(fmt::format("{} has no attention, whose diversity could be measured",
+                                 design_.variants.mixer));
+  general_ = measures_ = true;
+}
+
+template <class T>
+Index Encoder<T>::attention_matrices() const {
+  const bool two = design_.streams == model::Streams::kTwo;
+  const Index layers = design_.num_hidden_layers;
+  // Nobody reads the content behind the last layer.
+  return design_.num_attention_heads * (two ? 2 * layers - 1 : layers);
+}
+
+template <class T>
+nn::GeneralAttention<T> EncoderRun<T>::general(Index l, const Stream& stream, std::size_t sequence,
+                                               const Sequence& one,
+                                               std::vector<MatrixView<const T>>& previous) const {
+  const Index w = weights_of(l);
+  nn::GeneralAttention<T> attention;
+  attention.problem = one.attention.problem;
+  attention.problem.bf16 = false;
+  attention.weight_terms = one.attention.weight_terms;
+  attention.value_terms = one.attention.value_terms;
+  attention.talking_before = value(encoder_.slots_.weight(Role::kTalkingBefore, w));
+  attention.talking_after = value(encoder_.slots_.weight(Role::kTalkingAfter, w));
+  const PreviousScores kind = design_.variants.previous_scores;
+  attention.hands_on_own = kind == PreviousScores::kOneLayer;
+  if (kind != PreviousScores::kNone && l > 0) {
+    const LayerTape<T>& before = stream.layers[static_cast<std::size_t>(l) - 1];
+    for (const Matrix<T>& scores : before.general[sequence].scores)
+      previous.push_back(scores.view());
+  }
+  attention.previous = previous;
+  return attention;
+}
+
+template <class T>
+void EncoderRun<T>::measure(std::span<const Sequence> all, const LayerTape<T>& tape) {
+  std::vector<std::array<Wide<T>, kDiversities>> found(all.size());
+  kernel::parallel_items(std::ssize(all), [&](Index item) {
+    const auto s = static_cast<std::size_t>(item);
+    if (all[s].count == 0 || !chunk_.has_loss(item)) return;
+    for (const Matrix<T>& weights : tape.general[s].normalized) {
+      const auto one = measure_diversity<T>(weights.view(), {}, {});
+      for (std::size_t k = 0; k < kDiversities; ++k) found[s][k] += one[k];
+    }
+  });
+  for (const auto& one : found) {
+    for (std::size_t k = 0; k < kDiversities; ++k) tape_.diversity[k] += one[k];
+  }
+}
+
+template <class T>
+void EncoderRun<T>::general_forward(Index l, Stream& stream, std::span<Sequence> all,
+                                    MatrixView<T> context) {
+  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  tape.general.resize(all.size());
+  kernel::parallel_items(std::ssize(all), [&](Index item) {
+    const auto s = static_cast<std::size_t>(item);
+    const Sequence& one = all[s];
+    if (one.count == 0) return;
+    std::vector<MatrixView<const T>> previous;
+    const nn::GeneralAttention<T> attention = general(l, stream, s, one, previous);
+    nn::general_attention_forward<T>(attention, context.middle_rows(one.begin, one.count),
+                                     &tape.general[s]);
+  });
+  if (encoder_.measures_) measure(all, tape);
+}
+
+template <class T>
+void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence> all,
+                                     MatrixView<const T> d_context, MatrixView<T> d_query,
+                                     MatrixView<T> d_key, MatrixView<T> d_value) {
+  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  const Index w = weights_of(l);
+  const bool hands_on = design_.variants.previous_scores != PreviousScores::kNone;
+  std::vector<std::vector<Matrix<T>>>& d_scores = d_scores_[&stream == &tape_.query ? 1 : 0];
+  const std::vector<std::vector<Matrix<T>>> d_behind = std::move(d_scores);
+  d_scores.clear();
+  d_scores.resize(all.size());
+  // One after the other: they share the gradients of parameters.
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    const Sequence& one = all[s];
+    if (one.count == 0) continue;
+    std::vector<MatrixView<const T>> previous;
+    const nn::GeneralAttention<T> attention = general(l, stream, s, one, previous);
+    std::vector<MatrixView<T>> d_previous;
+    std::vector<MatrixView<const T>> d_own;
+    if (hands_on && l > 0) {
+      for (const MatrixView<const T>& scores : previous) {
+        d_scores[s].push_back(Matrix<T>::zero(scores.rows, scores.columns));
+        d_previous.push_back(d_scores[s].back().view());
+      }
+    }
+    if (s < d_behind.size()) {
+      for (const Matrix<T>& d : d_behind[s]) d_own.push_back(d.view());
+    }
+    std::vector<Matrix<T>> d_normalized;
+    std::vector<MatrixView<const T>> d_diversity;
+    if (encoder_.measures_ && chunk_.has_loss(static_cast<Index>(s))) {
+      for (const Matrix<T>& weights : tape.general[s].normalized) {
+        d_normalized.push_back(Matrix<T>::zero(weights.rows(), weights.columns()));
+        measure_diversity<T>(weights.view(), tape_.diversity_slopes, d_normalized.back().view());
+      }
+      for (const Matrix<T>& d : d_normalized) d_diversity.push_back(d.view());
+    }
+    nn::GeneralGradients<T> gradients;
+    gradients.normalized = d_diversity;
+    gradients.query = d_query.middle_rows(one.begin, one.count);
+    gradients.key = d_key.middle_rows(one.memory_begin, one.keys);
+    gradients.value = d_value.middle_rows(one.memory_begin, one.keys);
+    gradients.talking_before = gradient(encoder_.slots_.weight(Role::kTalkingBefore, w));
+    gradients.talking_after = gradient(encoder_.slots_.weight(Role::kTalkingAfter, w));
+    gradients.previous = d_previous;
+    gradients.scores = d_own;
+    if (one.terms.own != nullptr) {
+      gradients.bias = one.terms->bias_gradient();
+      gradients.weight_terms = one.terms->weight_terms();
+      gradients.value_terms = one.terms->value_terms();
+    }
+    nn::general_attention_backward<T>(attention, tape.general[s],
+                                      d_context.middle_rows(one.begin, one.count), gradients);
+  }
+}
+
+namespace {
+
+/// A mixer's problem for one sequence; `parameters` must stay.
+template <class T>
+nn::MixerProblem<T> mixer_problem(const model::Design& design, MatrixView<const T> x,
+                                  std::span<const MatrixView<const T>> parameters,
+                                  const BlockMap* blocks) {
+  nn::MixerProblem<T> problem;
+  problem.shape = model::mixer_shape(design);
+  problem.x = x;
+  problem.parameters = parameters;
+  problem.blocks = blocks;
+  return problem;
+}
+
+}  // namespace
+
+template <class T>
+void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y) {
+  std::vector<MatrixView<const T>> parameters;
+  const std::size_t count = model::mixer_parameters(design_).size();
+  for (std::size_t k = 0; k < count; ++k) {
+    parameters.push_back(
+        value(encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
+  }
+  for (Index s = 0; s < stream.sequences(); ++s) {
+    const Index begin = stream.begins[static_cast<std::size_t>(s)];
+    const Index rows = stream.begins[static_cast<std::size_t>(s) + 1] - begin;
+    encoder_.mixer_->forward(
+        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
+        y.middle_rows(begin, rows));
+  }
+}
+
+template <class T>
+void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
+                                 MatrixView<const T> d_y, MatrixView<T> d_x) {
+  std::vector<MatrixView<const T>> parameters;
+  std::vector<MatrixView<T>> wanted;
+  const auto list = model::mixer_parameters(design_);
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    const Index at = encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
+    parameters.push_back(value(at));
+    wanted.push_back(list[k].trained ? gradient(at) : MatrixView<T>());
+  }
+  for (Index s = 0; s < stream.sequences(); ++s) {
+    const Index begin = stream.begins[static_cast<std::size_t>(s)];
+    const Index rows = stream.begins[static_cast<std::size_t>(s) + 1] - begin;
+    nn::MixerGradients<T> gradients;
+    gradients.x = d_x.middle_rows(begin, rows);
+    gradients.parameters = wanted;
+    encoder_.mixer_->backward(
+        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
+        d_y.middle_rows(begin, rows), gradients);
+  }
+}
+
+#define MASQUE_INSTANTIATE(T)                                                       \
+  template void Encoder<T>::measure_diversity();                                    \
+  template Index Encoder<T>::attention_matrices() const;                            \
+  template void EncoderRun<T>::general_forward(Index, Stream&, std::span<Sequence>, \
+                                               MatrixView<T>);                      \
+  template void EncoderRun<T>::mix(Index, Stream&, MatrixView<const T>, MatrixView<T>);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                             \
+  template void EncoderRun<T>::general_backward(Index, Stream&, std::span<Sequence>,               \
+                                                MatrixView<const T>, MatrixView<T>, MatrixView<T>, \
+                                                MatrixView<T>);                                    \
+  template void EncoderRun<T>::mix_backward(Index, Stream&, MatrixView<const T>,                   \
+                                            MatrixView<const T>, MatrixView<T>);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+MASQUE_INSTANTIATE_BACKWARD(float)
+MASQUE_INSTANTIATE_BACKWARD(double)
+#undef MASQUE_INSTANTIATE
+#undef MASQUE_INSTANTIATE_BACKWARD
+
+}  // namespace masque::train

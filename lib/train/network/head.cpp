@@ -1,0 +1,173 @@
+#include "train/network/head.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "kernel/activation.hpp"
+#include "kernel/normalize.hpp"
+#include "kernel/scalar.hpp"
+#include "kernel/vocabulary_loss.hpp"
+
+namespace masque::train {
+
+using model::HeadKind;
+using model::Role;
+
+namespace {
+
+template <class T>
+std::span<T> row_of(MatrixView<T> v) {
+  return {v.data, static_cast<std::size_t>(v.columns)};
+}
+
+/// A vector of the parameters; empty if there is none.
+template <class T>
+std::span<T> values_of(Parameters<T>& parameters, Index at) {
+  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.value(at));
+}
+template <class T>
+std::span<T> gradients_of(Parameters<T>& parameters, Index at) {
+  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.gradient(at));
+}
+
+}  // namespace
+
+template <class T>
+Head<T>::Head(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+              kernel::Precision precision)
+    : design_(design), slots_(slots), parameters_(&parameters), precision_(precision) {
+  MASQUE_CHECK(design.head.kind != HeadKind::kNone);
+  if (design.head.transform)
+    transform_ = Dense<T>(parameters, slots, {Role::kHeadTransform}, 0, precision);
+}
+
+template <class T>
+void Head<T>::prepare() {
+  transform_.prepare();
+}
+
+template <class T>
+LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
+                                MatrixView<T> d_states, std::span<double> losses) {
+  const Index own = slots_.weight(Role::kDecoder);
+  const Index table = own != Slots::kNone ? own : slots_.weight(Role::kWordTable);
+  const Index bias = slots_.bias(Role::kDecoder);
+  kernel::VocabularyTask<T> loss;
+  loss.x = states;
+  loss.weight = parameters_->value(table);
+  if (bias != Slots::kNone) loss.bias = row_of<T>(parameters_->value(bias));
+  loss.targets = task.targets;
+  loss.row_weights = task.row_weights;
+  loss.uniforms = task.uniforms;
+  kernel::VocabularyGradients<T> gradients;
+  if (d_states.data != nullptr) {
+    gradients.x = d_states;
+    gradients.weight = parameters_->gradient(table);
+    if (bias != Slots::kNone) gradients.bias = row_of<T>(parameters_->gradient(bias));
+  }
+  const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws);
+  return {found.sum, found.correct};
+}
+
+// −log σ(z) of replaced tokens, −log σ(−z) of others.
+template <class T>
+LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> states,
+                                  MatrixView<T> d_states, std::span<double> losses) {
+  const MatrixView<T> weight = parameters_->value(slots_.weight(Role::kDecoder));
+  const Index bias = slots_.bias(Role::kDecoder);
+  LossSums<T> sums;
+  for (Index i = 0; i < states.rows; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    T z = bias == Slots::kNone ? T{} : parameters_->value(bias).at(0, 0);
+    for (Index c = 0; c < states.columns; ++c) z += states.at(i, c) * weight.at(0, c);
+    const bool replaced = task.targets[at] != 0;
+    const T towards = replaced ? -z : z;
+    using std::exp;
+    using std::log;
+    // log(1 + e^t) without overflow.
+    const bool large = kernel::reference::real_part(towards) > 0;
+    const T softplus = large ? towards + log(T(1) + exp(-towards)) : log(T(1) + exp(towards));
+    if (!losses.empty()) losses[at] = kernel::reference::real_part(softplus);
+    sums.loss += static_cast<decltype(sums.loss)>(softplus) * task.row_weights[at];
+    const bool called = kernel::reference::real_part(z) > 0;
+    if (called == replaced) ++sums.correct;
+    if (called) ++sums.called;
+    if (called && replaced) ++sums.found;
+    if (d_states.data == nullptr) continue;
+    const T slope = T(1) / (T(1) + exp(-towards));
+    const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
+    const MatrixView<T> d_weight = parameters_->gradient(slots_.weight(Role::kDecoder));
+    for (Index c = 0; c < states.columns; ++c) {
+      d_states.at(i, c) += d * weight.at(0, c);
+      d_weight.at(0, c) += d * states.at(i, c);
+    }
+    if (bias != Slots::kNone) parameters_->gradient(bias).at(0, 0) += d;
+  }
+  return sums;
+}
+
+template <class T>
+LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses) {
+  const Index n = task.last.rows;
+  if (n == 0) return {};
+  MASQUE_CHECK(task.draws.empty() || design_.head.kind != HeadKind::kDiscriminator);
+  const bool wanted = d_last.data != nullptr;
+  const model::HeadDesign& head = design_.head;
+  MatrixView<const T> states = task.last;
+  if (head.transform) {
+    raw_.resize(n, transform_.outputs());
+    transform_.forward(task.last, raw_.view());
+    active_ = Matrix<T>::copy(raw_.view());
+    kernel::activation_forward<T>(head.activation, active_.view());
+    states = active_.view();
+    if (head.norm) {
+      states_.resize(n, active_.columns());
+      kernel::norm_forward<T>(head.norm->kind, active_.view(),
+                              values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                              values_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)),
+                              head.norm->epsilon, states_.view());
+      states = states_.view();
+    }
+  }
+  if (head.scale != 1) {
+    scaled_ = Matrix<T>::copy(states);
+    for (T& x : scaled_.span()) x *= static_cast<T>(head.scale);
+    states = scaled_.view();
+  }
+  if (wanted) d_states_ = Matrix<T>::zero(n, states.columns);
+  const MatrixView<T> d_states = wanted ? d_states_.view() : MatrixView<T>();
+  const LossSums<T> sums = head.kind == HeadKind::kDiscriminator
+                               ? discriminate(task, states, d_states, losses)
+                               : vocabulary(task, states, d_states, losses);
+  if (!wanted) return sums;
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    if (head.scale != 1) {
+      for (T& x : d_states_.span()) x *= static_cast<T>(head.scale);
+    }
+    if (!head.transform) {
+      for (Index i = 0; i < n; ++i) std::copy_n(d_states.row(i), d_states.columns, d_last.row(i));
+      return sums;
+    }
+    MatrixView<const T> d_active = d_states;
+    if (head.norm) {
+      d_active_ = Matrix<T>::zero(n, active_.columns());
+      kernel::norm_backward<T>(head.norm->kind, active_.view(),
+                               values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                               head.norm->epsilon, d_states, d_active_.view(),
+                               gradients_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
+                               gradients_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)));
+      d_active = d_active_.view();
+    }
+    d_raw_ = Matrix<T>::zero(n, raw_.columns());
+    kernel::activation_backward<T>(head.activation, raw_.view(), d_active, d_raw_.view());
+    transform_.backward(task.last, d_raw_.view(), false, d_last);
+  }
+  return sums;
+}
+
+template class Head<float>;
+template class Head<double>;
+template class Head<std::complex<double>>;
+
+}  // namespace masque::train

@@ -1,0 +1,66 @@
+// What stands behind the last states: a vocabulary or a discriminator, with its loss.
+#pragma once
+
+#include <complex>
+#include <span>
+
+#include "train/network/dense.hpp"
+
+namespace masque::train {
+
+/// Sums over rows.
+template <class T>
+struct LossSums {
+  std::conditional_t<std::is_same_v<T, float>, double, T> loss{};  ///< weighted, in nats
+  Index correct = 0;                                               ///< rows that are right
+  Index called = 0;  ///< rows that a discriminator takes for replaced
+  Index found = 0;   ///< those of them that are
+
+  void add(const LossSums& other) {
+    loss += other.loss;
+    correct += other.correct;
+    called += other.called;
+    found += other.found;
+  }
+};
+
+/// Rows that a head judges.
+template <class T>
+struct HeadTask {
+  MatrixView<const T> last;             ///< last states (rows, hidden size)
+  std::span<const TokenId> targets;     ///< of a discriminator 1 (replaced) or 0
+  std::span<const double> row_weights;  ///< of the losses
+  /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: one a row, else empty.
+  std::span<const double> uniforms = {};
+  std::span<TokenId> draws = {};
+};
+
+/// The head of a design, of the kinds masked, causal and discriminator. T as of Encoder. For one
+/// thread; kernels use all.
+template <class T>
+class Head {
+ public:
+  Head(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+       kernel::Precision precision);
+
+  /// Packs the weights: after every change of the values.
+  void prepare();
+  /// Loss of the rows. With `d_last` (filled; rows, hidden size) also all gradients, added to those
+  /// of the parameters. `losses`: one a row, unweighted, or empty.
+  LossSums<T> run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses = {});
+
+ private:
+  LossSums<T> vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
+                         MatrixView<T> d_states, std::span<double> losses);
+  LossSums<T> discriminate(const HeadTask<T>& task, MatrixView<const T> states,
+                           MatrixView<T> d_states, std::span<double> losses);
+
+  model::Design design_;
+  Slots slots_;
+  Parameters<T>* parameters_;
+  kernel::Precision precision_;
+  Dense<T> transform_;
+  Matrix<T> raw_, active_, states_, scaled_, d_states_, d_active_, d_raw_;
+};
+
+}  // namespace masque::train

@@ -1,0 +1,151 @@
+#include "train/network/network.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace masque::train {
+
+void LossReport::add(const LossReport& other) {
+  loss += other.loss;
+  weight += other.weight;
+  rows += other.rows;
+  correct += other.correct;
+  called += other.called;
+  found += other.found;
+  for (std::size_t k = 0; k < kDiversities; ++k) diversity[k] += other.diversity[k];
+  sequences += other.sequences;
+}
+
+double total_weight(std::span<const Example> examples) {
+  double total = 0;
+  for (const Example& example : examples) {
+    if (example.weights.empty()) {
+      total += static_cast<double>(example.rows.size());
+    } else {
+      for (const double weight : example.weights) total += weight;
+    }
+  }
+  return total;
+}
+
+template <class T>
+Network<T>::Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+                    kernel::Precision precision, const CopyGateSlots& gate)
+    : encoder_(design, slots, parameters, precision),
+      head_(design, slots, parameters, precision),
+      gate_(gate, parameters) {}
+
+template <class T>
+void Network<T>::prepare() {
+  encoder_.prepare();
+  head_.prepare();
+}
+
+template <class T>
+void Network<T>::reward_diversity(const Diversities& weights) {
+  encoder_.measure_diversity();
+  rewards_ = weights;
+}
+
+template <class T>
+LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_weights,
+                              MatrixView<T> d_last, std::size_t first,
+                              const RunOutputs<T>& outputs) {
+  HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+  if (outputs.sampling != nullptr) {
+    task.uniforms = std::span(outputs.sampling->uniforms).subspan(first, chunk.wanted.size());
+    task.draws = std::span(outputs.sampling->tokens).subspan(first, chunk.wanted.size());
+  }
+  if (gate_.empty()) {
+    std::span<double> losses;
+    if (outputs.losses != nullptr) {
+      outputs.losses->resize(first + chunk.wanted.size());
+      losses = std::span(*outputs.losses).subspan(first);
+    }
+    return head_.run(task, d_last, losses);
+  }
+  MASQUE_CHECK(outputs.losses == nullptr && outputs.sampling == nullptr);
+  std::vector<TokenId> inputs;
+  inputs.reserve(chunk.wanted.size());
+  for (const Index row : chunk.wanted) inputs.push_back(chunk.ids[static_cast<std::size_t>(row)]);
+  return gate_.run(head_, task, inputs, d_last);
+}
+
+template <class T>
+LossReport Network<T>::run(std::span<const Example> examples, double scale, const Noise* noise,
+                           bool learns, const RunOutputs<T>& outputs) {
+  LossReport report;
+  if (outputs.sampling != nullptr)
+    outputs.sampling->tokens.resize(outputs.sampling->uniforms.size());
+  if (outputs.losses != nullptr) outputs.losses->clear();
+  Index rows = 0;
+  for (const Example& example : examples) {
+    rows += std::ssize(example.rows);
+    if (rewards_ && !example.rows.empty()) ++report.sequences;
+  }
+  if (outputs.last != nullptr) outputs.last->resize(rows, design().hidden_size);
+  const auto matrices = static_cast<double>(encoder_.attention_matrices());
+  for (std::size_t k = 0; rewards_ && k < kDiversities; ++k) {
+    tape_.diversity_slopes[k] =
+        -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
+  }
+  Noise own;
+  if (noise != nullptr) own = *noise;
+  std::vector<double> row_weights;
+  while (!examples.empty()) {
+    Chunk chunk;
+    std::size_t count = 0;
+    while (count < examples.size() &&
+           (count == 0 || chunk.rows() + examples[count].size() <= chunk_rows)) {
+      chunk.add(examples[count++]);
+    }
+    examples = examples.subspan(count);
+    const auto wanted = static_cast<Index>(chunk.wanted.size());
+    if (wanted == 0) continue;
+    last_.resize(wanted, design().hidden_size);
+    encoder_.forward(chunk, own, tape_, last_.view());
+    for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
+      report.diversity[k] += tape_.diversity[k] / matrices;
+    row_weights = chunk.weights;
+    for (double& weight : row_weights) weight *= scale;
+    if (learns) d_last_.resize(wanted, design().hidden_size);
+    const LossSums<T> sums = judge(chunk, row_weights, learns ? d_last_.view() : MatrixView<T>(),
+                                   static_cast<std::size_t>(report.rows), outputs);
+    if (outputs.last != nullptr) {
+      std::copy_n(last_.data(), wanted * last_.columns(), outputs.last->view().row(report.rows));
+    }
+    report.loss += static_cast<double>(sums.loss) / scale;
+    report.correct += sums.correct;
+    report.called += sums.called;
+    report.found += sums.found;
+    report.rows += wanted;
+    for (const double weight : chunk.weights) report.weight += weight;
+    if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
+    own.first_row += chunk.rows();
+  }
+  return report;
+}
+
+template <class T>
+LossReport Network<T>::train(std::span<const Example> examples, double scale, const Noise& noise,
+                             const RunOutputs<T>& outputs) {
+  MASQUE_CHECK(scale > 0);
+  return run(examples, scale, &noise, true, outputs);
+}
+
+template <class T>
+LossReport Network<T>::evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs) {
+  return run(examples, 1, nullptr, false, outputs);
+}
+
+template <class T>
+LossReport Network<T>::look(std::span<const Example> examples, const Noise& noise,
+                            const RunOutputs<T>& outputs) {
+  return run(examples, 1, &noise, false, outputs);
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace masque::train

@@ -1,0 +1,104 @@
+// An encoder with its head, run over examples in chunks: losses, gradients.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/family.hpp"
+#include "train/loss/copy_gate.hpp"
+#include "train/loss/sample.hpp"
+#include "train/network/encoder.hpp"
+
+namespace masque::train {
+
+/// What a run over examples found.
+struct LossReport {
+  double loss = 0;    ///< Σ weight · loss
+  double weight = 0;  ///< Σ weight of rows
+  Index rows = 0;
+  Index correct = 0;
+  Index called = 0;  ///< of a discriminator: taken for replaced
+  Index found = 0;   ///< those of them that are
+  // Of a network that measures the diversity of attention:
+  Diversities diversity{};  ///< Σ over sequences with a row
+  Index sequences = 0;      ///< that are in that sum
+
+  double mean() const { return weight > 0 ? loss / weight : 0; }
+  double accuracy() const {
+    return rows > 0 ? static_cast<double>(correct) / static_cast<double>(rows) : 0;
+  }
+  void add(const LossReport& other);
+};
+
+/// Σ weights of the rows of examples.
+double total_weight(std::span<const Example> examples);
+
+/// What a run hands out besides its report, where there is a place for it.
+template <class T>
+struct RunOutputs {
+  Sampling* sampling = nullptr;  ///< tokens are drawn from what the vocabulary says at the rows
+  std::vector<double>* losses = nullptr;  ///< ← one a row, unweighted; not of a copy gate
+  Matrix<T>* last = nullptr;              ///< ← last states of the rows
+};
+
+/// T is float or double. For one thread; kernels use all threads, and results do not depend on
+/// their number.
+template <class T>
+class Network {
+ public:
+  /// `parameters` must stay. With a gate the loss is CopyGate's.
+  Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+          kernel::Precision precision, const CopyGateSlots& gate = {});
+
+  const model::Design& design() const { return encoder_.design(); }
+  /// After every change of the values.
+  void prepare();
+
+  /// From now on the measures of attention's diversity are reported, and train() also adds the
+  /// gradients of −Σ_k weights[k] · D_k, each the mean over the sequences of `examples` with a row,
+  /// their layers and heads. Throws as Encoder::measure_diversity.
+  void reward_diversity(const Diversities& weights);
+
+  /// Adds the gradients of Σ scale · weight · loss to those of the parameters.
+  LossReport train(std::span<const Example> examples, double scale, const Noise& noise,
+                   const RunOutputs<T>& outputs = {});
+  /// Losses alone, without noise.
+  LossReport evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs = {});
+  /// The same with the noise that train() would have.
+  LossReport look(std::span<const Example> examples, const Noise& noise,
+                  const RunOutputs<T>& outputs);
+
+  /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
+  /// sums over chunks, so that another number changes them by rounding.
+  Index chunk_rows = 1024;
+
+ private:
+  LossReport run(std::span<const Example> examples, double scale, const Noise* noise, bool learns,
+                 const RunOutputs<T>& outputs);
+  LossSums<T> judge(const Chunk& chunk, std::span<const double> row_weights, MatrixView<T> d_last,
+                    std::size_t first, const RunOutputs<T>& outputs);
+
+  Encoder<T> encoder_;
+  Head<T> head_;
+  CopyGate<T> gate_;
+  Tape<T> tape_;
+  Matrix<T> last_, d_last_;
+  std::optional<Diversities> rewards_;
+};
+
+/// How a model starts.
+struct StartOptions {
+  std::uint64_t seed = 0;
+  double initializer_range = 0.02;  ///< deviation of weights and tables
+  /// DeepNorm: Xavier weights, with this gain for values, output and feed-forward; 0: no.
+  double residual_gain = 0;
+};
+
+/// Fills the values: a number is a function of seed, name and place.
+template <class T>
+void start_values(const model::Design& design, const Slots& slots, const StartOptions& options,
+                  Parameters<T>& parameters);
+
+}  // namespace masque::train

@@ -1,0 +1,24 @@
+// How much a step of training computes.
+#pragma once
+
+#include "model/design.hpp"
+#include "train/network/parameters.hpp"
+
+namespace masque::train {
+
+/// What goes through a network in a step.
+struct Work {
+  double tokens = 0;
+  double length = 0;  ///< of a sequence, on average
+  double rows = 0;    ///< with a loss
+};
+
+/// Operations of products, forward and backward, as papers count them: 6 for each weight that a
+/// token meets, 12 n for each element of the queries of a sequence of n tokens (the full square,
+/// for masks too), and 6 for each weight of the head and row with a loss. Norms, activations,
+/// mixers and the optimizer are not counted; of two streams one is.
+template <class T>
+double step_operations(const model::Design& design, const Slots& slots,
+                       const Parameters<T>& parameters, const Work& work);
+
+}  // namespace masque::train

@@ -1,0 +1,131 @@
+#include "train/network/parameters.hpp"
+
+#include <algorithm>
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/parallel.hpp"
+#include "model/variants.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr Index kAlignment = 16;
+
+/// Matrices and tables; vectors, and numbers of variants, stay where they are.
+bool decays(model::Role role, bool bias) {
+  using model::Role;
+  if (bias || model::is_norm(role) || model::is_vector(role)) return false;
+  return role != Role::kGatedGamma && role != Role::kGatedBeta && role != Role::kTalkingBefore &&
+         role != Role::kTalkingAfter && role != Role::kPositionPart &&
+         role != Role::kSharedPositionPart;
+}
+
+/// Tells places apart that a file stacks in one tensor.
+std::string ending(const model::TensorPart& part, std::size_t parts) {
+  return parts < 2 ? std::string() : "#" + std::to_string(static_cast<int>(part.role));
+}
+
+}  // namespace
+
+template <class T>
+Index Parameters<T>::add(Parameter parameter) {
+  MASQUE_CHECK(parameter.rows > 0 && parameter.columns > 0);
+  parameter.offset = used_;
+  used_ += (parameter.size() + kAlignment - 1) / kAlignment * kAlignment;
+  list_.push_back(std::move(parameter));
+  for (Matrix<T>* memory : {&values_, &gradients_}) {
+    if (memory->columns() >= used_) continue;
+    Matrix<T> larger = Matrix<T>::zero(1, used_ + used_ / 2);
+    std::copy_n(memory->data(), memory->columns(), larger.data());
+    *memory = std::move(larger);
+  }
+  return count() - 1;
+}
+
+template <class T>
+void Parameters<T>::fit() {
+  for (Matrix<T>* memory : {&values_, &gradients_}) {
+    if (memory->columns() == used_) continue;
+    Matrix<T> exact(1, used_);
+    std::copy_n(memory->data(), used_, exact.data());
+    *memory = std::move(exact);
+  }
+}
+
+template <class T>
+void Parameters<T>::clear_gradients() {
+  constexpr Index kElements = 1 << 18;
+  kernel::parallel_ranges(used_, kElements, [&](Index begin, Index end) {
+    std::fill(gradients_.data() + begin, gradients_.data() + end, T{});
+  });
+}
+
+template class Parameters<float>;
+template class Parameters<double>;
+template class Parameters<std::complex<double>>;
+
+template <class T>
+Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
+                const std::string& prefix, const Slots& shared, Parameters<T>& parameters) {
+  Slots slots;
+  for (const model::PlacedTensor& tensor : placed_tensors(plan, head)) {
+    for (const model::TensorPart& part : tensor.parts) {
+      const auto place = [&](const Slots& of) {
+        return tensor.bias ? of.bias(part.role, part.layer)
+                           : of.weight(part.role, part.layer, part.part);
+      };
+      if (place(slots) != Slots::kNone) continue;
+      Index parameter = place(shared);
+      if (parameter == Slots::kNone) {
+        const model::RoleShape shape = role_shape(plan.design, part.role, part.part);
+        Parameter p;
+        p.name = prefix + written_name(plan, tensor) + ending(part, tensor.parts.size());
+        // Not the name, which depends on the family: models that differ in one place, and so
+        // perhaps in their family, start alike in all others.
+        p.start = fmt::format("{}role {}, layer {}, part {}", prefix, static_cast<int>(part.role),
+                              part.layer, part.part);
+        p.rows = tensor.bias ? 1 : shape.rows;
+        p.columns = tensor.bias && !model::is_norm(part.role) ? shape.rows : shape.columns;
+        p.decays = decays(part.role, tensor.bias);
+        if (part.role == model::Role::kMixerPart) {
+          p.trained =
+              model::mixer_parameters(plan.design)[static_cast<std::size_t>(part.part)].trained;
+        }
+        parameter = parameters.add(std::move(p));
+      }
+      slots.set(part.role, tensor.bias, part.layer, part.part, parameter);
+    }
+  }
+  parameters.fit();
+  return slots;
+}
+
+template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                         const Slots&, Parameters<float>&);
+template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                         const Slots&, Parameters<double>&);
+template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                         const Slots&, Parameters<std::complex<double>>&);
+
+template <class T>
+model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+                                  Parameters<T>& parameters) {
+  model::ModelWeights<T> weights;
+  weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
+  slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
+    model::place_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
+  });
+  if (design.head.tied && !weights.decoder.weight) weights.decoder.weight = weights.word_table;
+  return weights;
+}
+
+template model::ModelWeights<float> weights_of(const model::Design&, const Slots&,
+                                               Parameters<float>&);
+template model::ModelWeights<double> weights_of(const model::Design&, const Slots&,
+                                                Parameters<double>&);
+
+}  // namespace masque::train

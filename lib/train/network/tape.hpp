@@ -1,0 +1,65 @@
+// What a forward pass leaves for the way back. Memory is kept from chunk to chunk.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernel/rotary.hpp"
+#include "mask/block_map.hpp"
+#include "nn/general_attention.hpp"
+#include "nn/position_scheme.hpp"
+#include "tensor/matrix.hpp"
+#include "train/loss/diversity.hpp"
+
+namespace masque::train {
+
+/// One layer of a stream, by what is where in encoder_layer.cpp.
+template <class T>
+struct LayerTape {
+  Matrix<T> normed, memory_normed;        ///< pre-norm: what the projections read
+  Matrix<T> projected, memory_projected;  ///< queries (keys, values) as attention sees them
+  Matrix<T> context, saved;
+  Matrix<T> sum, middle, wide, active, last_sum;
+  Matrix<T> gate;  ///< GAU: before the activation; and keys, scaled
+  Matrix<T> keys, queries;
+  std::vector<nn::GeneralSaved<T>> general;  ///< one a sequence
+};
+
+/// Rows that go through the layers together.
+template <class T>
+struct StreamTape {
+  std::vector<Index> begins;  ///< rows of each sequence, and the end
+  std::vector<Index> rows;    ///< of the chunk; empty: all of them
+  std::vector<Index> positions;
+  std::vector<Index> segments;
+  bool query_masks = false;  ///< its masks are Chunk::query_masks
+  std::vector<TokenId> ids;  ///< what was embedded
+
+  std::vector<Matrix<T>> x;  ///< before each layer, and behind the last
+  std::vector<LayerTape<T>> layers;
+  Matrix<T> embedded, normed;  ///< in front of the embedding norm, and behind it
+  std::map<std::size_t, std::vector<std::shared_ptr<const BlockMap>>> maps;  ///< by kind of layer
+  std::map<Index, kernel::RotaryTable<T>> turns;                             ///< by layer
+
+  Index count() const { return begins.back(); }
+  Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+};
+
+template <class T>
+struct Tape {
+  StreamTape<T> content, query;
+  bool split = false;  ///< the query stream is used
+  Matrix<T> last;      ///< before the final norm
+  /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
+  /// the loss changes with the measures of one of them, which the way back is told.
+  std::array<Wide<T>, kDiversities> diversity{};
+  Diversities diversity_slopes{};
+  /// Forward: states of other networks, one for each of Chunk::given; back: the gradients by them.
+  Matrix<T> given, d_given;
+  // Gradients, on the way back.
+  Matrix<T> d_content, d_query, d_state;
+  std::vector<Matrix<T>> scratch;
+};
+
+}  // namespace masque::train

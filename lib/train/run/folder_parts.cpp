@@ -1,0 +1,51 @@
+#include "train/run/folder_parts.hpp"
+
+#include <cstring>
+
+#include "base/google_folder.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::train {
+
+OutputTensor float_tensor(const std::string& name, const Shape& shape,
+                          std::span<const float> values) {
+  OutputTensor tensor;
+  tensor.info.name = name;
+  tensor.info.dtype = DType::kF32;
+  tensor.info.shape = shape;
+  Computed source;
+  source.fill = [bytes = std::as_bytes(values)](std::uint64_t offset, MutableBytes out) {
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+  };
+  tensor.source = source;
+  return tensor;
+}
+
+std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened) {
+  const auto is_file = [](const std::string& name) {
+    return problem_of([&] { InputFile::open(name); }) == std::nullopt;
+  };
+  if (!is_file(path)) return {};  // built in
+  const std::string folder = folder_of(path);
+  std::vector<std::string> found = {path};
+  const auto add = [&](const char* name) {
+    if (is_file(join(folder, name))) found.push_back(join(folder, name));
+  };
+  if (base_name(path) == "vocab.json") add("merges.txt");
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
+    add(name);
+  std::vector<OutputExtra> extras;
+  for (const std::string& name : found) {
+    const InputFile& file = opened.emplace_back(InputFile::open(name));
+    extras.push_back({base_name(name), CopyFrom{&file, 0}, file.size(), 0644});
+  }
+  if (const auto by_name = tokenizer_config_by_name(folder))
+    extras.push_back(text_file("tokenizer_config.json", *by_name));
+  return extras;
+}
+
+OutputExtra text_file(const std::string& name, const std::string& text) {
+  return {name, Literal{text}, text.size(), 0644};
+}
+
+}  // namespace masque::train

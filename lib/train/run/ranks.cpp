@@ -1,0 +1,82 @@
+#include "train/run/ranks.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+
+namespace masque::train {
+
+namespace {
+
+class OneRank final : public Ranks {
+ public:
+  int count() const override { return 1; }
+  int rank() const override { return 0; }
+  void sum(std::span<float> /*numbers*/) override {}
+  void sum(std::span<double> /*numbers*/) override {}
+};
+
+}  // namespace
+
+Ranks& one_rank() {
+  static OneRank one;
+  return one;
+}
+
+double of_first(Ranks& ranks, double value) {
+  double number = ranks.is_first() ? value : 0;
+  ranks.sum(std::span(&number, 1));
+  return number;
+}
+
+bool any(Ranks& ranks, bool value) {
+  double number = value ? 1 : 0;
+  ranks.sum(std::span(&number, 1));
+  return number > 0;
+}
+
+int of_any(Ranks& ranks, int value) {
+  std::vector<double> values(static_cast<std::size_t>(ranks.count()));
+  values[static_cast<std::size_t>(ranks.rank())] = value;
+  ranks.sum(std::span<double>(values));
+  const auto found = std::ranges::find_if(values, [](double v) { return v != 0; });
+  return found == values.end() ? 0 : static_cast<int>(*found);
+}
+
+void check_alike(Ranks& ranks, std::string_view what, std::string_view text) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  hasher->add(std::as_bytes(std::span(text)));
+  // As many bits as a double holds.
+  const std::string digest = hasher->digest().substr(0, 12);
+  std::uint64_t number = 0;
+  std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
+  const auto own = static_cast<double>(number);
+  if (any(ranks, of_first(ranks, own) != own)) {
+    throw InputError(fmt::format(
+        "{}: not the same for all processes, expected the same files everywhere", what));
+  }
+}
+
+RankShare share_of(const Ranks& ranks, Index count) {
+  return {count * ranks.rank() / ranks.count(), count * (ranks.rank() + 1) / ranks.count()};
+}
+
+RankTotals totals(Ranks& ranks, double weight, Index rows) {
+  if (ranks.count() == 1) return {weight, 0};
+  const auto own = static_cast<std::size_t>(ranks.rank());
+  std::vector<double> numbers(static_cast<std::size_t>(ranks.count()) + 1, 0.0);
+  numbers[own] = static_cast<double>(rows);
+  numbers.back() = weight;
+  ranks.sum(std::span(numbers));
+  RankTotals all;
+  all.weight = numbers.back();
+  for (std::size_t r = 0; r < own; ++r) all.rows_before += static_cast<Index>(numbers[r]);
+  return all;
+}
+
+}  // namespace masque::train

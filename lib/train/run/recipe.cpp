@@ -1,0 +1,183 @@
+#include "train/run/recipe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/parallel.hpp"
+#include "model/rotary_config.hpp"
+#include "model/variants.hpp"
+#include "nn/normalizer.hpp"
+
+namespace masque::train {
+
+using model::Design;
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, const std::string& found,
+                         std::string_view expected) {
+  throw UsageError(fmt::format("{}: found '{}', expected {}", option, escape(found), expected));
+}
+
+/// Calls work(); what it refuses is told with the option.
+void about(const char* option, const std::function<void()>& work) {
+  if (const auto problem = usage_problem_of(work))
+    throw UsageError(fmt::format("{}: {}", option, *problem));
+}
+
+struct DeepNorm {
+  double scale = 1;  ///< α of the residual
+  double gain = 0;   ///< β of the weights behind it
+};
+
+DeepNorm deep_norm(const DesignRecipe& recipe) {
+  const auto layers = static_cast<double>(recipe.num_hidden_layers);
+  if (recipe.norm_placement == "deepnorm")
+    return {std::pow(2 * layers, 0.25), std::pow(8 * layers, -0.25)};
+  if (recipe.norm_placement == "deepnorm_su")
+    return {std::sqrt(2 * layers), 1 / std::sqrt(2 * layers)};
+  return {};
+}
+
+void set_position(const DesignRecipe& recipe, Design& design) {
+  if (recipe.position == "learned") {
+    design.position = model::PositionScheme::kLearned;
+  } else if (recipe.position == "sinusoidal") {
+    design.position = model::PositionScheme::kSinusoidal;
+  } else if (recipe.position == "rope") {
+    design.position = model::PositionScheme::kRotary;
+    if (design.head_size % 2 != 0) {
+      throw UsageError(
+          fmt::format("rope turns pairs of features, found a head size of {}", design.head_size));
+    }
+    for (model::LayerDesign& layer : design.layers) {
+      layer.rotary = model::plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
+    }
+  } else {
+    design.position = model::PositionScheme::kNone;
+    if (recipe.position == "none") return;
+    design.variants.position = recipe.position;
+    design.variants.position_shared = recipe.position_shared;
+    const auto scheme = model::position_scheme(design);
+    design.attention_scale = scheme->scale(model::position_shape(design));
+  }
+}
+
+void set_norms(const DesignRecipe& recipe, Design& design) {
+  using model::NormPlacement;
+  if (recipe.norm != "layer" && recipe.norm != "rms") refuse("--norm", recipe.norm, "layer or rms");
+  design.norm.kind = recipe.norm == "rms" ? kernel::Norm::kRms : kernel::Norm::kLayer;
+  design.norm.epsilon = 1e-12;
+  const std::string& placement = recipe.norm_placement;
+  if (placement == "pre" || placement == "parallel") {
+    design.norm_placement = placement == "pre" ? NormPlacement::kPre : NormPlacement::kParallel;
+    design.final_norm = true;
+  } else if (placement == "post" || placement == "deepnorm" || placement == "deepnorm_su") {
+    design.norm_placement = NormPlacement::kPost;
+    design.embedding_norm = design.norm;
+    design.variants.residual_scale = deep_norm(recipe).scale;
+  } else {
+    refuse("--norm-placement", placement, "post, pre, parallel, deepnorm or deepnorm_su");
+  }
+}
+
+Index scaled(Index size, double by) {
+  return size == 0
+             ? 0
+             : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
+}
+
+}  // namespace
+
+DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
+  DesignRecipe own = recipe;
+  own.hidden_size = scaled(recipe.hidden_size, size);
+  own.intermediate_size = scaled(recipe.intermediate_size, size);
+  own.attention_key_size = scaled(recipe.attention_key_size, size);
+  const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
+  own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
+  while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
+  return own;
+}
+
+double residual_gain(const DesignRecipe& recipe) { return deep_norm(recipe).gain; }
+
+Design design_of(const DesignRecipe& recipe) {
+  using model::LayerKind;
+  using model::PreviousScores;
+  using model::TalkingHeads;
+  Design design;
+  design.family = design.model_type = "masque";
+  design.vocab_size = recipe.vocab_size;
+  design.hidden_size = design.embedding_size = recipe.hidden_size;
+  design.num_hidden_layers = recipe.num_hidden_layers;
+  design.max_position_embeddings = recipe.max_position_embeddings;
+  const bool gated_units = recipe.layer_kind == "gated_attention";
+  if (!gated_units && recipe.layer_kind != "transformer")
+    refuse("--layer-kind", recipe.layer_kind, "transformer or gated_attention");
+  const Index heads = gated_units ? 1 : recipe.num_attention_heads;
+  design.num_attention_heads = design.num_key_value_heads = heads;
+  if (gated_units) {
+    design.layer_kind = LayerKind::kGatedAttention;
+    design.attention_key_size = design.head_size = recipe.attention_key_size;
+  } else {
+    if (recipe.hidden_size % heads != 0) {
+      throw UsageError(fmt::format("--hidden-size {} is no multiple of --num-attention-heads {}",
+                                   recipe.hidden_size, heads));
+    }
+    const Index even = recipe.hidden_size / heads;
+    design.head_size = recipe.head_size > 0 ? recipe.head_size : even;
+    if (design.head_size != even) design.value_size = even;
+  }
+  design.intermediate_size = recipe.intermediate_size > 0
+                                 ? recipe.intermediate_size
+                                 : recipe.hidden_size * (gated_units ? 2 : 4);
+  design.attention_scale = 1 / std::sqrt(static_cast<double>(design.head_size));
+  for (Index l = 0; l < recipe.num_hidden_layers; ++l) {
+    model::LayerDesign layer;
+    layer.weights = l;
+    design.layers.push_back(layer);
+  }
+  const std::string act = !recipe.hidden_act.empty() ? recipe.hidden_act
+                          : gated_units              ? "swish"
+                                                     : "gelu";
+  const auto activation = kernel::find_activation(act);
+  if (!activation) refuse("--hidden-act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
+  design.activation = *activation;
+  design.gated = recipe.gated;
+  about("--normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
+  design.normalizer = recipe.normalizer;
+  set_norms(recipe, design);
+  design.variants.mixer = recipe.mixer;
+  const std::string& talk = recipe.talking_heads;
+  design.variants.talking_heads =
+      talk == "none"     ? TalkingHeads::kNone
+      : talk == "before" ? TalkingHeads::kBefore
+      : talk == "after"  ? TalkingHeads::kAfter
+      : talk == "both"
+          ? TalkingHeads::kBoth
+          : (refuse("--talking-heads", talk, "none, before, after or both"), TalkingHeads::kNone);
+  const std::string& previous = recipe.previous_scores;
+  if (previous == "one_layer") {
+    design.variants.previous_scores = PreviousScores::kOneLayer;
+  } else if (previous == "accumulated") {
+    design.variants.previous_scores = PreviousScores::kAccumulated;
+  } else if (previous != "none") {
+    refuse("--previous-scores", previous, "none, one_layer or accumulated");
+  }
+  about("--position", [&] { set_position(recipe, design); });
+  design.head.transform = recipe.head_transform;
+  if (recipe.head_transform) {
+    design.head.norm = design.norm;
+    design.head.activation = design.activation;
+  }
+  design.head.tied = recipe.tie_word_embeddings;
+  return design;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,244 @@
+#include "train/run/run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/parallel.hpp"
+#include "model/save.hpp"
+#include "store/checkpoint.hpp"
+#include "train/network/operations.hpp"
+#include "train/network/trained_places.hpp"
+#include "train/run/folder_parts.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr const char* kStateName = "training.safetensors";
+
+/// Floats in a row.
+OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
+  return float_tensor(name, {values.size()}, values);
+}
+
+/// What the state of a run says under a name; nullptr if it does not.
+const std::string* fact_of(const Metadata& metadata, const std::string& name) {
+  const auto found =
+      std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
+  return found == metadata.end() ? nullptr : &found->second;
+}
+
+std::int64_t number_of(const Metadata& metadata, const std::string& name, const std::string& path) {
+  std::int64_t number = -1;
+  if (const std::string* text = fact_of(metadata, name))
+    std::from_chars(text->data(), text->data() + text->size(), number);
+  if (number < 0) throw InputError(path, fmt::format("masque.{}: expected a whole number", name));
+  return number;
+}
+
+}  // namespace
+
+TrainingRun::~TrainingRun() = default;
+
+Index TrainingRun::parameter_count() const {
+  Index count = 0;
+  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
+  return count;
+}
+
+double TrainingRun::operations(const StepReport& report) const {
+  Work work;
+  work.tokens = static_cast<double>(report.tokens);
+  work.length = work.tokens / static_cast<double>(options_.trainer.batch_size);
+  double sum = 0;
+  if (mae_) return sum;
+  for (const LossPart& part : report.loss.parts) {
+    if (!part.judged) continue;
+    work.rows = static_cast<double>(part.report.rows);
+    const bool generator = electra_ && part.name == "generator";
+    sum += step_operations(generator ? electra_->generator : design_,
+                           generator ? electra_->generator_slots : slots_, parameters_, work);
+  }
+  return sum;
+}
+
+StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
+  return train::evaluate(*loss_, corpus, most);
+}
+
+LossReport TrainingRun::evaluate_never_selected(Index most) {
+  const auto sequences =
+      static_cast<double>(trainer_->done()) * static_cast<double>(options_.trainer.batch_size);
+  const double epochs = std::ceil(sequences / static_cast<double>(corpus_.size()));
+  return train::evaluate_never_selected(*network_, *objective_, corpus_, most,
+                                        static_cast<std::uint64_t>(epochs));
+}
+
+std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
+  std::vector<std::pair<std::string, std::string>> facts = options_.settings;
+  facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
+  facts.emplace_back("corpus", corpus_.digest());
+  return facts;
+}
+
+TrainingRun::Other TrainingRun::other() const {
+  if (electra_) return {&electra_->generator, &electra_->generator_slots, "generator/"};
+  if (mae_) return {&mae_->decoder, &mae_->decoder_slots, "decoder/"};
+  return {};
+}
+
+void TrainingRun::add_other(const model::ModelWeights<float>& weights,
+                            model::SaveOptions& options) const {
+  const auto [design, slots, folder] = other();
+  // So far the files are the tokenizer's, which both models have.
+  const std::vector<OutputExtra> tokenizer = options.files;
+  for (OutputExtra file : tokenizer) {
+    file.name = folder + file.name;
+    options.files.push_back(std::move(file));
+  }
+  model::ModelFiles files = model::model_files(*design, weights, options.training, folder);
+  options.files.push_back(std::move(files.config));
+  options.more.push_back(std::move(files.weights));
+  if (!electra_ || electra_->gate.weight == Slots::kNone) return;
+  OutputWeights gate;
+  gate.name = "copy_gate.safetensors";
+  for (const auto& [name, at] :
+       {std::pair("bias", electra_->gate.bias), std::pair("weight", electra_->gate.weight)}) {
+    const MatrixView<float> value = parameters_.value(at);
+    gate.tensors.push_back(row_tensor(name, value.row_span(0)));
+  }
+  options.more.push_back(std::move(gate));
+}
+
+model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
+  model::SaveOptions options;
+  options.training.initializer_range = options_.initializer_range;
+  options.training.hidden_dropout = options_.trainer.hidden_dropout;
+  options.training.attention_dropout = options_.trainer.attention_dropout;
+  options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  return options;
+}
+
+void TrainingRun::save_model(const std::string& folder, Index places) const {
+  MASQUE_CHECK(!electra_ && !mae_);
+  std::deque<InputFile> opened;
+  model::SaveOptions options = save_options(opened);
+  options.write.existing = Existing::kReplace;
+  model::Design design = design_;
+  model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
+  set_trained_places(places, design, weights);
+  model::save_model(folder, design, weights, options);
+}
+
+void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
+  OutputWeights state;
+  state.name = kStateName;
+  for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
+  state.metadata.emplace_back("masque.step", std::to_string(trainer_->done()));
+  if (files.spent_seconds)
+    state.metadata.emplace_back("masque.spent", fmt::format("{}", *files.spent_seconds));
+  std::ranges::sort(state.metadata);
+  const OptimizerState& optimizer = trainer_->state();
+  state.tensors.push_back(row_tensor("first", optimizer.first.span()));
+  state.tensors.push_back(row_tensor("second", optimizer.second.span()));
+  state.tensors.push_back(row_tensor("values", parameters_.values()));
+  std::deque<InputFile> opened;
+  model::SaveOptions options = save_options(opened);
+  const Other second = other();
+  const auto other_weights = second.design != nullptr
+                                 ? weights_of(*second.design, *second.slots, parameters_)
+                                 : model::ModelWeights<float>();
+  if (second.design != nullptr) add_other(other_weights, options);
+  options.files.push_back(text_file("metrics.jsonl", files.metrics));
+  if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
+  options.more.push_back(std::move(state));
+  options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
+  model::save_model(folder, design_, weights_of(design_, slots_, parameters_), options);
+}
+
+bool TrainingRun::has_state(const std::string& folder) {
+  return !problem_of([&] { InputFile::open(join(folder, kStateName)); });
+}
+
+void TrainingRun::set_steps(std::int64_t steps) {
+  trainer_->set_steps(steps);
+  const auto setting =
+      std::ranges::find(options_.settings, "steps", [](const auto& s) { return s.first; });
+  if (setting != options_.settings.end())
+    setting->second = trainer_->options().schedule.plan().text();
+}
+
+std::optional<double> TrainingRun::spent_of(const std::string& folder) {
+  const std::optional<std::string> text = saved_setting(folder, "spent");
+  if (!text) return std::nullopt;
+  double seconds = -1;
+  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (error != std::errc() || !(seconds >= 0) || rest != text->data() + text->size()) {
+    throw InputError(join(folder, kStateName),
+                     fmt::format("masque.spent: found {}, expected seconds", escape(*text)));
+  }
+  return seconds;
+}
+
+std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
+                                                      const std::string& name) {
+  const std::string path = join(folder, kStateName);
+  const Checkpoint state = open_checkpoint(path);
+  const Metadata& metadata = state.files().front().content.metadata;
+  const std::string* found = fact_of(metadata, name);
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+std::string TrainingRun::resume(const std::string& folder) {
+  const std::string path = join(folder, kStateName);
+  const Checkpoint state = open_checkpoint(path);
+  const Metadata& metadata = state.files().front().content.metadata;
+  for (const auto& [name, value] : facts()) {
+    const std::string* found = fact_of(metadata, name);
+    const std::string was = found == nullptr ? "absent" : *found;
+    if (was != value) {
+      throw InputError(
+          path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
+    }
+  }
+  const auto read = [&](const std::string& name, std::span<float> to) {
+    const TensorInfo& tensor = state.get(name);
+    if (tensor.dtype != DType::kF32 || tensor.shape != Shape{to.size()}) {
+      throw InputError(path, fmt::format("{}: {} numbers, expected {}", name,
+                                         shape_text(tensor.shape), to.size()));
+    }
+    state.read(tensor, 0, std::as_writable_bytes(to));
+  };
+  read("values", parameters_.values());
+  read("first", trainer_->state().first.span());
+  read("second", trainer_->state().second.span());
+  trainer_->set_done(number_of(metadata, "step", path));
+  return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);
+}
+
+double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
+                     const Corpus& corpus, double seconds, Ranks& ranks) {
+  using Clock = std::chrono::steady_clock;
+  RunOptions trial = options;
+  trial.trainer.schedule.learning_rate = 0;
+  TrainingRun run(trial, tokenizer, corpus, ranks);
+  run.trainer().step();  // the first one touches all memory
+  const auto start = Clock::now();
+  std::int64_t steps = 0;
+  double elapsed = 0;
+  do {
+    run.trainer().step();
+    ++steps;
+    elapsed = of_first(ranks, std::chrono::duration<double>(Clock::now() - start).count());
+  } while (elapsed < seconds && steps < 1000);
+  return static_cast<double>(steps) / elapsed;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,144 @@
+// A whole training run: a model that is made, trained, saved and gone on with.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/family.hpp"
+#include "model/save.hpp"
+#include "text/tokenizer.hpp"
+#include "train/loss/electra_loss.hpp"
+#include "train/loss/mae_model.hpp"
+#include "train/run/recipe.hpp"
+#include "train/run/trainer.hpp"
+
+namespace masque::train {
+
+struct RunOptions {
+  DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
+  std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
+  ObjectiveOptions asked;         ///< `tokens`, `seed` and `pairs` are filled in
+  // Of electra_variants() alone:
+  double generator_size = 0.25;                ///< share of the widths
+  std::optional<double> discriminator_weight;  ///< none: the variant's
+  std::int64_t switch_step = 0;                ///< ElectraOptions::switch_step
+  bool adversarial = false;                    ///< ElectraModel::adversarial
+  // Of kMae alone:
+  double decoder_size = 0.5;  ///< share of the widths
+  Index decoder_layers = 1;
+  /// Weights of the measures in lib/train/diversity.hpp, which the loss rewards; none: not
+  /// measured.
+  std::optional<Diversities> diversity;
+  TrainerOptions trainer;
+  kernel::Precision precision = kernel::Precision::kF32;
+  double initializer_range = 0.02;
+  Index chunk_rows = 1024;
+  /// All options that decide the bytes, as they were given; a run goes on only with the same.
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+/// What stands in a checkpoint besides the model.
+struct RunFiles {
+  std::string metrics;                  ///< metrics.jsonl
+  std::string picture;                  ///< loss.svg; empty: none
+  std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
+};
+
+/// Throws UsageError with the names that there are.
+void check_objective(std::string_view name);
+
+/// For one thread; kernels use all.
+class TrainingRun {
+ public:
+  /// Model and state as they start. `ranks` must stay; all of them make the same run together, and
+  /// then save() and evaluate() are for one of them. Throws UsageError and InputError for options,
+  /// designs and corpora that do not fit each other, or that are not the same on all ranks.
+  TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus,
+              Ranks& ranks = one_rank());
+  ~TrainingRun();
+
+  const model::Design& design() const { return design_; }
+  /// The family whose config.json it gets.
+  const std::string& family() const { return family_; }
+  Index parameter_count() const;
+  /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
+  /// what was kept.
+  double operations(const StepReport& report) const;
+  const Corpus& corpus() const { return corpus_; }
+  Trainer& trainer() { return *trainer_; }
+  /// The network that is kept; of one objective alone.
+  Network<float>& network() { return *network_; }
+  /// The values of all networks.
+  Parameters<float>& parameters() { return parameters_; }
+  /// Another trainer of the same values, on another corpus, which must stay.
+  std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
+    return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
+  }
+  StepLosses evaluate(const Corpus& corpus, Index most);
+  /// Whether some positions of the text never have a loss.
+  bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
+  /// Of the first `most` sequences that it is trained on, at positions that the epochs begun so far
+  /// have not asked.
+  LossReport evaluate_never_selected(Index most);
+
+  /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or
+  /// not at all; with `replace` over an older one of the same run. Of two networks one is the
+  /// folder's model, and the generator or decoder a model in its sub-folder of that name.
+  void save(const std::string& folder, bool replace, const RunFiles& files) const;
+  /// The model alone with the tokenizer's files, over an older folder of the same; as one that was
+  /// trained on sequences of `places` tokens (set_trained_places).
+  void save_model(const std::string& folder, Index places) const;
+  /// Whether a folder holds the state of a run.
+  static bool has_state(const std::string& folder);
+  /// A setting of the run in a folder; none if it has not this one. Throws InputError.
+  static std::optional<std::string> saved_setting(const std::string& folder,
+                                                  const std::string& name);
+  /// RunFiles::spent_seconds of the checkpoint in a folder. Throws InputError.
+  static std::optional<double> spent_of(const std::string& folder);
+  /// Trainer::set_steps, and the setting "steps".
+  void set_steps(std::int64_t steps);
+  /// Goes on from a folder: values, optimizer and step are as they were saved. Returns its
+  /// metrics. Throws InputError if its settings, vocabulary or corpus are others, by name.
+  std::string resume(const std::string& folder);
+
+ private:
+  std::vector<std::pair<std::string, std::string>> facts() const;
+  void fill_in();
+  void check_dropout() const;
+  void make_one();
+  void make_two(const ElectraVariant& variant);
+  model::SaveOptions save_options(std::deque<InputFile>& opened) const;
+  void make_mae();
+  /// The other network's design, places and sub-folder, if there are two.
+  struct Other {
+    const model::Design* design = nullptr;
+    const Slots* slots = nullptr;
+    std::string folder;
+  };
+  Other other() const;
+  void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
+
+  RunOptions options_;
+  text::Tokenizer tokenizer_;
+  Corpus corpus_;
+  model::Design design_;
+  std::string family_;
+  mutable Parameters<float> parameters_;
+  Slots slots_;
+  std::unique_ptr<const Objective> objective_;  ///< of one network
+  std::unique_ptr<Network<float>> network_;
+  std::optional<ElectraModel> electra_;  ///< of two
+  std::optional<MaeModel> mae_;
+  std::unique_ptr<StepLoss> loss_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+/// Steps a second of a run, measured on a few steps that leave no trace; rank 0's clock decides.
+double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
+                     const Corpus& corpus, double seconds, Ranks& ranks = one_rank());
+
+}  // namespace masque::train

@@ -1,0 +1,158 @@
+// What a run trains: one network of an objective, or ELECTRA's two.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "train/loss/mae_loss.hpp"
+#include "train/run/run.hpp"
+
+namespace masque::train {
+
+void check_objective(std::string_view name) {
+  if (name == kMae || find_electra(name) != nullptr) return;
+  std::string known;
+  for (const ObjectiveKind* kind : objectives()) {
+    if (kind->name == name) return;
+    known += fmt::format("{}, ", kind->name);
+  }
+  for (const ElectraVariant& variant : electra_variants())
+    known += fmt::format("{}, ", variant.name);
+  known += kMae;
+  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
+}
+
+TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
+    : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
+  if (ranks.count() > 1 &&
+      (options_.objective == kMae || options_.adversarial || options_.diversity)) {
+    throw UsageError(fmt::format("{} of several processes is not there yet, expected one",
+                                 options_.diversity     ? "--diversity"
+                                 : options_.adversarial ? "--adversarial"
+                                                        : "--objective mae"));
+  }
+  fill_in();
+  check_dropout();
+  if (const ElectraVariant* variant = find_electra(options_.objective)) {
+    make_two(*variant);
+  } else if (options_.objective == kMae) {
+    make_mae();
+  } else {
+    make_one();
+  }
+  family_ = model::config_of(design_).family;
+  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
+  if (ranks.count() > 1) {
+    std::string all;
+    for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);
+    check_alike(ranks, "text, vocabulary and options", all);
+  }
+}
+
+void TrainingRun::fill_in() {
+  ObjectiveOptions& asked = options_.asked;
+  asked.tokens = token_table(tokenizer_);
+  asked.seed = options_.trainer.seed;
+  asked.pairs = corpus_.pairs();
+  DesignRecipe& recipe = options_.design;
+  if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
+  if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
+  design_ = design_of(recipe);
+  // BERT and ELECTRA as transformers has them know two kinds of tokens.
+  const bool encoder = options_.objective == "mlm" || options_.objective == kMae ||
+                       find_electra(options_.objective) != nullptr;
+  if (encoder && design_.layer_kind == model::LayerKind::kTransformer) design_.type_vocab_size = 2;
+  const text::Roles roles = tokenizer_.roles();
+  if (roles.pad) design_.pad_token_id = *roles.pad;
+  if (roles.mask) design_.mask_token_id = *roles.mask;
+}
+
+void TrainingRun::check_dropout() const {
+  if (options_.trainer.attention_dropout == 0) return;
+  const bool talks = design_.variants.talking_heads != model::TalkingHeads::kNone;
+  const bool scores = design_.variants.previous_scores != model::PreviousScores::kNone;
+  if (!options_.diversity && !talks && !scores && design_.variants.mixer.empty()) return;
+  throw UsageError(
+      fmt::format("--attention-dropout with {}: its weights have no dropout, expected 0",
+                  options_.diversity               ? "--diversity"
+                  : talks                          ? "--talking-heads"
+                  : design_.variants.mixer.empty() ? "--previous-scores"
+                                                   : "--mixer"));
+}
+
+void TrainingRun::make_one() {
+  objective_ = find_objective(options_.objective).make(options_.asked);
+  objective_->adapt(design_);
+  if (design_.streams == model::Streams::kTwo &&
+      (design_.position == model::PositionScheme::kLearned ||
+       design_.position == model::PositionScheme::kSinusoidal)) {
+    throw UsageError(
+        fmt::format("--objective {} has a query stream, which sees no positions of the input: "
+                    "expected --position rope, transformer_xl or the like",
+                    options_.objective));
+  }
+  const model::ModelPlan plan = model::plan_of(design_);
+  slots_ = add_model(plan, model::head_like(plan, design_.head), "", Slots(), parameters_);
+  start_values(design_, slots_,
+               {.seed = options_.trainer.seed,
+                .initializer_range = options_.initializer_range,
+                .residual_gain = residual_gain(options_.design)},
+               parameters_);
+  network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
+  network_->chunk_rows = options_.chunk_rows;
+  if (options_.diversity) network_->reward_diversity(*options_.diversity);
+  loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+}
+
+void TrainingRun::make_two(const ElectraVariant& variant) {
+  const ObjectiveOptions& asked = options_.asked;
+  adapt_electra(variant, asked, design_);
+  ElectraModel& model = electra_.emplace();
+  model.variant = &variant;
+  model.second = design_;
+  model.generator = generator_design(options_.design, options_.generator_size, asked, design_);
+  model.adversarial = options_.adversarial;
+  add_electra(model, options_.switch_step == 0, parameters_);
+  slots_ = model.second_slots;
+  const StartOptions start{.seed = options_.trainer.seed,
+                           .initializer_range = options_.initializer_range,
+                           .residual_gain = residual_gain(options_.design)};
+  start_values(model.generator, model.generator_slots, start, parameters_);
+  start_values(model.second, model.second_slots, start, parameters_);
+  ElectraOptions electra;
+  electra.selection.selection.rate = asked.mlm.selection.rate;
+  electra.selection.selection.rate_high = asked.mlm.selection.rate_high;
+  electra.selection.drop = asked.drop;
+  electra.selection.seed = asked.seed;
+  electra.selection.tokens = asked.tokens;
+  electra.weight = options_.discriminator_weight.value_or(variant.weight);
+  electra.switch_step = options_.switch_step;
+  electra.precision = options_.precision;
+  electra.chunk_rows = options_.chunk_rows;
+  electra.pairs = asked.pairs;
+  electra.diversity = options_.diversity;
+  loss_ = std::make_unique<ElectraLoss<float>>(electra, model, parameters_);
+}
+
+void TrainingRun::make_mae() {
+  if (options_.diversity) throw UsageError("--diversity: mae has two networks, expected another");
+  const ObjectiveOptions& asked = options_.asked;
+  adapt_mae(asked, design_);
+  const DesignRecipe recipe =
+      decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
+  MaeModel& model = mae_.emplace();
+  model.encoder = design_;
+  model.decoder = decoder_design(recipe, asked, design_);
+  add_mae(model, parameters_);
+  slots_ = model.encoder_slots;
+  StartOptions start{.seed = options_.trainer.seed,
+                     .initializer_range = options_.initializer_range,
+                     .residual_gain = residual_gain(recipe)};
+  start_values(model.decoder, model.decoder_slots, start, parameters_);
+  start.residual_gain = residual_gain(options_.design);
+  start_values(model.encoder, model.encoder_slots, start, parameters_);
+  auto loss = std::make_unique<MaeLoss<float>>(asked, model, parameters_, options_.precision);
+  loss->chunk_rows = options_.chunk_rows;
+  loss_ = std::move(loss);
+}
+
+}  // namespace masque::train

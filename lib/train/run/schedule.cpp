@@ -1,0 +1,100 @@
+#include "train/run/schedule.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque::train {
+
+std::string_view decay_name(Decay decay) {
+  switch (decay) {
+    case Decay::kLinear: return "linear";
+    case Decay::kCosine: return "cosine";
+    case Decay::kConstant: break;
+  }
+  return "constant";
+}
+
+Decay parse_decay(std::string_view name) {
+  for (const Decay decay : {Decay::kLinear, Decay::kCosine, Decay::kConstant}) {
+    if (decay_name(decay) == name) return decay;
+  }
+  throw UsageError(
+      fmt::format("decay '{}', expected linear, cosine or constant", escape(std::string(name))));
+}
+
+double StepPlan::place(std::int64_t step) const {
+  double begin_place = 0;
+  std::int64_t begin = 0, end = first;
+  const auto at = [&](std::int64_t s) {
+    if (begin == 0) return static_cast<double>(s);
+    return begin_place + (static_cast<double>(first) - begin_place) *
+                             static_cast<double>(s - begin) / static_cast<double>(end - begin);
+  };
+  for (const Change& change : changes) {
+    if (step <= change.done) break;
+    begin_place = at(change.done);
+    begin = change.done;
+    end = change.steps;
+  }
+  return at(step);
+}
+
+std::string StepPlan::text() const {
+  std::string text = std::to_string(first);
+  for (const Change& change : changes) text += fmt::format(",{}:{}", change.done, change.steps);
+  return text;
+}
+
+StepPlan StepPlan::parse(std::string_view text) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto fail = [&]() -> std::int64_t {
+    throw UsageError(fmt::format(
+        "--steps: found '{}', expected a number from 1 to {}, or what a run with --budget printed: "
+        "1000,300:800",
+        escape(std::string(text)), kMost));
+  };
+  const auto number = [&] {
+    std::int64_t n = 0;
+    const auto [rest, error] = std::from_chars(at, end, n);
+    if (error != std::errc() || n < 1 || n > kMost) return fail();
+    at = rest;
+    return n;
+  };
+  StepPlan plan;
+  plan.first = number();
+  std::int64_t before = 0;
+  while (at != end) {
+    if (*at++ != ',') fail();
+    Change change;
+    change.done = number();
+    if (at == end || *at++ != ':') fail();
+    change.steps = number();
+    if (change.done <= before || change.done >= plan.steps() || change.steps <= change.done) fail();
+    before = change.done;
+    plan.changes.push_back(change);
+  }
+  return plan;
+}
+
+double Schedule::at(std::int64_t step) const {
+  const double place = plan().place(step), begin = static_cast<double>(warmup);
+  if (place <= begin) return learning_rate * place / begin;
+  if (decay == Decay::kConstant || steps <= warmup) return learning_rate;
+  // 1 at the first step behind the warm-up, 0 behind the last.
+  const double left = std::clamp(
+      (static_cast<double>(steps) - place + 1) / static_cast<double>(steps - warmup), 0.0, 1.0);
+  const double shape =
+      decay == Decay::kLinear ? left : 0.5 * (1 - std::cos(std::numbers::pi * left));
+  return learning_rate * (floor + (1 - floor) * shape);
+}
+
+}  // namespace masque::train

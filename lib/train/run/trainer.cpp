@@ -1,0 +1,161 @@
+#include "train/run/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "kernel/optimizer.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// Evaluation draws what no epoch of training draws.
+constexpr std::uint64_t kEvaluationEpoch = std::uint64_t{1} << 40;
+constexpr Index kEvaluationBatch = 64;
+
+std::span<float> part(std::span<float> of, const Parameter& p) {
+  return of.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
+}
+
+}  // namespace
+
+Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
+                 const TrainerOptions& options, Ranks& ranks)
+    : loss_(loss),
+      parameters_(parameters),
+      corpus_(corpus),
+      ranks_(ranks),
+      options_(options),
+      order_(corpus.size(), options.seed) {
+  if (options.batch_size < ranks.count()) {
+    throw UsageError(
+        fmt::format("--batch-size {}: expected at least a sequence for each of {} "
+                    "processes",
+                    options.batch_size, ranks.count()));
+  }
+  loss.set_ranks(ranks);
+  loss.check(corpus);
+  const auto size = static_cast<Index>(parameters.values().size());
+  state_.first = Matrix<float>::zero(1, size);
+  state_.second = Matrix<float>::zero(1, size);
+}
+
+std::vector<StepItem> Trainer::items(std::int64_t step) const {
+  std::vector<StepItem> out;
+  const auto batch = static_cast<std::uint64_t>(options_.batch_size);
+  const RankShare share = share_of(ranks_, options_.batch_size);
+  out.reserve(static_cast<std::size_t>(share.end - share.begin));
+  for (auto k = static_cast<std::uint64_t>(share.begin); k < static_cast<std::uint64_t>(share.end);
+       ++k) {
+    const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
+    out.push_back({corpus_.item(place.item), place.epoch});
+  }
+  return out;
+}
+
+void Trainer::update(StepReport& report) {
+  const double norm = std::sqrt(kernel::sum_of_squares<float>(parameters_.gradients()));
+  report.gradient_norm = norm;
+  if (!std::isfinite(norm)) {
+    throw InputError(
+        fmt::format("step {}: the gradient is not finite, expected a number; a smaller "
+                    "learning rate or a longer warm-up may help",
+                    report.step));
+  }
+  kernel::OptimizerSettings settings;
+  settings.learning_rate = report.learning_rate;
+  settings.beta1 = options_.beta1;
+  settings.beta2 = options_.beta2;
+  settings.epsilon = options_.epsilon;
+  // As torch.nn.utils.clip_grad_norm_.
+  if (options_.clip > 0) settings.gradient_scale = std::min(1.0, options_.clip / (norm + 1e-6));
+  for (Index i = 0; i < parameters_.count(); ++i) {
+    const Parameter& p = parameters_[i];
+    settings.step = p.trained ? loss_.update_of(i, report.step) : 0;
+    if (settings.step == 0) continue;
+    settings.weight_decay = p.decays ? options_.weight_decay : 0;
+    const kernel::OptimizedTensor<float> tensor{
+        part(parameters_.values(), p), part(parameters_.gradients(), p),
+        part(state_.first.span(), p), part(state_.second.span(), p)};
+    if (options_.optimizer == Optimizer::kLamb) {
+      kernel::lamb_update<float>(settings, tensor);
+    } else {
+      kernel::adamw_update<float>(settings, tensor);
+    }
+  }
+}
+
+void Trainer::set_done(std::int64_t steps) {
+  done_ = steps;
+  if (steps > 0) loss_.go_on(steps);
+}
+
+void Trainer::set_steps(std::int64_t steps) {
+  MASQUE_CHECK(done_ > 0 && steps > done_);
+  options_.schedule.changes.push_back({done_, steps});
+}
+
+StepReport Trainer::step() {
+  StepReport report;
+  report.step = done_ + 1;
+  report.learning_rate = options_.schedule.at(report.step);
+  const std::vector<StepItem> batch = items(report.step);
+  report.epoch = order_.at(static_cast<std::uint64_t>(report.step * options_.batch_size - 1)).epoch;
+  parameters_.clear_gradients();
+  loss_.begin(report.step);
+  loss_.prepare();
+  Noise noise;
+  noise.hidden_dropout = options_.hidden_dropout;
+  noise.attention_dropout = options_.attention_dropout;
+  noise.seed = options_.seed;
+  noise.step = static_cast<std::uint64_t>(report.step);
+  noise.draw = static_cast<std::uint64_t>(report.step) << 32;
+  report.loss = loss_.add_gradients(batch, noise);
+  report.tokens = report.loss.tokens;
+  if (!std::isfinite(report.loss.mean())) {
+    throw InputError(
+        fmt::format("step {}: the loss is not finite, expected a number; a smaller "
+                    "learning rate or a longer warm-up may help",
+                    report.step));
+  }
+  ranks_.sum(parameters_.gradients());
+  update(report);
+  ++done_;
+  return report;
+}
+
+StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most) {
+  StepLosses report;
+  loss.prepare();
+  const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
+  std::vector<StepItem> batch;
+  for (Index i = 0; i < count; ++i) {
+    batch.push_back({corpus.item(i), kEvaluationEpoch});
+    if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
+    report.add(loss.evaluate(batch));
+    batch.clear();
+  }
+  return report;
+}
+
+LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
+                                   const Corpus& corpus, Index most, std::uint64_t epochs) {
+  LossReport report;
+  network.prepare();
+  const Index count = most > 0 ? std::min(most, corpus.size()) : corpus.size();
+  std::vector<Example> batch;
+  for (Index i = 0; i < count; ++i) {
+    throw_if_interrupted();
+    batch.push_back(objective.never_selected_example(corpus.item(i), kEvaluationEpoch, epochs));
+    if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
+    report.add(network.evaluate(batch));
+    batch.clear();
+  }
+  return report;
+}
+
+}  // namespace masque::train

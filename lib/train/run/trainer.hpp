@@ -1,0 +1,91 @@
+// Updates of a model: examples of a step, gradients, optimizer.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/data/corpus.hpp"
+#include "train/data/order.hpp"
+#include "train/loss/step_loss.hpp"
+#include "train/run/ranks.hpp"
+#include "train/run/schedule.hpp"
+
+namespace masque::train {
+
+enum class Optimizer { kAdamW, kLamb };
+
+struct TrainerOptions {
+  Schedule schedule;
+  Index batch_size = 32;  ///< sequences of an update
+  Optimizer optimizer = Optimizer::kAdamW;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip = 1;  ///< largest norm of all gradients together; 0: none
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+  std::uint64_t seed = 0;
+};
+
+/// One update.
+struct StepReport {
+  std::int64_t step = 0;  ///< from 1
+  StepLosses loss;
+  double learning_rate = 0;
+  double gradient_norm = 0;  ///< before clipping
+  Index tokens = 0;
+  std::uint64_t epoch = 0;  ///< of its last sequence
+};
+
+/// What an optimizer keeps: one number for each of the parameters' memory.
+struct OptimizerState {
+  Matrix<float> first, second;
+};
+
+/// Trains parameters on a corpus. Everything that a step does is a function of options, corpus,
+/// values, state and its number. For one thread; kernels use all.
+class Trainer {
+ public:
+  /// All references must stay. Each of several ranks takes a run of a batch's sequences, the same
+  /// one in every step; values and state are the same on all. Throws what StepLoss::check throws,
+  /// and UsageError for fewer sequences in a batch than ranks.
+  Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
+          const TrainerOptions& options, Ranks& ranks = one_rank());
+
+  /// The next update. Throws InputError if the loss is not finite: values are those before it.
+  StepReport step();
+  /// Steps that are done; a run that goes on sets it.
+  std::int64_t done() const { return done_; }
+  void set_done(std::int64_t steps);
+  OptimizerState& state() { return state_; }
+  const TrainerOptions& options() const { return options_; }
+  /// From the next update on the run has so many in all: more than are done, which are
+  /// some.
+  void set_steps(std::int64_t steps);
+
+ private:
+  std::vector<StepItem> items(std::int64_t step) const;
+  void update(StepReport& report);
+
+  StepLoss& loss_;
+  Parameters<float>& parameters_;
+  const Corpus& corpus_;
+  Ranks& ranks_;
+  TrainerOptions options_;
+  EpochOrder order_;
+  OptimizerState state_;
+  std::int64_t done_ = 0;
+};
+
+/// Losses of the first `most` sequences of a corpus (0: all), corrupted as in one epoch.
+StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most);
+
+/// Of the first `most` sequences (0: all), at positions that `epochs` epochs of training have not
+/// asked (Objective::has_never_selected). Throws Interrupted.
+LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
+                                   const Corpus& corpus, Index most, std::uint64_t epochs);
+
+}  // namespace masque::train
