@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The page of each layer names every header of the layer, and no file that is not there.
 #   layer_pages.sh LIB
+# lib/README.md draws the layers as lib/LAYERS has them, and names files that are there.
 # A name is a word in backticks in the first column of a table headed `file`: `stem`, `folder/stem`, `folder/`, `prefix_*`,
 # `*_rows.hpp`. A folder of variants (one file each, without headers) needs its own name only.
 set -euo pipefail
@@ -34,4 +35,9 @@ for layer in $(awk -F: '/^[a-z]/ { print $1 }' LAYERS); do
     bad=1
   done < <(find "$layer" -name '*.hpp' ! -name '*.in' | sort)
 done
+# lib/README.md: what it names by a path is there, in a layer or in the folder beside it.
+while IFS= read -r name; do
+  [ -e "$name" ] || [ -e "../$name" ] || { echo "README.md: names '$name', which is not there"; bad=1; }
+done < <(grep -o '`[a-z_]*/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | grep -vE 'TOOL|NAME' | sort -u)
+../scripts/layers --check || bad=1
 exit $bad
