@@ -84,7 +84,7 @@ cli::ExitCode each(const Options& o, const engine::Engine& engine, const cli::Co
                    Work& work, cli::Session& session) {
   engine::SequenceWork add;
   add.use = [&](probe::Sequence&& sequence, std::string_view) {
-    if (const auto problem = problem_of([&] { work.add(sequence); }))
+    if (const auto problem = input_error_message([&] { work.add(sequence); }))
       throw InputError(fmt::format("sequence {}: {}", sequence.number, *problem));
   };
   return engine::each_sequence(o.sequences, engine, command, add, session);

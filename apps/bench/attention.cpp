@@ -13,7 +13,7 @@
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
-#include "nn/trained_attention.hpp"
+#include "nn/differentiable_attention.hpp"
 #include "timing.hpp"
 
 namespace masque::bench {
@@ -81,7 +81,7 @@ Timing time_training(const Options& o, const nn::AttentionProblem<float>& proble
   std::vector<nn::TrainedBackward<float>> backward;
   for (int i = 0; i < o.batch; ++i) {
     Trained& t = sequences.emplace_back(o.length, o.heads, problem.query.columns);
-    nn::TrainedAttention<float> attention{problem};
+    nn::DifferentiableAttention<float> attention{problem};
     attention.dropout = o.dropout;
     attention.stream = RandomStream(1, "bench attention", static_cast<std::uint64_t>(i));
     forward.push_back({attention, t.context.view(), t.saved.view()});
@@ -92,8 +92,8 @@ Timing time_training(const Options& o, const nn::AttentionProblem<float>& proble
                         {t.d_query.view(), t.d_key.view(), t.d_value.view()}});
   }
   return time_of(o.repeats, [&] {
-    nn::trained_attention_forward<float>(forward);
-    nn::trained_attention_backward<float>(backward);
+    nn::differentiable_attention_forward<float>(forward);
+    nn::differentiable_attention_backward<float>(backward);
   });
 }
 

@@ -106,9 +106,9 @@ void measure(const Case& c, const Options& o, cli::Table& table) {
   const model::Design design = design_of(c);
   const model::ModelPlan plan = model::plan_of(design);
   train::Parameters<float> parameters;
-  const train::Slots slots =
-      train::add_model(plan, model::head_like(plan, design.head), "", train::Slots(), parameters);
-  train::start_values(design, slots, {}, parameters);
+  const train::ParameterMap slots = train::add_model(plan, model::head_like(plan, design.head), "",
+                                                     train::ParameterMap(), parameters);
+  train::initialize_parameters(design, slots, {}, parameters);
   train::Network<float> network(design, slots, parameters, o.precision);
   network.chunk_rows = o.chunk_tokens;
   const auto size = static_cast<Index>(parameters.values().size());

@@ -152,7 +152,7 @@ void check(const Options& o, const engine::Engine& engine) {
     throw UsageError("--bos: --kind unilm begins as its template does, expected none");
   }
   const auto problem =
-      problem_of([&] { probe::check_generation(engine.model->design(), o.to_target); });
+      input_error_message([&] { probe::check_generation(engine.model->design(), o.to_target); });
   if (problem) throw InputError(engine.path, *problem);
 }
 

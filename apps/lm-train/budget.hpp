@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "train/run/pacer.hpp"
+#include "train/run/time_budget.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
@@ -21,7 +21,7 @@ Budget parse_budget(const std::string& text);
 /// The updates of a run, and who changes their number on the way.
 struct Plan {
   train::StepPlan steps;
-  std::optional<train::Pacer> pacer;
+  std::optional<train::TimeBudget> pacer;
   double spent = 0;  ///< seconds of the budget, by processes before this one
 };
 

@@ -134,7 +134,7 @@ class Loop {
     double asked = 0;
     if (ranks_.is_first()) {
       plan_.pacer->reserve(save_seconds_ + evaluation_seconds());
-      if (const auto changed = plan_.pacer->look(done, steps(), spent()))
+      if (const auto changed = plan_.pacer->replan(done, steps(), spent()))
         asked = static_cast<double>(*changed);
     }
     asked = of_first(ranks_, asked);

@@ -77,7 +77,7 @@ text::Encoding LineEncoder::encode(std::uint64_t number, std::string_view line) 
     throw InputError("standard input", fmt::format("line {}: no tab, expected two texts", number));
   text::Encoding encoding;
   // A pair that cannot be cut is the line's fault.
-  const auto problem = problem_of([&] {
+  const auto problem = input_error_message([&] {
     encoding = tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
   });
   if (problem) throw InputError("standard input", fmt::format("line {}: {}", number, *problem));

@@ -31,7 +31,7 @@ bool fails(Call call, const char* path, std::size_t* size = nullptr) {
 
 /// Tells a test's model of the disk. Keeps errno.
 template <class T>
-T told(T result, Event event) {
+T notify_fault_injector(T result, Event event) {
   FaultInjector* injector = g_injector.load(std::memory_order_relaxed);
   if (injector == nullptr || result < 0) return result;
   const int error = errno;
@@ -47,8 +47,8 @@ FaultInjector* set_fault_injector(FaultInjector* injector) { return g_injector.e
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
   if (fails(Call::kOpen, path)) return -1;
-  return told(::openat(folder, path, flags, mode),
-              {.call = Call::kOpen, .fd = folder, .path = path});
+  return notify_fault_injector(::openat(folder, path, flags, mode),
+                               {.call = Call::kOpen, .fd = folder, .path = path});
 }
 
 int stat_fd(int fd, struct stat& result) {
@@ -73,11 +73,11 @@ ssize_t write(int fd, const void* data, std::size_t size) {
 
 ssize_t pwrite(int fd, const void* data, std::size_t size, off_t offset) {
   if (fails(Call::kPwrite, nullptr, &size)) return -1;
-  return told(::pwrite(fd, data, size, offset),
-              {.call = Call::kPwrite,
-               .fd = fd,
-               .offset = offset,
-               .data = {static_cast<const std::byte*>(data), size}});
+  return notify_fault_injector(::pwrite(fd, data, size, offset),
+                               {.call = Call::kPwrite,
+                                .fd = fd,
+                                .offset = offset,
+                                .data = {static_cast<const std::byte*>(data), size}});
 }
 
 ssize_t copy_range(int from, off_t from_offset, int to, off_t to_offset, std::size_t size) {
@@ -91,22 +91,26 @@ int allocate(int fd, off_t size) {
 
 int truncate(int fd, off_t size) {
   if (fails(Call::kTruncate, nullptr)) return -1;
-  return told(::ftruncate(fd, size), {.call = Call::kTruncate, .fd = fd, .offset = size});
+  return notify_fault_injector(::ftruncate(fd, size),
+                               {.call = Call::kTruncate, .fd = fd, .offset = size});
 }
 
 int sync(int fd) {
-  return fails(Call::kSync, nullptr) ? -1 : told(::fsync(fd), {.call = Call::kSync, .fd = fd});
+  return fails(Call::kSync, nullptr)
+             ? -1
+             : notify_fault_injector(::fsync(fd), {.call = Call::kSync, .fd = fd});
 }
 
 int rename_at(int folder, const char* from, const char* to, unsigned flags) {
   if (fails(Call::kRename, from)) return -1;
-  return told(::renameat2(folder, from, folder, to, flags),
-              {.call = Call::kRename, .fd = folder, .path = from, .to = to});
+  return notify_fault_injector(::renameat2(folder, from, folder, to, flags),
+                               {.call = Call::kRename, .fd = folder, .path = from, .to = to});
 }
 
 int unlink_at(int folder, const char* path) {
   if (fails(Call::kUnlink, path)) return -1;
-  return told(::unlinkat(folder, path, 0), {.call = Call::kUnlink, .fd = folder, .path = path});
+  return notify_fault_injector(::unlinkat(folder, path, 0),
+                               {.call = Call::kUnlink, .fd = folder, .path = path});
 }
 
 int rmdir_at(int folder, const char* path) {

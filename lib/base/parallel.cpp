@@ -56,7 +56,7 @@ std::exception_ptr caught(const std::function<void()>& work) {
   }
 }
 
-std::optional<std::string> problem_of(const std::function<void()>& work) {
+std::optional<std::string> input_error_message(const std::function<void()>& work) {
   try {
     work();
     return std::nullopt;

@@ -12,8 +12,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/version.hpp"
-#include "cli/completion.hpp"
-#include "cli/man_page.hpp"
 #include "cli/option_values.hpp"
 
 namespace masque::cli {
@@ -79,15 +77,6 @@ void refuse_value(const Entry& flag, const std::vector<std::string>& results) {
   }
 }
 
-Entry builtin(std::string names, std::string help, std::vector<std::string> words = {}) {
-  return {.names = std::move(names),
-          .value = fmt::format("{}", fmt::join(words, "|")),
-          .help = std::move(help),
-          .initial = {},
-          .words = words,
-          .set = [](const std::string&) {}};
-}
-
 }  // namespace
 
 std::vector<std::string> Entry::spellings() const {
@@ -130,32 +119,6 @@ Command& Command::action(std::function<ExitCode(Session&)> run) {
 
 std::string Command::full_name() const {
   return parent_ == nullptr ? name_ : fmt::format("{} {}", parent_->full_name(), name_);
-}
-
-std::vector<Entry> Command::entries() const {
-  std::vector<Entry> all = entries_;
-  if (experiment_ != ExperimentFile::kNone) {
-    Entry file =
-        builtin("--experiment", "options from lines 'key = value', the keys without their dashes");
-    file.value = "FILE";
-    all.push_back(file);
-    all.push_back(
-        builtin("--print-experiment", "all options with their values as such a file, and no more"));
-    if (experiment_ == ExperimentFile::kArgument) {
-      file.names = kFileArgument;
-      file.value.clear();
-      file.help = "an experiment file, as --experiment takes it";
-      file.positional = true;
-      all.push_back(file);
-    }
-  }
-  all.push_back(builtin("-h,--help", "examples, arguments and options"));
-  if (parent_ != nullptr) return all;
-  all.push_back(builtin("--version", "the version"));
-  all.push_back(builtin("--man", "the manual page of all commands, to read with 'man -l -'"));
-  all.push_back(builtin("--completion", "a script that completes command lines in this shell",
-                        completion_shells()));
-  return all;
 }
 
 Command* Command::find_subcommand(const std::string& word) const {
@@ -217,26 +180,14 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     if (entry->is_flag()) refuse_value(*entry, option->results());
   }
   const auto given = [&](const char* name) { return app.count(name) > 0; };
-  const bool is_tool = parent_ == nullptr;
-  text.clear();
-  if (given("--help")) {
-    text = help();
-  } else if (is_tool && given("--version")) {
-    text = fmt::format("{} (masque) {}\n", name_, kVersion);
-    for (const auto& line : version_lines_) text += line() + "\n";
-  } else if (is_tool && given("--man")) {
-    text = man_page(*this);
-  } else if (is_tool && given("--completion")) {
-    const std::string shell = unmarked(app["--completion"]->results().back());
-    text = completion(*this, find_word("--completion", completion_shells(), shell));
-  }
-  if (!text.empty()) return nullptr;
-  refuse_extras(app.remaining());
   const Typed typed = [&](const std::string& name) {
     std::vector<std::string> values;
     for (const std::string& value : app[name]->results()) values.push_back(unmarked(value));
     return values;
   };
+  text = builtin_text(given, typed);
+  if (!text.empty()) return nullptr;
+  refuse_extras(app.remaining());
   read_experiment(typed);
   const bool prints = experiment_ != ExperimentFile::kNone && given("--print-experiment");
   for (const auto& [entry, option] : options) {

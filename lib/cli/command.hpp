@@ -46,6 +46,9 @@ struct Entry {
   std::vector<std::string> spellings() const;
 };
 
+/// What stands for an entry in a file: "-o,--output" → "output", the argument "TEXT" → "text".
+std::string key_of(const Entry& entry);
+
 /// A tool or one of its sub-commands. Targets must outlive parsing; the usual way is an options
 /// struct in a shared_ptr that the action holds.
 class Command {
@@ -166,6 +169,9 @@ class Command {
   void set_from_file(const Setting& setting, const Entry& entry, const Typed& typed);
   /// All options with their values, as an experiment file.
   std::string experiment_text(const Typed& typed) const;
+  /// The text that --help, --version, --man or --completion SHELL asks for; empty: none of them
+  /// does.
+  std::string builtin_text(const std::function<bool(const char*)>& given, const Typed& typed) const;
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
   void refuse_extras(const std::vector<std::string>& extras) const;
   /// The sub-command of this name; nullptr for an option. Throws UsageError for an unknown name.

@@ -6,8 +6,6 @@
 
 namespace masque::cli {
 
-struct Entry;
-
 /// The argument of a command that takes such a file as one.
 constexpr const char* kFileArgument = "FILE";
 
@@ -23,7 +21,7 @@ struct Setting {
 /// in front is skipped. Throws InputError "FILE:LINE: …" for a line that is no `key = value`.
 std::vector<Setting> read_settings(const std::string& path);
 
-/// What stands for an entry in a file: "-o,--output" → "output", the argument "TEXT" → "text".
-std::string key_of(const Entry& entry);
+/// Whether a value reads back unchanged from such a line.
+bool is_setting_value(const std::string& text);
 
 }  // namespace masque::cli

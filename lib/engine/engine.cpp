@@ -131,7 +131,7 @@ Engine open_engine(const EngineOptions& options, const std::string& folder, bool
     open_tokenizer(options, folder, engine, session);
   } else {
     // Only the mask token is wanted, and only by models that say so themselves if it is missing.
-    const auto unread = problem_of([&] {
+    const auto unread = input_error_message([&] {
       const auto tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
       engine.options.mask_token_id = tokenizer.roles().mask;
     });

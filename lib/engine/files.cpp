@@ -46,7 +46,7 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       ++number;
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (line.empty()) continue;
-      const auto problem = problem_of([&] {
+      const auto problem = input_error_message([&] {
         check(line);
         use({f, line});
       });

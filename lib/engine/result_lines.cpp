@@ -45,7 +45,7 @@ void for_each_result(std::string_view text, const std::string& path,
   for_each_line(text, [&](std::string_view line) {
     ++number;
     if (line.empty()) return;
-    const auto problem = problem_of([&] {
+    const auto problem = input_error_message([&] {
       const auto parsed = read_json(line);
       if (const auto* error = std::get_if<JsonError>(&parsed))
         throw InputError(fmt::format("byte {}: {}", error->offset, error->message));

@@ -7,7 +7,8 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
-#include "probe/check/leak_check.hpp"
+#include "probe/score/model_kinds.hpp"
+#include "probe/score/score_leak.hpp"
 
 namespace masque::engine {
 
@@ -39,7 +40,7 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
   score.policy = probe::parse_length_policy(options.policy.value_or("error"));
-  const auto problem = problem_of([&] {
+  const auto problem = input_error_message([&] {
     score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
     probe::check_kind(score.kind, design, engine.options);
   });
@@ -53,7 +54,7 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
   }
   if (!engine.options.masks.empty() &&
       (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
-    const auto leaks = std::make_shared<probe::LeakCheck>(score.kind, design, engine.options);
+    const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, engine.options);
     score.check_length = [leaks](Index length) { leaks->at(length); };
   }
   score.mask = engine.tokenizer->roles().mask;

@@ -76,7 +76,7 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Se
       padded.resize(line.size() + kLinePadding);
       record.clear();
       std::optional<probe::Sequence> item;
-      const auto problem = problem_of([&] {
+      const auto problem = input_error_message([&] {
         // The filter looks at the lengths of very long lines only.
         if (line.size() > filter.max_line)
           throw InputError(fmt::format("more than {} bytes", filter.max_line));

@@ -3,31 +3,24 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/registry.hpp"
+
 namespace masque {
 
 namespace {
 
-std::vector<const Convention*>& registry() {
-  static std::vector<const Convention*> all;
-  return all;
-}
+using Conventions = Registry<Convention>;
 
 }  // namespace
 
 ConventionRegistration::ConventionRegistration(const Convention& convention) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), &convention,
-                              [](const auto* a, const auto* b) { return a->name < b->name; }),
-             &convention);
+  Conventions::of_process().add(convention);
 }
 
-std::span<const Convention* const> conventions() { return registry(); }
+std::span<const Convention* const> conventions() { return Conventions::of_process().all(); }
 
 const Convention* find_convention(std::string_view name) {
-  for (const Convention* convention : conventions()) {
-    if (convention->name == name) return convention;
-  }
-  return nullptr;
+  return Conventions::of_process().find(name);
 }
 
 }  // namespace masque

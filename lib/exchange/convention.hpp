@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "exchange/mask_file.hpp"
+#include "exchange/matrix_source.hpp"
 #include "mask/bit_matrix.hpp"
+#include "mask/mask.hpp"
 #include "store/numpy/array.hpp"
 
 namespace masque {

@@ -1,11 +1,10 @@
 // Masks from and into files.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "exchange/mask_text.hpp"
-#include "tensor/dtype.hpp"
+#include "exchange/matrix_source.hpp"
 
 namespace masque {
 
@@ -28,14 +27,6 @@ void check_dense_size(const std::string& path, Lengths lengths, unsigned bits, b
 /// read), .pbm, .tsv (0 and 1), .txt ('#' and '.'), .json (runs of visible keys). The file is
 /// replaced as a whole or not at all. Throws UsageError for another name.
 void write_mask(const std::string& path, const Mask& mask, const WriteMaskOptions& options);
-
-/// An array to write, made chunk by chunk: `fill(offset, out)` gives out.size() bytes from byte
-/// `offset`, both multiples of the element size.
-struct MatrixSource {
-  DType dtype;
-  Shape shape;
-  std::function<void(std::uint64_t offset, MutableBytes out)> fill;
-};
 
 /// Writes an array to .npy, .npz, .safetensors (as tensor "mask") or .tsv (one or two dimensions
 /// after leading ones, `header` first if there is one).

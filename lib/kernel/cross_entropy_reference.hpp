@@ -1,9 +1,10 @@
 // The definition of the cross-entropy: one row at a time.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
-#include "kernel/cross_entropy.hpp"
+#include "base/types.hpp"
 #include "kernel/scalar.hpp"
 
 namespace masque::kernel::reference {

@@ -35,18 +35,10 @@ ExpSum exp_sum_loop(const float* x, Index n, double scale) {
   return {static_cast<double>(most), static_cast<double>(lane_sum(sum))};
 }
 
-void add_exp_loop(const float* x, Index n, float whole, float factor, float* y) {
-  for (Index j = 0; j < n; ++j) y[j] += factor * fast_exp_negative(x[j] - whole);
-}
-
 }  // namespace
 
 ExpSum exp_sum(const float* x, Index n, double scale) {
   return vectorized<exp_sum_loop>(x, n, scale);
-}
-
-void add_exp(const float* x, Index n, float whole, float factor, float* y) {
-  vectorized<add_exp_loop>(x, n, whole, factor, y);
 }
 
 }  // namespace masque::kernel

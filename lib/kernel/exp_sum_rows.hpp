@@ -30,7 +30,4 @@ ExpSum exp_sum(const T* x, Index n, double scale) {
 }
 ExpSum exp_sum(const float* x, Index n, double scale);
 
-/// y += factor · exp(x − whole), where no x is above `whole` by more than rounding.
-void add_exp(const float* x, Index n, float whole, float factor, float* y);
-
 }  // namespace masque::kernel

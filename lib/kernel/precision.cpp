@@ -18,11 +18,4 @@ std::string_view precision_name(Precision precision) {
   return {};
 }
 
-std::optional<Precision> find_precision(std::string_view name) {
-  for (const auto& [value, known] : kNames) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
-
 }  // namespace masque::kernel

@@ -1,7 +1,6 @@
 // In what numbers a model computes.
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 namespace masque::kernel {
@@ -14,6 +13,5 @@ enum class Precision {
 
 /// "f32", "bf16", "f64".
 std::string_view precision_name(Precision precision);
-std::optional<Precision> find_precision(std::string_view name);
 
 }  // namespace masque::kernel

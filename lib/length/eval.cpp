@@ -10,8 +10,8 @@
 #include "base/parallel.hpp"
 #include "mask/builtin.hpp"
 #include "model/masks.hpp"
-#include "probe/check/leak_check.hpp"
-#include "probe/score/score_kind.hpp"
+#include "probe/score/model_kinds.hpp"
+#include "probe/score/score_leak.hpp"
 
 namespace masque::length {
 
@@ -126,8 +126,8 @@ void check_length_objective(const std::string& objective, const model::Treatable
   if (objective != "clm" && model.design().head.kind != HeadKind::kMasked)
     refuse("its head predicts the next token");
   if (objective == "mlm") return;
-  const auto leak =
-      problem_of([&] { probe::LeakCheck(kind_of(objective), model.design(), {}).start(); });
+  const auto leak = input_error_message(
+      [&] { probe::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
   if (leak)
     refuse(objective == "clm" ? "positions read what comes behind them"
                               : "positions read their own token");
@@ -186,7 +186,7 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
   const model::Design& design = cells.model->design();
   for (const LengthTreatment& treatment : cells.treatments) {
     if (treatment.masks.empty() || objective == "mlm") continue;
-    probe::LeakCheck check(kind_of(objective), design, cells.options(treatment));
+    probe::ScoreLeak check(kind_of(objective), design, cells.options(treatment));
     for (const Index length : cells.lengths) check.at(length);
   }
   std::vector<LengthScore> all;

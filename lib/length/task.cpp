@@ -80,12 +80,13 @@ class TaskLearner final : public Learner {
     model::Design design = design_of(recipe);
     objective_->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    slots_ = add_model(plan, model::head_like(plan, design.head), "", train::Slots(), parameters_);
-    start_values(design, slots_,
-                 {.seed = options.trainer.seed,
-                  .initializer_range = options.initializer_range,
-                  .residual_gain = residual_gain(recipe)},
-                 parameters_);
+    slots_ = add_model(plan, model::head_like(plan, design.head), "", train::ParameterMap(),
+                       parameters_);
+    initialize_parameters(design, slots_,
+                          {.seed = options.trainer.seed,
+                           .initializer_range = options.initializer_range,
+                           .residual_gain = residual_gain(recipe)},
+                          parameters_);
     network_ =
         std::make_unique<train::Network<float>>(design, slots_, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
@@ -128,7 +129,7 @@ class TaskLearner final : public Learner {
   std::unique_ptr<const train::Objective> objective_;
   train::Corpus corpus_;
   mutable train::Parameters<float> parameters_;  // views for saving are not const
-  train::Slots slots_;
+  train::ParameterMap slots_;
   std::unique_ptr<train::Network<float>> network_;
   std::unique_ptr<train::ObjectiveLoss> loss_;
   std::unique_ptr<train::Trainer> trainer_;

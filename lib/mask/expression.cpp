@@ -15,35 +15,32 @@ namespace masque {
 
 struct MaskExpression::Node {
   Kind kind = Kind::kName;
-  std::string name;
-  std::vector<MaskArgument> arguments;
+  NamedMask named;
   std::vector<MaskExpression> operands;
-  std::size_t column = 0;
 };
 
 MaskExpression::MaskExpression(std::string name, std::vector<MaskArgument> arguments,
                                std::size_t column)
     : node_(std::make_shared<Node>(
-          Node{Kind::kName, std::move(name), std::move(arguments), {}, column})) {}
+          Node{Kind::kName, {std::move(name), std::move(arguments), column}, {}})) {}
 
 MaskExpression::MaskExpression(Kind kind, MaskExpression a, std::optional<MaskExpression> b,
                                std::size_t column) {
   auto node = std::make_shared<Node>();
   node->kind = kind;
-  node->column = column;
+  node->named.column = column;
   node->operands.push_back(std::move(a));
   if (b) node->operands.push_back(*std::move(b));
   node_ = std::move(node);
 }
 
 MaskExpression::Kind MaskExpression::kind() const { return node_->kind; }
-const std::string& MaskExpression::name() const { return node_->name; }
-const std::vector<MaskArgument>& MaskExpression::arguments() const { return node_->arguments; }
+const NamedMask& MaskExpression::named() const { return node_->named; }
 const std::vector<MaskExpression>& MaskExpression::operands() const { return node_->operands; }
 
 bool MaskExpression::operator==(const MaskExpression& other) const {
-  return node_->kind == other.node_->kind && node_->name == other.node_->name &&
-         node_->arguments == other.node_->arguments && node_->operands == other.node_->operands;
+  return node_->kind == other.node_->kind && name() == other.name() &&
+         arguments() == other.arguments() && node_->operands == other.node_->operands;
 }
 
 namespace {
@@ -204,7 +201,7 @@ class Parser {
       }
     }
     MaskExpression expression(name, std::move(arguments), column + 1);
-    if (const auto problem = check_mask(expression)) {
+    if (const auto problem = check_mask(expression.named())) {
       at_ = problem->column == 0 ? column : problem->column - 1;
       fail(problem->message);
     }
@@ -289,12 +286,12 @@ Mask MaskExpression::bind(Lengths lengths) const {
     case Kind::kAnd: return operands()[0].bind(lengths) & operands()[1].bind(lengths);
     case Kind::kOr: return operands()[0].bind(lengths) | operands()[1].bind(lengths);
     case Kind::kNot: return ~operands()[0].bind(lengths);
-    default: return build_mask(*this, lengths);
+    default: return build_mask(named(), lengths);
   }
 }
 
 std::optional<Lengths> MaskExpression::own_lengths() const {
-  if (kind() == Kind::kName) return mask_lengths(*this);
+  if (kind() == Kind::kName) return mask_lengths(named());
   for (const MaskExpression& operand : operands()) {
     if (const auto found = operand.own_lengths()) return found;
   }

@@ -13,20 +13,9 @@
 #include <vector>
 
 #include "mask/mask.hpp"
+#include "mask/named_mask.hpp"
 
 namespace masque {
-
-/// An argument as it was written.
-struct MaskArgument {
-  std::string name;   ///< empty: by position
-  std::string value;  ///< unquoted
-  bool quoted = false;
-  std::size_t column = 0;
-
-  bool operator==(const MaskArgument& other) const {
-    return name == other.name && value == other.value;
-  }
-};
 
 /// A parsed mask, not yet bound to lengths. Immutable; copies share.
 class MaskExpression {
@@ -38,8 +27,10 @@ class MaskExpression {
                  std::size_t column = 0);
 
   Kind kind() const;
-  const std::string& name() const;
-  const std::vector<MaskArgument>& arguments() const;
+  /// Of kName.
+  const NamedMask& named() const;
+  const std::string& name() const { return named().name; }
+  const std::vector<MaskArgument>& arguments() const { return named().arguments; }
   /// Operands: one of kNot, two of kAnd and kOr.
   const std::vector<MaskExpression>& operands() const;
 

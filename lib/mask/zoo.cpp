@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/registry.hpp"
 
 namespace masque {
 
@@ -17,10 +18,7 @@ namespace {
 constexpr Index kMaxNumber = Index{1} << 32;
 constexpr Index kMostNumbers = 10'000'000;
 
-std::vector<const MaskKind*>& registry() {
-  static std::vector<const MaskKind*> kinds;
-  return kinds;
-}
+using MaskKinds = Registry<MaskKind>;
 
 std::optional<Index> parse_index(std::string_view text) {
   const auto value = parse_unsigned(text);
@@ -196,43 +194,33 @@ std::vector<Index> MaskValues::numbers() const {
   return out;
 }
 
-MaskRegistration::MaskRegistration(const MaskKind& kind) {
-  auto& kinds = registry();
-  kinds.insert(std::upper_bound(kinds.begin(), kinds.end(), &kind,
-                                [](const auto* a, const auto* b) { return a->name < b->name; }),
-               &kind);
-}
+MaskRegistration::MaskRegistration(const MaskKind& kind) { MaskKinds::of_process().add(kind); }
 
-std::span<const MaskKind* const> mask_kinds() { return registry(); }
+std::span<const MaskKind* const> mask_kinds() { return MaskKinds::of_process().all(); }
 
-const MaskKind* find_mask_kind(std::string_view name) {
-  for (const MaskKind* kind : mask_kinds()) {
-    if (kind->name == name) return kind;
-  }
-  return nullptr;
-}
+const MaskKind* find_mask_kind(std::string_view name) { return MaskKinds::of_process().find(name); }
 
-std::optional<MaskProblem> check_mask(const MaskExpression& named) {
-  const MaskKind* kind = find_mask_kind(named.name());
+std::optional<MaskProblem> check_mask(const NamedMask& named) {
+  const MaskKind* kind = find_mask_kind(named.name);
   if (kind == nullptr) {
     std::vector<std::string_view> names;
     for (const MaskKind* known : mask_kinds()) names.push_back(known->name);
-    const auto near = nearest(named.name(), names);
-    return MaskProblem{fmt::format("no mask '{}'{}", escape(named.name()),
+    const auto near = nearest(named.name, names);
+    return MaskProblem{fmt::format("no mask '{}'{}", escape(named.name),
                                    near ? fmt::format("; did you mean '{}'?", *near) : ""),
                        0};
   }
-  ValueReader reader(*kind, named.arguments());
+  ValueReader reader(*kind, named.arguments);
   reader.read();
   return reader.problem;
 }
 
-MaskValues mask_values(const MaskExpression& named) {
-  return ValueReader(*find_mask_kind(named.name()), named.arguments()).read();
+MaskValues mask_values(const NamedMask& named) {
+  return ValueReader(*find_mask_kind(named.name), named.arguments).read();
 }
 
-std::optional<Lengths> mask_lengths(const MaskExpression& named) {
-  const MaskKind& kind = *find_mask_kind(named.name());
+std::optional<Lengths> mask_lengths(const NamedMask& named) {
+  const MaskKind& kind = *find_mask_kind(named.name);
   const MaskValues values = mask_values(named);
   if (kind.fits == Fits::kParts) {
     const Index sum = values.count(kind.parameters[0].name) + values.count(kind.parameters[1].name);
@@ -242,8 +230,8 @@ std::optional<Lengths> mask_lengths(const MaskExpression& named) {
   return kind.own(values);
 }
 
-Mask build_mask(const MaskExpression& named, Lengths lengths) {
-  const MaskKind& kind = *find_mask_kind(named.name());
+Mask build_mask(const NamedMask& named, Lengths lengths) {
+  const MaskKind& kind = *find_mask_kind(named.name);
   if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) {
     throw UsageError(fmt::format("{}: {} queries and {} keys, expected as many", kind.name,
                                  lengths.queries, lengths.keys));

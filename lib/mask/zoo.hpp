@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mask/expression.hpp"
 #include "mask/mask.hpp"
+#include "mask/named_mask.hpp"
 
 namespace masque {
 
@@ -103,15 +103,15 @@ struct MaskProblem {
   std::string message;
   std::size_t column = 0;  ///< in the expression, from 1; 0: of the name
 };
-std::optional<MaskProblem> check_mask(const MaskExpression& named);
+std::optional<MaskProblem> check_mask(const NamedMask& named);
 
 /// The values of a name's arguments. Must have passed check_mask.
-MaskValues mask_values(const MaskExpression& named);
+MaskValues mask_values(const NamedMask& named);
 
 /// The lengths that a name asks for by its values. Must have passed check_mask.
-std::optional<Lengths> mask_lengths(const MaskExpression& named);
+std::optional<Lengths> mask_lengths(const NamedMask& named);
 
 /// The mask of a name. Throws UsageError for values and lengths that do not fit.
-Mask build_mask(const MaskExpression& named, Lengths lengths);
+Mask build_mask(const NamedMask& named, Lengths lengths);
 
 }  // namespace masque

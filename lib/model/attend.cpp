@@ -93,8 +93,8 @@ void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
 }
 
 template <class T>
-nn::Places Pass<T>::places(const Stream<T>& stream, Index sequence,
-                           std::vector<Index>& counted) const {
+nn::PositionIds Pass<T>::places(const Stream<T>& stream, Index sequence,
+                                std::vector<Index>& counted) const {
   const std::span<const Index> keys = part(content_.positions, chunk_.begins, sequence);
   if (!model_.position_table) return {part(stream.positions, stream.begins, sequence), keys};
   // Given positions move the table's rows; relative terms beside it count places, as in
@@ -116,14 +116,14 @@ nn::Places Pass<T>::places(const Stream<T>& stream, Index sequence,
 template <class T>
 std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
                                                           MatrixView<const T> query, Index sequence,
-                                                          nn::Places places) const {
+                                                          nn::PositionIds places) const {
   const PreparedLayer<T>& weights = model_.layer(layer);
   switch (design_.position) {
-    case PositionScheme::kT5:
+    case PositionType::kT5:
       return nn::t5_bias<T>(model_.relative_table.view, design_.relative_max_distance, true,
                             places);
-    case PositionScheme::kAlibi: return nn::alibi_bias<T>(design_.num_attention_heads, places);
-    case PositionScheme::kXlnet: {
+    case PositionType::kAlibi: return nn::alibi_bias<T>(design_.num_attention_heads, places);
+    case PositionType::kXlnet: {
       nn::XlnetTerms<T> terms;
       terms.query = query;
       terms.relative = scratch_.relative.view();
@@ -140,7 +140,7 @@ std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Str
       }
       return nn::xlnet_bias<T>(terms, places);
     }
-    case PositionScheme::kDisentangled: {
+    case PositionType::kDisentangled: {
       nn::DisentangledTerms<T> terms;
       terms.position_key = weights.position_key.view();
       terms.position_query = weights.position_query.view();
@@ -164,7 +164,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   if (queries == 0) return;
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
   std::vector<Index> counted;
-  const nn::Places where = places(stream, sequence, counted);
+  const nn::PositionIds where = places(stream, sequence, counted);
   const std::unique_ptr<nn::ScoreBias<T>> bias =
       position_terms(layer, stream, own, sequence, where);
   const std::unique_ptr<nn::PositionTerms<T>> terms = scheme_terms(layer, stream, sequence, where);
@@ -229,7 +229,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
     };
   }
   const MatrixView<T> out = context.middle_rows(stream.begins[s], queries);
-  if (model_.general_attention && !mean) {
+  if (model_.materialized_attention && !mean) {
     return attend_general(layer, stream, sequence, problem, terms.get(), out, visit);
   }
   nn::choose_evaluation(queries, keys, blocks).forward(problem, out, visit);

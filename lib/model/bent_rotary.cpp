@@ -35,7 +35,7 @@ std::optional<double> base_of(const std::vector<double>& frequencies) {
 std::optional<std::string> rotary_arguments(TreatedPositions& positions) {
   positions.plain_rotary();
   const Design& design = positions.design;
-  if (design.position != PositionScheme::kRotary) return std::nullopt;
+  if (design.position != PositionType::kRotary) return std::nullopt;
   const RotaryDesign& rotary = design.layers.front().rotary;
   for (const LayerDesign& layer : design.layers) {
     if (layer.rotary != rotary) return std::nullopt;
@@ -52,9 +52,9 @@ std::optional<std::string> rotary_arguments(TreatedPositions& positions) {
                      turned);
 }
 
-void bend_rotary(const std::string& scheme, TreatedPositions& positions) {
+void replace_rotary_with_rerope(const std::string& scheme, TreatedPositions& positions) {
   Design& design = positions.design;
-  design.position = PositionScheme::kNone;
+  design.position = PositionType::kNone;
   design.variants.position = scheme;
   design.attention_scale = position_scheme(design)->scale(position_shape(design));
 }

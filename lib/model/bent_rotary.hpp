@@ -20,6 +20,6 @@ inline constexpr std::string_view kPlainRotary =
 std::optional<std::string> rotary_arguments(TreatedPositions& positions);
 
 /// Takes a scheme that makes the whole score in place of the rotary positions.
-void bend_rotary(const std::string& scheme, TreatedPositions& positions);
+void replace_rotary_with_rerope(const std::string& scheme, TreatedPositions& positions);
 
 }  // namespace masque::model

@@ -14,7 +14,7 @@
 namespace masque::model {
 
 /// How positions enter.
-enum class PositionScheme {
+enum class PositionType {
   kNone,
   kLearned,       ///< a table added to the token embeddings
   kSinusoidal,    ///< a fixed table added to the token embeddings
@@ -71,7 +71,7 @@ struct RotaryDesign {
 struct LayerDesign {
   Index weights = 0;            ///< whose weights it uses: ALBERT's layers share
   std::optional<Index> window;  ///< |i − j| ≤ window: local attention
-  RotaryDesign rotary;          ///< of PositionScheme::kRotary
+  RotaryDesign rotary;          ///< of PositionType::kRotary
   bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
 
   bool operator==(const LayerDesign&) const = default;
@@ -153,7 +153,7 @@ struct Design {
 
   std::optional<NormDesign> embedding_norm;
   double embedding_scale = 1;
-  PositionScheme position = PositionScheme::kLearned;
+  PositionType position = PositionType::kLearned;
   bool sinusoidal_interleaved = false;
 
   LayerKind layer_kind = LayerKind::kTransformer;

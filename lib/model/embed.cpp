@@ -78,7 +78,7 @@ void Pass<T>::embed(std::span<const TokenId> tokens, Stream<T>& stream) const {
     std::vector<Index> rows(stream.positions);
     for (Index& row : rows) row += design_.position_offset;
     kernel::embedding_add<T, Index>(model_.position_table.view, rows, x);
-  } else if (design_.position == PositionScheme::kSinusoidal) {
+  } else if (design_.position == PositionType::kSinusoidal) {
     const std::vector<double> places(stream.positions.begin(), stream.positions.end());
     Matrix<T> table(n, width);
     nn::sinusoidal_table<T>(places, design_.sinusoidal_interleaved, table.view());

@@ -6,15 +6,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/registry.hpp"
 
 namespace masque::model {
 
 namespace {
 
-std::vector<const Family*>& registry() {
-  static std::vector<const Family*> families;
-  return families;
-}
+using Families = Registry<Family>;
 
 std::string known_types() {
   std::string list;
@@ -22,14 +20,6 @@ std::string known_types() {
     for (const std::string_view type : family->model_types) {
       list += fmt::format("{}{}", list.empty() ? "" : ", ", type);
     }
-  }
-  return list;
-}
-
-std::string known_names() {
-  std::string list;
-  for (const Family* family : families()) {
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", family->name);
   }
   return list;
 }
@@ -46,13 +36,9 @@ bool has_class(const Family& family, std::string_view name) {
 
 }  // namespace
 
-FamilyRegistration::FamilyRegistration(const Family& family) {
-  auto& all = registry();
-  const auto by_name = [](const Family* a, const Family* b) { return a->name < b->name; };
-  all.insert(std::upper_bound(all.begin(), all.end(), &family, by_name), &family);
-}
+FamilyRegistration::FamilyRegistration(const Family& family) { Families::of_process().add(family); }
 
-std::span<const Family* const> families() { return registry(); }
+std::span<const Family* const> families() { return Families::of_process().all(); }
 
 const Family* find_family(std::string_view name) {
   for (const Family* family : families()) {
@@ -65,7 +51,8 @@ const Family* find_family(std::string_view name) {
 const Family& choose_family(const ModelConfig& config, std::string_view wanted) {
   if (!wanted.empty()) {
     if (const Family* family = find_family(wanted)) return *family;
-    throw UsageError(fmt::format("no family '{}', expected {}", escape(wanted), known_names()));
+    throw UsageError(
+        fmt::format("no family '{}', expected {}", escape(wanted), Families::of_process().names()));
   }
   const std::string type = config.model_type();
   if (!type.empty()) {

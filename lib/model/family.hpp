@@ -16,7 +16,7 @@
 namespace masque::model {
 
 /// How a tensor lies in the file.
-enum class Turn {
+enum class TensorLayout {
   kNone,         ///< (out, in)
   kTransposed,   ///< (in, out)
   kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
@@ -40,7 +40,7 @@ struct TensorRow {
   /// What it is for; several: stacked by rows in this order.
   std::vector<Role> roles;
   Parts parts = Parts::kBoth;
-  Turn turn = Turn::kNone;
+  TensorLayout turn = TensorLayout::kNone;
   /// The weight's shape in the file; empty: (out, in), or (in, out) of a transposed one.
   Shape shape = {};
   std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"

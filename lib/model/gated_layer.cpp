@@ -40,22 +40,22 @@ void Pass<T>::gated_add(const PreparedLayer<T>& weights, MatrixView<T> x) const 
 }
 
 template <class T>
-void Pass<T>::gated_keys_values(Index layer, const Stream<T>& source) {
+void Pass<T>::gated_project_keys_values(Index layer, const Stream<T>& source) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   const Index s = design_.attention_key_size;
   const Index e = (weights.gated_input.outputs() - s) / 2;
   scratch_.key_value.resize(source.count(), weights.gated_input.outputs());
   weights.gated_input.forward(gated_normed(weights, source.x.view()), scratch_.key_value.view());
   scratch_.relative = scaled_keys(weights, 1, scratch_.key_value.view().middle_columns(2 * e, s));
-  if (design_.position == PositionScheme::kRotary) {
-    turn(layer, source, s, scratch_.relative.view());
+  if (design_.position == PositionType::kRotary) {
+    apply_rotary(layer, source, s, scratch_.relative.view());
   }
   key_ = scratch_.relative.view();
   value_ = scratch_.key_value.view().middle_columns(e, e);
 }
 
 template <class T>
-void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
+void Pass<T>::gated_layer_forward(Index layer, Stream<T>& stream) {
   const PreparedLayer<T>& weights = model_.layer(layer);
   const MatrixView<T> x = stream.x.view();
   if (x.rows == 0) return;
@@ -68,7 +68,8 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   scratch_.wide.resize(x.rows, weights.gated_input.outputs());
   weights.gated_input.forward(gated_normed(weights, x), scratch_.wide.view());
   scratch_.query = scaled_keys(weights, 0, scratch_.wide.view().middle_columns(2 * e, s));
-  if (design_.position == PositionScheme::kRotary) turn(layer, stream, s, scratch_.query.view());
+  if (design_.position == PositionType::kRotary)
+    apply_rotary(layer, stream, s, scratch_.query.view());
   scratch_.context.resize(x.rows, e);
   attend(layer, stream, {1, 1, s, design_.attention_scale}, scratch_.query.view(),
          scratch_.context.view());
@@ -79,9 +80,9 @@ void Pass<T>::gated_advance(Index layer, Stream<T>& stream) {
   gated_add(weights, x);
 }
 
-template void Pass<float>::gated_keys_values(Index, const Stream<float>&);
-template void Pass<float>::gated_advance(Index, Stream<float>&);
-template void Pass<double>::gated_keys_values(Index, const Stream<double>&);
-template void Pass<double>::gated_advance(Index, Stream<double>&);
+template void Pass<float>::gated_project_keys_values(Index, const Stream<float>&);
+template void Pass<float>::gated_layer_forward(Index, Stream<float>&);
+template void Pass<double>::gated_project_keys_values(Index, const Stream<double>&);
+template void Pass<double>::gated_layer_forward(Index, Stream<double>&);
 
 }  // namespace masque::model

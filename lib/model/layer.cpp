@@ -33,7 +33,7 @@ const kernel::RotaryTable<T>& Pass<T>::rotary_table(const RotaryDesign& rotary,
 }
 
 template <class T>
-void Pass<T>::turn(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x) {
+void Pass<T>::apply_rotary(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x) {
   const RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(layer)].rotary;
   kernel::rotary_forward<T>(rotary.layout, rotary_table(rotary, stream), head_size, x);
 }
@@ -49,8 +49,9 @@ void Pass<T>::project(const kernel::Linear<T>& linear, Index layer, const Stream
 }
 
 template <class T>
-void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
-  if (design_.layer_kind == LayerKind::kGatedAttention) return gated_keys_values(layer, source);
+void Pass<T>::project_keys_values(Index layer, const Stream<T>& source) {
+  if (design_.layer_kind == LayerKind::kGatedAttention)
+    return gated_project_keys_values(layer, source);
   if (model_.mixer != nullptr) return;
   const PreparedLayer<T>& weights = model_.layer(layer);
   const LayerDesign& own = design_.layers[static_cast<std::size_t>(layer)];
@@ -66,17 +67,17 @@ void Pass<T>::keys_values(Index layer, const Stream<T>& source) {
   const MatrixView<T> key = scratch_.key_value.view().middle_columns(0, key_width);
   const MatrixView<T> value =
       scratch_.key_value.view().middle_columns(key_width, scratch_.key_value.columns() - key_width);
-  if (design_.position == PositionScheme::kRotary) {
-    turn(layer, source, design_.head_size, key);
-    if (own.rotary.values) turn(layer, source, design_.head_size, value);
+  if (design_.position == PositionType::kRotary) {
+    apply_rotary(layer, source, design_.head_size, key);
+    if (own.rotary.values) apply_rotary(layer, source, design_.head_size, value);
   }
   key_ = key;
   value_ = value;
-  if (design_.position == PositionScheme::kXlnet) project_relative(weights);
+  if (design_.position == PositionType::kXlnet) project_relative(weights);
 }
 
 template <class T>
-void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
+void Pass<T>::attention_block(Index layer, const Stream<T>& stream, MatrixView<const T> x) {
   if (override_of(layer) == AttentionOverride::kZero) {
     scratch_.attended = Matrix<T>::zero(x.rows, design_.hidden_size);
     return;
@@ -90,8 +91,8 @@ void Pass<T>::attention_of(Index layer, const Stream<T>& stream, MatrixView<cons
   }
   scratch_.query.resize(x.rows, weights.query.outputs());
   project(weights.query, layer, stream, x, scratch_.query.view());
-  if (design_.position == PositionScheme::kRotary) {
-    turn(layer, stream, design_.head_size, scratch_.query.view());
+  if (design_.position == PositionType::kRotary) {
+    apply_rotary(layer, stream, design_.head_size, scratch_.query.view());
   }
   const Index value_size = value_.columns / design_.num_key_value_heads;
   scratch_.context.resize(x.rows, design_.num_attention_heads * value_size);
@@ -123,15 +124,15 @@ void Pass<T>::feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> 
 }
 
 template <class T>
-void Pass<T>::advance(Index layer, Stream<T>& stream) {
-  if (design_.layer_kind == LayerKind::kGatedAttention) return gated_advance(layer, stream);
+void Pass<T>::layer_forward(Index layer, Stream<T>& stream) {
+  if (design_.layer_kind == LayerKind::kGatedAttention) return gated_layer_forward(layer, stream);
   const PreparedLayer<T>& weights = model_.layer(layer);
   const MatrixView<T> x = stream.x.view();
   if (x.rows == 0) return;
   if (design_.norm_placement == NormPlacement::kPost) {
     const bool convolved = !weights.convolution.empty();
     const Matrix<T> before = convolved ? Matrix<T>::copy(x) : Matrix<T>();
-    attention_of(layer, stream, x);
+    attention_block(layer, stream, x);
     scale_residual(x);
     weights.attention_norm.add_and_forward(scratch_.attended.view(), x);
     feed_forward(weights, x, scratch_.attended.view());
@@ -146,7 +147,7 @@ void Pass<T>::advance(Index layer, Stream<T>& stream) {
     weights.attention_norm.forward(x, scratch_.normed.view());
     input = scratch_.normed.view();
   }
-  attention_of(layer, stream, input);
+  attention_block(layer, stream, input);
   if (design_.norm_placement == NormPlacement::kPre) {
     kernel::add_to<T>(scratch_.attended.view(), x);
     weights.feed_forward_norm.forward(x, scratch_.normed.view());
@@ -183,14 +184,14 @@ void Pass<T>::convolve(const PreparedLayer<T>& weights, MatrixView<const T> befo
   weights.convolution_norm.add_and_forward(scratch_.attended.view(), after.x.view());
 }
 
-template void Pass<float>::turn(Index, const Stream<float>&, Index, MatrixView<float>);
-template void Pass<float>::keys_values(Index, const Stream<float>&);
-template void Pass<float>::advance(Index, Stream<float>&);
+template void Pass<float>::apply_rotary(Index, const Stream<float>&, Index, MatrixView<float>);
+template void Pass<float>::project_keys_values(Index, const Stream<float>&);
+template void Pass<float>::layer_forward(Index, Stream<float>&);
 template void Pass<float>::convolve(const PreparedLayer<float>&, MatrixView<const float>,
                                     Stream<float>&);
-template void Pass<double>::turn(Index, const Stream<double>&, Index, MatrixView<double>);
-template void Pass<double>::keys_values(Index, const Stream<double>&);
-template void Pass<double>::advance(Index, Stream<double>&);
+template void Pass<double>::apply_rotary(Index, const Stream<double>&, Index, MatrixView<double>);
+template void Pass<double>::project_keys_values(Index, const Stream<double>&);
+template void Pass<double>::layer_forward(Index, Stream<double>&);
 template void Pass<double>::convolve(const PreparedLayer<double>&, MatrixView<const double>,
                                      Stream<double>&);
 

@@ -103,9 +103,10 @@ void Finder::add_rows(const TensorRow& row) {
 
 /// The tensor as it lies in a file that has rows and columns the other way round.
 void turn_over(PlacedTensor& tensor) {
-  MASQUE_CHECK(tensor.turn == Turn::kNone || tensor.turn == Turn::kTransposed);
+  MASQUE_CHECK(tensor.turn == TensorLayout::kNone || tensor.turn == TensorLayout::kTransposed);
   MASQUE_CHECK(tensor.shape.size() == 2);
-  tensor.turn = tensor.turn == Turn::kNone ? Turn::kTransposed : Turn::kNone;
+  tensor.turn =
+      tensor.turn == TensorLayout::kNone ? TensorLayout::kTransposed : TensorLayout::kNone;
   std::swap(tensor.shape[0], tensor.shape[1]);
 }
 

@@ -60,14 +60,16 @@ void read_elements(const Checkpoint& checkpoint, const TensorInfo& info, Index b
   }
 }
 
-bool is_as_stored(Turn turn) { return turn == Turn::kNone || turn == Turn::kNextRow; }
+bool is_as_stored(TensorLayout turn) {
+  return turn == TensorLayout::kNone || turn == TensorLayout::kNextRow;
+}
 
 /// The outputs of a transposed or interleaved tensor in the engine's order.
 template <class T>
 void turn(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
   const Index columns = tensor.columns;
-  if (tensor.turn == Turn::kTransposed) {
+  if (tensor.turn == TensorLayout::kTransposed) {
     const auto width = static_cast<std::size_t>(columns) * sizeof(T);
     transpose(reinterpret_cast<const std::byte*>(from), static_cast<std::size_t>(columns),
               static_cast<std::size_t>(rows), sizeof(T), reinterpret_cast<std::byte*>(to), width);
@@ -108,7 +110,7 @@ class Reader {
     std::vector<std::optional<std::string>> problems(pieces_.size());
     parallel_for(static_cast<Index>(pieces_.size()), 0, [&](Index p) {
       const auto i = static_cast<std::size_t>(p);
-      problems[i] = problem_of([&] { read(pieces_[i]); });
+      problems[i] = input_error_message([&] { read(pieces_[i]); });
     });
     for (const auto& problem : problems) {
       if (problem) throw InputError(*problem);
@@ -179,7 +181,7 @@ class Reader {
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
       Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
-      place = tensor.turn == Turn::kNextRow && place ? stacked(place, own) : own;
+      place = tensor.turn == TensorLayout::kNextRow && place ? stacked(place, own) : own;
       at += part.rows;
     }
   }

@@ -37,12 +37,11 @@ inline constexpr Words<PreviousScores, 3> kPreviousScores{
      {"one_layer", PreviousScores::kOneLayer},
      {"accumulated", PreviousScores::kAccumulated}}};
 /// The engine's own schemes; those of nn are `position`.
-inline constexpr Words<PositionScheme, 5> kPositionTypes{
-    {{"learned", PositionScheme::kLearned},
-     {"none", PositionScheme::kNone},
-     {"sinusoidal", PositionScheme::kSinusoidal},
-     {"rotary", PositionScheme::kRotary},
-     {"alibi", PositionScheme::kAlibi}}};
+inline constexpr Words<PositionType, 5> kPositionTypes{{{"learned", PositionType::kLearned},
+                                                        {"none", PositionType::kNone},
+                                                        {"sinusoidal", PositionType::kSinusoidal},
+                                                        {"rotary", PositionType::kRotary},
+                                                        {"alibi", PositionType::kAlibi}}};
 inline constexpr Words<kernel::Activation, 7> kActivations{
     {{"gelu", kernel::Activation::kGelu},
      {"gelu_new", kernel::Activation::kGeluTanh},

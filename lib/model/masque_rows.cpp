@@ -35,7 +35,7 @@ class Rows {
 
 void add_embeddings(const Design& design, Rows& to) {
   to.table("embeddings.word", Role::kWordTable);
-  if (design.position == PositionScheme::kLearned) {
+  if (design.position == PositionType::kLearned) {
     to.table("embeddings.position", Role::kPositionTable);
   }
   if (design.type_vocab_size > 0) to.table("embeddings.type", Role::kSegmentTable);

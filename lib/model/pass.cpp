@@ -66,17 +66,17 @@ void Pass<T>::run_one_stream(MatrixView<T> last) {
   show_states(0, x);
   const Index layers = design_.num_hidden_layers;
   for (Index l = 0; l < layers; ++l) {
-    keys_values(l, x);
+    project_keys_values(l, x);
     const bool convolved = !model_.layer(l).convolution.empty();  // reads neighbours
     // Nobody reads the other rows of the last layer.
     if (l + 1 == layers && !shows() && !convolved && !needs_all_rows() &&
         std::ssize(chunk_.wanted) < x.count()) {
-      Stream<T> some = wanted_rows(StreamKind::kSome);
+      Stream<T> some = wanted_rows(StreamKind::kSelectedRows);
       copy_rows(x, some);
-      advance(l, some);
+      layer_forward(l, some);
       return finish(some, last);
     }
-    advance(l, x);
+    layer_forward(l, x);
     show_states(l + 1, x);
   }
   finish(x, last);
@@ -88,7 +88,7 @@ void Pass<T>::run_fixed_start(MatrixView<T> last) {
   // With fixed keys no row reads another row's states.
   const bool neighbours = design_.convolution_size > 0 || model_.scheme_facts.input;
   const bool some = fixed_keys && !shows() && !neighbours;
-  Stream<T> x = some ? wanted_rows(StreamKind::kSome) : all_rows();
+  Stream<T> x = some ? wanted_rows(StreamKind::kSelectedRows) : all_rows();
   if (settings_.query == QueryStart::kPosition) {
     embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
   } else {
@@ -96,8 +96,8 @@ void Pass<T>::run_fixed_start(MatrixView<T> last) {
   }
   show_states(0, x);
   for (Index l = 0; l < design_.num_hidden_layers; ++l) {
-    keys_values(l, l == 0 || fixed_keys ? content_ : x);
-    advance(l, x);
+    project_keys_values(l, l == 0 || fixed_keys ? content_ : x);
+    layer_forward(l, x);
     show_states(l + 1, x);
   }
   finish(x, last);
@@ -114,11 +114,11 @@ void Pass<T>::run_two_streams(MatrixView<T> last) {
   show_states(0, g);
   const Index layers = design_.num_hidden_layers;
   for (Index l = 0; l < layers; ++l) {
-    keys_values(l, content_);
-    advance(l, g);
+    project_keys_values(l, content_);
+    layer_forward(l, g);
     show_states(l + 1, g);
     if (l + 1 < layers || shows()) {
-      advance(l, content_);
+      layer_forward(l, content_);
       show_states(l + 1, content_);
     }
   }

@@ -26,9 +26,9 @@ struct PassSettings {
 };
 
 enum class StreamKind {
-  kContent,  ///< all rows of the chunk
-  kSome,     ///< the wanted rows, under the same masks
-  kQuery,    ///< XLNet's g: rows under the batch's query masks
+  kContent,       ///< all rows of the chunk
+  kSelectedRows,  ///< the wanted rows, under the same masks
+  kQuery,         ///< XLNet's g: rows under the batch's query masks
 };
 
 /// Rows that go through the layers together.
@@ -74,14 +74,14 @@ class Pass {
   std::span<const TokenId> ids() const;
 
   // Layers (layer.cpp).
-  void keys_values(Index layer, const Stream<T>& source);
-  void advance(Index layer, Stream<T>& stream);
-  void attention_of(Index layer, const Stream<T>& stream, MatrixView<const T> x);
+  void project_keys_values(Index layer, const Stream<T>& source);
+  void layer_forward(Index layer, Stream<T>& stream);
+  void attention_block(Index layer, const Stream<T>& stream, MatrixView<const T> x);
   void feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x, MatrixView<T> y);
   /// y = linear(x) for the rows of `stream` as layer `layer` finds them.
   void project(const kernel::Linear<T>& linear, Index layer, const Stream<T>& stream,
                MatrixView<const T> x, MatrixView<T> y) const;
-  void turn(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x);
+  void apply_rotary(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x);
   const kernel::RotaryTable<T>& rotary_table(const RotaryDesign& rotary, const Stream<T>& stream);
   void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
 
@@ -90,7 +90,7 @@ class Pass {
   void act_on_input(const Stream<T>& stream, MatrixView<T> x) const;
   /// The scheme at work on a sequence of a layer; `places` lives as long.
   std::unique_ptr<nn::PositionTerms<T>> scheme_terms(Index layer, const Stream<T>& stream,
-                                                     Index sequence, nn::Places places) const;
+                                                     Index sequence, nn::PositionIds places) const;
   /// Attention beyond nn::AttentionProblem; `terms` may be null.
   void attend_general(Index layer, const Stream<T>& stream, Index sequence,
                       const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
@@ -103,8 +103,8 @@ class Pass {
   void scale_residual(MatrixView<T> x) const;
 
   // GAU (gated_layer.cpp).
-  void gated_keys_values(Index layer, const Stream<T>& source);
-  void gated_advance(Index layer, Stream<T>& stream);
+  void gated_project_keys_values(Index layer, const Stream<T>& source);
+  void gated_layer_forward(Index layer, Stream<T>& stream);
   MatrixView<const T> gated_normed(const PreparedLayer<T>& weights, MatrixView<const T> x);
   void gated_add(const PreparedLayer<T>& weights, MatrixView<T> x) const;
   Matrix<T> scaled_keys(const PreparedLayer<T>& weights, Index which, MatrixView<const T> z) const;
@@ -123,10 +123,11 @@ class Pass {
                        MatrixView<T> context);
   std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
                                                    MatrixView<const T> query, Index sequence,
-                                                   nn::Places places) const;
+                                                   nn::PositionIds places) const;
   /// Where the queries and keys of a sequence stand for its position terms; `counted` keeps what
   /// they point to.
-  nn::Places places(const Stream<T>& stream, Index sequence, std::vector<Index>& counted) const;
+  nn::PositionIds places(const Stream<T>& stream, Index sequence,
+                         std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const BlockMap>>& blocks(Index layer, const Stream<T>& stream);
   void make_distances();
   void project_relative(const PreparedLayer<T>& weights);

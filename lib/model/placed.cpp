@@ -26,7 +26,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
                    Index layer) {
   PlacedTensor tensor;
   tensor.names = std::move(names);
-  const bool vector = is_vector(row.roles[0]) || row.turn == Turn::kNextRow;
+  const bool vector = is_vector(row.roles[0]) || row.turn == TensorLayout::kNextRow;
   Index rows = 0;
   Index columns = 0;
   for (const Role role : row.roles) {
@@ -38,7 +38,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   }
   tensor.vector = bias || vector;
   tensor.bias = bias;
-  tensor.turn = bias && row.turn == Turn::kTransposed ? Turn::kNone : row.turn;
+  tensor.turn = bias && row.turn == TensorLayout::kTransposed ? TensorLayout::kNone : row.turn;
   tensor.heads = design.num_attention_heads;
   if (tensor.vector) {
     tensor.rows = 1;
@@ -50,7 +50,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   tensor.columns = columns;
   if (!row.shape.empty()) {
     tensor.shape = row.shape;
-  } else if (tensor.turn == Turn::kTransposed) {
+  } else if (tensor.turn == TensorLayout::kTransposed) {
     tensor.shape = {u(columns), u(rows)};
   } else {
     tensor.shape = {u(rows), u(columns)};
@@ -121,7 +121,7 @@ std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* 
   std::map<std::pair<Role, Index>, Index> next;  // rows of a place that have a tensor
   for (const TensorRow& row : rows) {
     for (PlacedTensor& tensor : place_row(design, row)) {
-      if (tensor.turn == Turn::kNextRow) {
+      if (tensor.turn == TensorLayout::kNextRow) {
         TensorPart& part = tensor.parts[0];
         part.first_row = next[{part.role, part.layer}]++;
       }

@@ -15,14 +15,14 @@ struct TensorPart {
   Index layer = 0;
   Index part = 0;       ///< of roles that have several tensors
   Index rows = 0;       ///< of the matrix; of a vector: its elements
-  Index first_row = 0;  ///< of the place; not 0 for Turn::kNextRow alone
+  Index first_row = 0;  ///< of the place; not 0 for TensorLayout::kNextRow alone
 };
 
 /// One tensor of a file.
 struct PlacedTensor {
   std::string names;  ///< spellings "a|b"; "~" stands for the prefix
   Shape shape;        ///< in the file
-  Turn turn = Turn::kNone;
+  TensorLayout turn = TensorLayout::kNone;
   bool bias = false;
   bool vector = false;
   Index rows = 0;  ///< after the turn; 1 for vectors
@@ -32,7 +32,7 @@ struct PlacedTensor {
 };
 
 /// The tensors of a row: weight, bias or both, one for each layer that has it. Rows of
-/// Turn::kNextRow do not know those before them: `first_row` is 0.
+/// TensorLayout::kNextRow do not know those before them: `first_row` is 0.
 std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row);
 
 /// Different layers of a design: elements of ModelWeights::layers.

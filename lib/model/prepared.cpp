@@ -114,7 +114,7 @@ void prepare_variants(const ModelWeights<T>& weights, PreparedModel<T>& model) {
   model.shared_position = PreparedParts<T>(weights.position);
   model.mixer = mixer_of(design);
   if (model.mixer != nullptr) model.mixer_shape = mixer_shape(design);
-  model.general_attention = needs_general_attention(design);
+  model.materialized_attention = needs_materialized_attention(design);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
   }
   kernel::parallel_items(static_cast<Index>(steps.size()),
                          [&](Index i) { steps[static_cast<std::size_t>(i)](); });
-  if (design.position == PositionScheme::kDisentangled) {
+  if (design.position == PositionType::kDisentangled) {
     Matrix<T> table = Matrix<T>::copy(weights.relative_table.view);
     if (design.relative_norm) {
       PreparedNorm<T>(design.norm, weights.relative_norm).forward(table.view(), table.view());

@@ -85,7 +85,7 @@ struct PreparedModel {
   bool position_is_shared = false;
   const nn::Mixer* mixer = nullptr;
   nn::MixerShape mixer_shape;
-  bool general_attention = false;  ///< needs_general_attention
+  bool materialized_attention = false;  ///< needs_materialized_attention
 
   const PreparedLayer<T>& layer(Index l) const {
     return layers[static_cast<std::size_t>(design.layers[static_cast<std::size_t>(l)].weights)];

@@ -19,7 +19,7 @@ Index decoder_rows(const Design& design) {
 
 /// Rows of DeBERTa's table of relative positions.
 Index relative_rows(const Design& design) {
-  if (design.position != PositionScheme::kDisentangled) return design.relative_buckets;
+  if (design.position != PositionType::kDisentangled) return design.relative_buckets;
   return 2 *
          (design.position_buckets > 0 ? design.position_buckets : design.max_relative_positions);
 }
@@ -33,7 +33,7 @@ RoleShape table_shape(const Design& design, Role role) {
     case Role::kSegmentTable: return {design.type_vocab_size, design.embedding_size};
     case Role::kQueryStart: return {1, design.hidden_size};
     case Role::kRelativeTable:
-      return {relative_rows(design), design.position == PositionScheme::kDisentangled
+      return {relative_rows(design), design.position == PositionType::kDisentangled
                                          ? design.hidden_size
                                          : design.num_attention_heads};
     case Role::kContentBias:

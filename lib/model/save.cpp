@@ -18,10 +18,10 @@ constexpr std::uint64_t kFloatBytes = 4;
 std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat) {
   const Index width = tensor.vector ? 1 : tensor.columns;
   switch (tensor.turn) {
-    case Turn::kNone:
-    case Turn::kNextRow: return {flat / width, flat % width};
-    case Turn::kTransposed: return {flat % tensor.rows, flat / tensor.rows};
-    case Turn::kHeadTriples: break;
+    case TensorLayout::kNone:
+    case TensorLayout::kNextRow: return {flat / width, flat % width};
+    case TensorLayout::kTransposed: return {flat % tensor.rows, flat / tensor.rows};
+    case TensorLayout::kHeadTriples: break;
   }
   const Index rows = tensor.vector ? tensor.columns : tensor.rows;
   const Index size = rows / (3 * tensor.heads);

@@ -54,10 +54,10 @@ void add_attention(const Design& design, ConfigText& to) {
   const VariantDesign& variants = design.variants;
   if (variants.position.empty()) {
     to.text("position_embedding_type", word_of(kPositionTypes, design.position));
-    if (design.position == PositionScheme::kSinusoidal) {
+    if (design.position == PositionType::kSinusoidal) {
       to.flag("sinusoidal_interleaved", design.sinusoidal_interleaved);
     }
-    if (design.position == PositionScheme::kRotary) {
+    if (design.position == PositionType::kRotary) {
       to.flag("rotary_interleaved", layer.rotary.layout == kernel::RotaryLayout::kAdjacent);
       to.number("rope_theta", rotary_base(layer.rotary.frequencies));
     }

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
-#include "kernel/cross_entropy.hpp"
+#include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
 
 namespace masque::model {
@@ -63,7 +63,7 @@ void Transformer<T>::check_variants(const Request& request) const {
     throw UsageError(
         fmt::format("{} has no attention that could be levelled", model_.mixer->info().name));
   }
-  if (model_.general_attention && request.attention_rows) {
+  if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
         "weights of heads that talk, take scores of the layer before, or have factors or terms "
         "behind them do not come from scores of their own");

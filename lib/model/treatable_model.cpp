@@ -65,7 +65,7 @@ Index TreatableModel::trained_length() const {
 }
 
 TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
-                                         const Stretch& stretch) const {
+                                         const LengthExtension& stretch) const {
   TreatedPositions positions;
   positions.design = design();
   positions.table = std::visit(
@@ -90,7 +90,8 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
   return positions;
 }
 
-Index TreatableModel::longest(const PositionTreatment& treatment, const Stretch& stretch) const {
+Index TreatableModel::longest(const PositionTreatment& treatment,
+                              const LengthExtension& stretch) const {
   const TreatedPositions positions = treated(treatment, stretch);
   const Design& design = positions.design;
   if (positions.table && positions.rows.empty()) return trained_length();
@@ -100,7 +101,7 @@ Index TreatableModel::longest(const PositionTreatment& treatment, const Stretch&
 }
 
 std::unique_ptr<Model> TreatableModel::open(const PositionTreatment& treatment,
-                                            const Stretch& stretch,
+                                            const LengthExtension& stretch,
                                             const ModelOptions& options) const {
   MASQUE_CHECK(options.family.empty() && options.precision == precision_);
   TreatedPositions positions = treated(treatment, stretch);

@@ -27,15 +27,16 @@ class TreatableModel {
   /// Most tokens of a sequence that the model reads under a treatment; 0: no limit. Throws
   /// UsageError for a treatment that does not go with the model, or a trained length that is beyond
   /// the table.
-  Index longest(const PositionTreatment& treatment, const Stretch& stretch) const;
+  Index longest(const PositionTreatment& treatment, const LengthExtension& stretch) const;
   /// The model for sequences of up to stretch.length tokens. Where no table nor mixer limits it, it
   /// reads longer ones than the design says. `options` may not have another family nor precision.
   /// Packs the weights. Throws as `longest`, and as open_model.
-  std::unique_ptr<Model> open(const PositionTreatment& treatment, const Stretch& stretch,
+  std::unique_ptr<Model> open(const PositionTreatment& treatment, const LengthExtension& stretch,
                               const ModelOptions& options) const;
 
  private:
-  TreatedPositions treated(const PositionTreatment& treatment, const Stretch& stretch) const;
+  TreatedPositions treated(const PositionTreatment& treatment,
+                           const LengthExtension& stretch) const;
 
   kernel::Precision precision_;
   std::variant<LoadedModel<float>, LoadedModel<double>> loaded_;

@@ -8,8 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/spelled.hpp"
-#include "model/stretch_factor.hpp"
+#include "base/named_arguments.hpp"
 #include "model/variants.hpp"
 #include "nn/position/rotary_terms.hpp"
 
@@ -26,28 +25,21 @@ std::string scheme_name(const Design& design) {
   if (!design.variants.mixer.empty()) return design.variants.mixer;
   if (!design.variants.position.empty()) return design.variants.position;
   switch (design.position) {
-    case PositionScheme::kNone: return "no";
-    case PositionScheme::kLearned: return "learned";
-    case PositionScheme::kSinusoidal: return "sinusoidal";
-    case PositionScheme::kRotary: return "rotary";
-    case PositionScheme::kXlnet: return "XLNet's";
-    case PositionScheme::kT5: return "T5's";
-    case PositionScheme::kDisentangled: return "DeBERTa's";
-    case PositionScheme::kAlibi: break;
+    case PositionType::kNone: return "no";
+    case PositionType::kLearned: return "learned";
+    case PositionType::kSinusoidal: return "sinusoidal";
+    case PositionType::kRotary: return "rotary";
+    case PositionType::kXlnet: return "XLNet's";
+    case PositionType::kT5: return "T5's";
+    case PositionType::kDisentangled: return "DeBERTa's";
+    case PositionType::kAlibi: break;
   }
   return "alibi";
 }
 
 }  // namespace
 
-double read_factor(Spelled& spelled) {
-  const double factor = spelled.number("factor", 0, 0, 1e6);
-  if (factor == 0 || factor >= 1) return factor;
-  throw UsageError(
-      fmt::format("{}: factor is {}, expected 0 or at least 1", spelled.name(), factor));
-}
-
-double Stretch::factor() const {
+double LengthExtension::factor() const {
   MASQUE_CHECK(trained > 0);
   return std::max(1.0, static_cast<double>(length) / static_cast<double>(trained));
 }
@@ -56,7 +48,7 @@ void TreatedPositions::plain_table() {
   const auto scheme = position_scheme(design);
   if (!scheme || scheme->name() != "learned") return;
   design.variants.position.clear();
-  design.position = PositionScheme::kLearned;
+  design.position = PositionType::kLearned;
   table = true;
 }
 
@@ -70,7 +62,7 @@ void TreatedPositions::plain_rotary() {
   plain.factor = rotary->factor();
   for (LayerDesign& layer : design.layers) layer.rotary = plain;
   design.variants.position.clear();
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
 }
 
 void PositionTreatment::refuse(const Design& design, std::string_view expected) const {
@@ -79,7 +71,7 @@ void PositionTreatment::refuse(const Design& design, std::string_view expected) 
 }
 
 std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text) {
-  Spelled spelled(text);
+  NamedArguments spelled(text);
   const auto at = registry().find(spelled.name());
   if (at == registry().end()) {
     std::vector<std::string> names;
@@ -98,7 +90,7 @@ std::vector<PositionTreatmentInfo> position_treatments() {
   std::vector<PositionTreatmentInfo> all;
   all.reserve(registry().size());
   for (const auto& [name, make] : registry()) {
-    Spelled spelled(name);
+    NamedArguments spelled(name);
     const std::string about(make(spelled)->about());
     all.push_back({name, spelled.standards(), about});
   }

@@ -11,13 +11,13 @@
 #include "tensor/table_rows.hpp"
 
 namespace masque {
-class Spelled;
+class NamedArguments;
 }
 
 namespace masque::model {
 
 /// Tokens of the longest sequence that training had, and of those that are asked for.
-struct Stretch {
+struct LengthExtension {
   Index trained = 0;  ///< at least 1
   Index length = 0;
 
@@ -45,7 +45,7 @@ class PositionTreatment {
   /// One line: what it does, and author, year, identifier.
   virtual std::string_view about() const = 0;
   /// Throws UsageError for positions that it does not know.
-  virtual void apply(const Stretch& stretch, TreatedPositions& positions) const = 0;
+  virtual void apply(const LengthExtension& stretch, TreatedPositions& positions) const = 0;
 
   /// As it was spelled.
   const std::string& text() const { return text_; }
@@ -72,9 +72,9 @@ struct PositionTreatmentInfo {
 /// All of them, sorted by name.
 std::vector<PositionTreatmentInfo> position_treatments();
 
-/// Adds a treatment at program start. `make` asks `Spelled` for the arguments it knows.
+/// Adds a treatment at program start. `make` asks `NamedArguments` for the arguments it knows.
 struct PositionTreatmentRegistration {
-  using Make = std::unique_ptr<PositionTreatment> (*)(Spelled&);
+  using Make = std::unique_ptr<PositionTreatment> (*)(NamedArguments&);
   PositionTreatmentRegistration(std::string_view name, Make make);
 };
 

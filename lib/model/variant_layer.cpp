@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model/pass.hpp"
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 
 namespace masque::model {
 namespace {
@@ -43,7 +43,7 @@ void Pass<T>::act_on_input(const Stream<T>& stream, MatrixView<T> x) const {
 template <class T>
 std::unique_ptr<nn::PositionTerms<T>> Pass<T>::scheme_terms(Index layer, const Stream<T>& stream,
                                                             Index sequence,
-                                                            nn::Places places) const {
+                                                            nn::PositionIds places) const {
   if (!model_.scheme || model_.scheme_facts.input) return nullptr;
   nn::PositionProblem<T> problem;
   problem.shape = model_.scheme_shape;
@@ -63,19 +63,19 @@ void Pass<T>::attend_general(Index layer, const Stream<T>& stream, Index sequenc
   const PreviousScores previous = design_.variants.previous_scores;
   std::vector<Matrix<T>>& before = previous_.at(stream.kind)[static_cast<std::size_t>(sequence)];
   const std::vector<MatrixView<const T>> scores = views_of(before);
-  nn::GeneralAttention<T> general;
+  nn::MaterializedAttention<T> general;
   general.problem = problem;
   general.problem.bf16 = false;
   general.talking_before = weights.talking_before.view;
   general.talking_after = weights.talking_after.view;
   general.previous = scores;
-  general.hands_on_own = previous == PreviousScores::kOneLayer;
+  general.pass_own_scores = previous == PreviousScores::kOneLayer;
   if (terms != nullptr) {
     general.weight_terms = terms->weight_terms();
     general.value_terms = terms->value_terms();
   }
   nn::GeneralSaved<T> saved;
-  nn::general_attention_forward(general, context, &saved);
+  nn::materialized_attention_forward(general, context, &saved);
   if (visit) {
     for (std::size_t head = 0; head < saved.weights.size(); ++head) {
       visit(static_cast<Index>(head), saved.weights[head].view());
@@ -119,7 +119,7 @@ template void Pass<float>::act_on_input(const Stream<float>&, MatrixView<float>)
 template std::unique_ptr<nn::PositionTerms<float>> Pass<float>::scheme_terms(Index,
                                                                              const Stream<float>&,
                                                                              Index,
-                                                                             nn::Places) const;
+                                                                             nn::PositionIds) const;
 template void Pass<float>::attend_general(Index, const Stream<float>&, Index,
                                           const nn::AttentionProblem<float>&,
                                           nn::PositionTerms<float>*, MatrixView<float>,
@@ -129,7 +129,7 @@ template bool Pass<float>::needs_all_rows() const;
 template void Pass<float>::scale_residual(MatrixView<float>) const;
 template void Pass<double>::act_on_input(const Stream<double>&, MatrixView<double>) const;
 template std::unique_ptr<nn::PositionTerms<double>> Pass<double>::scheme_terms(
-    Index, const Stream<double>&, Index, nn::Places) const;
+    Index, const Stream<double>&, Index, nn::PositionIds) const;
 template void Pass<double>::attend_general(Index, const Stream<double>&, Index,
                                            const nn::AttentionProblem<double>&,
                                            nn::PositionTerms<double>*, MatrixView<double>,

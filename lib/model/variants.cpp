@@ -65,7 +65,7 @@ std::vector<nn::MixerParameter> mixer_parameters(const Design& design) {
                           : std::vector<nn::MixerParameter>{};
 }
 
-bool needs_general_attention(const Design& design) {
+bool needs_materialized_attention(const Design& design) {
   const VariantDesign& variants = design.variants;
   if (variants.talking_heads != TalkingHeads::kNone) return true;
   if (variants.previous_scores != PreviousScores::kNone) return true;

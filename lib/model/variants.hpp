@@ -25,9 +25,9 @@ nn::MixerShape mixer_shape(const Design& design);
 /// What it has, or nothing.
 std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
 
-/// Whether attention needs nn::general_attention_forward: heads that talk, scores of the layer
+/// Whether attention needs nn::materialized_attention_forward: heads that talk, scores of the layer
 /// before, factors of weights, terms of values.
-bool needs_general_attention(const Design& design);
+bool needs_materialized_attention(const Design& design);
 
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);

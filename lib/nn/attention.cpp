@@ -4,21 +4,14 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/registry.hpp"
 #include "nn/variant.hpp"
 
 namespace masque::nn {
 
 namespace {
 
-std::vector<std::unique_ptr<const AttentionEvaluation>>& owners() {
-  static std::vector<std::unique_ptr<const AttentionEvaluation>> all;
-  return all;
-}
-
-std::vector<const AttentionEvaluation*>& registry() {
-  static std::vector<const AttentionEvaluation*> all;
-  return all;
-}
+using Evaluations = Registry<AttentionEvaluation>;
 
 std::vector<VariantInfo> list_variants() {
   std::vector<VariantInfo> out;
@@ -41,20 +34,15 @@ const VariantSource kVariants(list_variants);
 
 AttentionEvaluationRegistration::AttentionEvaluationRegistration(
     std::unique_ptr<const AttentionEvaluation> evaluation) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), evaluation.get(),
-                              [](const auto* a, const auto* b) { return a->name() < b->name(); }),
-             evaluation.get());
-  owners().push_back(std::move(evaluation));
+  Evaluations::of_process().add(std::move(evaluation));
 }
 
-std::span<const AttentionEvaluation* const> attention_evaluations() { return registry(); }
+std::span<const AttentionEvaluation* const> attention_evaluations() {
+  return Evaluations::of_process().all();
+}
 
 const AttentionEvaluation* find_attention_evaluation(std::string_view name) {
-  for (const AttentionEvaluation* evaluation : attention_evaluations()) {
-    if (evaluation->name() == name) return evaluation;
-  }
-  return nullptr;
+  return Evaluations::of_process().find(name);
 }
 
 const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index keys,

@@ -6,21 +6,14 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/registry.hpp"
 #include "nn/row_mask.hpp"
 #include "nn/variant.hpp"
 
 namespace masque::nn {
 namespace {
 
-std::vector<std::unique_ptr<const Mixer>>& owners() {
-  static std::vector<std::unique_ptr<const Mixer>> all;
-  return all;
-}
-
-std::vector<const Mixer*>& registry() {
-  static std::vector<const Mixer*> all;
-  return all;
-}
+using Mixers = Registry<Mixer>;
 
 std::vector<VariantInfo> list() {
   std::vector<VariantInfo> out;
@@ -55,22 +48,12 @@ bool sees_up_to(const BlockMap& blocks, const Last& last) {
 }  // namespace
 
 MixerRegistration::MixerRegistration(std::unique_ptr<const Mixer> mixer) {
-  auto& all = registry();
-  all.insert(std::upper_bound(
-                 all.begin(), all.end(), mixer.get(),
-                 [](const auto* a, const auto* b) { return a->info().name < b->info().name; }),
-             mixer.get());
-  owners().push_back(std::move(mixer));
+  Mixers::of_process().add(std::move(mixer));
 }
 
-std::span<const Mixer* const> mixers() { return registry(); }
+std::span<const Mixer* const> mixers() { return Mixers::of_process().all(); }
 
-const Mixer* find_mixer(std::string_view name) {
-  for (const Mixer* mixer : mixers()) {
-    if (mixer->info().name == name) return mixer;
-  }
-  return nullptr;
-}
+const Mixer* find_mixer(std::string_view name) { return Mixers::of_process().find(name); }
 
 std::string_view masks_text(MixerMasks masks) {
   switch (masks) {

@@ -7,20 +7,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/registry.hpp"
 
 namespace masque::nn {
 
 namespace {
 
-std::vector<std::unique_ptr<const Normalizer>>& owners() {
-  static std::vector<std::unique_ptr<const Normalizer>> all;
-  return all;
-}
-
-std::vector<const Normalizer*>& registry() {
-  static std::vector<const Normalizer*> all;
-  return all;
-}
+using Normalizers = Registry<Normalizer>;
 
 std::string parameter_text(const Normalizer& normalizer) {
   std::string out;
@@ -103,20 +96,13 @@ std::unique_ptr<const Normalizer> Normalizer::with(std::span<const double> /*val
 }
 
 NormalizerRegistration::NormalizerRegistration(std::unique_ptr<const Normalizer> normalizer) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), normalizer.get(),
-                              [](const auto* a, const auto* b) { return a->name() < b->name(); }),
-             normalizer.get());
-  owners().push_back(std::move(normalizer));
+  Normalizers::of_process().add(std::move(normalizer));
 }
 
-std::span<const Normalizer* const> normalizers() { return registry(); }
+std::span<const Normalizer* const> normalizers() { return Normalizers::of_process().all(); }
 
 const Normalizer* find_normalizer(std::string_view name) {
-  for (const Normalizer* normalizer : normalizers()) {
-    if (normalizer->name() == name) return normalizer;
-  }
-  return nullptr;
+  return Normalizers::of_process().find(name);
 }
 
 std::string normalizer_text(const Normalizer& normalizer) {

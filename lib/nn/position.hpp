@@ -15,7 +15,7 @@ namespace masque::nn {
 
 /// Where queries and keys stand. Positions need not be consecutive, nor the same for both. The
 /// arrays are borrowed by the terms made from them, as are the matrices of terms.
-struct Places {
+struct PositionIds {
   std::span<const Index> queries;
   std::span<const Index> keys;
 };
@@ -24,13 +24,13 @@ struct Places {
 /// table (buckets, heads). Raffel 2019, arXiv:1910.10683; the bucket map of systems.md 8.5.
 template <class T>
 std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
-                                      bool bidirectional, Places places);
+                                      bool bidirectional, PositionIds places);
 /// The bucket of a key that stands `offset` = key − query positions behind the query.
 Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional);
 
 /// ALiBi: −slope_h · |i − j|. Press 2021, arXiv:2108.12409.
 template <class T>
-std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, Places places);
+std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds places);
 /// Slopes 2^(−8h/H); for H that is no power of two those of the paper's code.
 std::vector<double> alibi_slopes(Index num_heads);
 
@@ -50,7 +50,7 @@ struct XlnetTerms {
   double scale = 1;
 };
 template <class T>
-std::unique_ptr<ScoreBias<T>> xlnet_bias(const XlnetTerms<T>& terms, Places places);
+std::unique_ptr<ScoreBias<T>> xlnet_bias(const XlnetTerms<T>& terms, PositionIds places);
 
 /// DeBERTa: scale · (q_i · K^r_{δ(i,j)} + k_j · Q^r_{δ(j,i)}), either part may be left out.
 /// He 2020, arXiv:2006.03654; v2 and v3 with log buckets.
@@ -67,7 +67,8 @@ struct DisentangledTerms {
 /// the distance. `buckets` or `max_distance` ≤ 0: the distance.
 Index disentangled_bucket(Index distance, Index buckets, Index max_distance);
 template <class T>
-std::unique_ptr<ScoreBias<T>> disentangled_bias(const DisentangledTerms<T>& terms, Places places);
+std::unique_ptr<ScoreBias<T>> disentangled_bias(const DisentangledTerms<T>& terms,
+                                                PositionIds places);
 
 /// Rows p: sin(p·10000^(−2i/d)) and cos. `interleaved`: features 2i and 2i + 1 (the paper,
 /// Marian-like tables of transformers keep sines in the first half). Vaswani 2017.

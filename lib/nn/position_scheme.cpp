@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/named_arguments.hpp"
 #include "base/random.hpp"
-#include "base/spelled.hpp"
 
 namespace masque::nn {
 
@@ -51,7 +51,7 @@ std::vector<std::string> position_names() {
 }
 
 std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
-  Spelled spelled(text);
+  NamedArguments spelled(text);
   const auto at = registry().find(spelled.name());
   if (at == registry().end()) {
     throw UsageError(fmt::format("there is no position scheme '{}', only {}",
@@ -66,7 +66,7 @@ std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
 VariantInfo position_info(std::string_view name) {
   const auto at = registry().find(name);
   MASQUE_CHECK(at != registry().end());
-  Spelled spelled(name);
+  NamedArguments spelled(name);
   VariantInfo info = at->second(spelled)->info();
   info.kind = "position";
   info.name = name;

@@ -18,12 +18,12 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 #include "nn/position.hpp"
 #include "nn/variant.hpp"
 
 namespace masque {
-class Spelled;
+class NamedArguments;
 }
 
 namespace masque::nn {
@@ -53,7 +53,7 @@ template <class T>
 struct PositionProblem {
   PositionShape shape;
   /// Of the queries and keys of the layer; inputs are the tokens of `places.keys`.
-  Places places;
+  PositionIds places;
   /// In the order of PositionScheme::parameters.
   std::span<const MatrixView<const T>> parameters;
   /// Where their gradients are added; empty: none are wanted. A view without data is left out.
@@ -96,7 +96,7 @@ struct PositionFacts {
   /// A shift of all places changes nothing.
   bool relative = true;
   /// Tells a key on the left from the same key as far on the right.
-  bool sides = true;
+  bool direction_aware = true;
 };
 
 /// A scheme with its arguments. Immutable, thread-safe.
@@ -170,9 +170,9 @@ template <class T>
 std::vector<Matrix<T>> start_position(const PositionScheme& scheme, const PositionShape& shape,
                                       std::uint64_t seed);
 
-/// Adds a scheme at program start. `make` asks `Spelled` for the arguments it knows.
+/// Adds a scheme at program start. `make` asks `NamedArguments` for the arguments it knows.
 struct PositionRegistration {
-  using Make = std::unique_ptr<PositionScheme> (*)(Spelled&);
+  using Make = std::unique_ptr<PositionScheme> (*)(NamedArguments&);
   PositionRegistration(std::string_view name, Make make);
 };
 

@@ -40,7 +40,7 @@ void multiply(MatrixView<const T> a, Strips<const T> b, MatrixView<T> c, bool ad
 
 /// c (columns of a, columns) += aᵀ · b, where a is (depth, any).
 template <class T>
-void add_turned_product(MatrixView<const T> a, Strips<const T> b, MatrixView<T> c) {
+void add_transposed_product(MatrixView<const T> a, Strips<const T> b, MatrixView<T> c) {
   kernel::multiply_packed<T>(kernel::LeftOperand<T>::columns(a), a.rows, b, c,
                              kernel::Onto::kChain);
 }

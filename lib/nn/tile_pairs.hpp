@@ -22,7 +22,8 @@ using kernel::has_pairs;
 void to_pairs(MatrixView<const float> x, MatrixView<float> out);
 
 /// Pairs of the rows 2k and 2k + 1 of x, in out (pairs_of(x.rows), x.columns): the left operand of
-/// add_turned_product_of_pairs. Columns a multiple of kLanes; rows begin at multiples of 64 bytes.
+/// add_transposed_product_of_pairs. Columns a multiple of kLanes; rows begin at multiples of 64
+/// bytes.
 void to_row_pairs(MatrixView<const float> x, MatrixView<float> out);
 
 /// As pack and pack_transposed, with the depth in pairs; pack rounds the keys up to whole pairs.
@@ -42,8 +43,8 @@ inline void add_product_of_pairs(MatrixView<const float> a, Strips<const float> 
                                 kernel::Onto::kChain);
 }
 /// c (columns of a, columns) += aᵀ · b, where a is (pairs, any) of to_row_pairs.
-inline void add_turned_product_of_pairs(MatrixView<const float> a, Strips<const float> b,
-                                        MatrixView<float> c) {
+inline void add_transposed_product_of_pairs(MatrixView<const float> a, Strips<const float> b,
+                                            MatrixView<float> c) {
   kernel::multiply_packed_pairs(kernel::LeftOperand<float>::columns(a), a.rows, b, nullptr, c,
                                 kernel::Onto::kChain);
 }

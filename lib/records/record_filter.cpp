@@ -205,7 +205,8 @@ class Versions {
     ++tally.records;
     tally.tokens_in += record.size();
     if (corruption_ != nullptr) {
-      if (Problem problem = problem_of([&] { corruption_->apply(record, scratch, tally); })) {
+      if (Problem problem =
+              input_error_message([&] { corruption_->apply(record, scratch, tally); })) {
         --tally.records;
         tally.tokens_in -= record.size();
         return problem;
@@ -279,7 +280,7 @@ FilterResult walk_records(const RecordFilter& filter,
     go_through(piece, filter, format, shared, [&](Record& record, Tally& tally) -> Problem {
       ++tally.records;
       tally.tokens_in += record.size();
-      return problem_of([&] { use(record, out); });
+      return input_error_message([&] { use(record, out); });
     });
   };
   filter_lines(filter.input, lines);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/registry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
 namespace masque {
@@ -14,10 +15,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-std::vector<const FileFormat*>& registry() {
-  static std::vector<const FileFormat*> formats;
-  return formats;
-}
+using Formats = Registry<FileFormat>;
 
 struct Signature {
   std::string_view bytes;
@@ -64,20 +62,19 @@ Bytes first_bytes(const InputFile& file, MutableBytes buffer) {
 }
 
 const FileFormat* format_of(const InputFile& file, Bytes first) {
+  const auto all = file_formats();
   const auto found = std::ranges::find_if(
-      registry(), [&](const FileFormat* format) { return format->recognise(file, first); });
-  return found == registry().end() ? nullptr : *found;
+      all, [&](const FileFormat* format) { return format->recognise(file, first); });
+  return found == all.end() ? nullptr : *found;
 }
 
 }  // namespace
 
 FormatRegistration::FormatRegistration(const FileFormat& format) {
-  auto& formats = registry();
-  const auto by_name = [](const FileFormat* a, const FileFormat* b) { return a->name < b->name; };
-  formats.insert(std::upper_bound(formats.begin(), formats.end(), &format, by_name), &format);
+  Formats::of_process().add(format);
 }
 
-std::span<const FileFormat* const> file_formats() { return registry(); }
+std::span<const FileFormat* const> file_formats() { return Formats::of_process().all(); }
 
 Checked<FileContent> read_weights(const InputFile& file) {
   std::array<std::byte, kFirstBytes> buffer{};

@@ -9,15 +9,13 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/registry.hpp"
 
 namespace masque {
 
 namespace {
 
-std::vector<const WeightsWriter*>& registry() {
-  static std::vector<const WeightsWriter*> writers;
-  return writers;
-}
+using Writers = Registry<WeightsWriter>;
 
 /// Further names that files of a format have.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOtherExtensions{
@@ -25,22 +23,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOtherExt
 
 }  // namespace
 
-std::span<const WeightsWriter* const> weights_writers() { return registry(); }
+std::span<const WeightsWriter* const> weights_writers() { return Writers::of_process().all(); }
 
 const WeightsWriter& weights_writer(std::string_view name) {
-  const auto found = std::ranges::find(registry(), name, &WeightsWriter::name);
-  MASQUE_CHECK(found != registry().end());
-  return **found;
+  const WeightsWriter* found = Writers::of_process().find(name);
+  MASQUE_CHECK(found != nullptr);
+  return *found;
 }
 
 const WeightsWriter* writer_for_path(std::string_view path) {
-  for (const WeightsWriter* writer : registry()) {
+  for (const WeightsWriter* writer : Writers::of_process().all()) {
     if (path.ends_with(writer->extension)) return writer;
   }
   for (const auto& [extension, name] : kOtherExtensions) {
     if (!path.ends_with(extension)) continue;
-    const auto found = std::ranges::find(registry(), name, &WeightsWriter::name);
-    if (found != registry().end()) return *found;
+    if (const WeightsWriter* found = Writers::of_process().find(name)) return found;
   }
   return nullptr;
 }
@@ -61,8 +58,7 @@ std::uint64_t place_behind(std::uint64_t at, std::uint64_t size, const std::stri
 }
 
 WriterRegistration::WriterRegistration(const WeightsWriter& writer) {
-  auto& writers = registry();
-  writers.insert(std::ranges::upper_bound(writers, writer.name, {}, &WeightsWriter::name), &writer);
+  Writers::of_process().add(writer);
 }
 
 }  // namespace masque

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 
 namespace masque::task {
 
@@ -17,7 +17,9 @@ std::vector<std::string> numbered(Index count) {
   return texts;
 }
 
-bool read_blanks(Spelled& spelled, bool standard) { return spelled.flag("blanks", standard); }
+bool read_blanks(NamedArguments& spelled, bool standard) {
+  return spelled.flag("blanks", standard);
+}
 
 QuestionTask::QuestionTask(std::string_view info, std::vector<std::string> symbols, bool blanks)
     : info_(info), symbols_(std::move(symbols)), blanks_(blanks) {}

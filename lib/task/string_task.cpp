@@ -1,6 +1,6 @@
 #include "task/string_task.hpp"
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 
 namespace masque::task {
 
@@ -11,7 +11,7 @@ std::vector<TokenId> random_string(Index length, Index alphabet, Draw& draw) {
 }
 
 // Braces keep the order: parameters are listed as they are asked for.
-StringTask::StringTask(std::string_view info, Spelled& spelled, Index alphabet, bool blanks,
+StringTask::StringTask(std::string_view info, NamedArguments& spelled, Index alphabet, bool blanks,
                        Map map, Index copies)
     : StringTask{info, spelled.count("alphabet", alphabet, 2, 65536), read_blanks(spelled, blanks),
                  map, copies} {}

@@ -15,7 +15,7 @@ class StringTask final : public QuestionTask {
   using Map = std::vector<TokenId> (*)(std::vector<TokenId>);
 
   /// Asks `spelled` for `alphabet` and `blanks`.
-  StringTask(std::string_view info, Spelled& spelled, Index alphabet, bool blanks, Map map,
+  StringTask(std::string_view info, NamedArguments& spelled, Index alphabet, bool blanks, Map map,
              Index copies = 1);
 
  private:

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 
 namespace masque::task {
 
@@ -72,13 +72,13 @@ std::vector<std::string> task_names() {
 std::string task_parameters(std::string_view name) {
   const auto at = registry().find(name);
   MASQUE_CHECK(at != registry().end());
-  Spelled spelled(name);
+  NamedArguments spelled(name);
   at->second(spelled);
   return spelled.standards();
 }
 
 std::unique_ptr<const Task> parse_task(std::string_view text) {
-  Spelled spelled(text);
+  NamedArguments spelled(text);
   const auto at = registry().find(spelled.name());
   if (at == registry().end()) {
     throw UsageError(fmt::format("there is no task '{}', only {}", escape(spelled.name()),

@@ -10,7 +10,7 @@
 #include "base/types.hpp"
 
 namespace masque {
-class Spelled;
+class NamedArguments;
 }
 
 namespace masque::task {
@@ -82,9 +82,9 @@ std::vector<std::string> task_names();
 /// The parameters of a registered task with their standard values: "alphabet=16, blanks=false".
 std::string task_parameters(std::string_view name);
 
-/// Adds a task at program start. `make` asks `Spelled` for the parameters that it knows.
+/// Adds a task at program start. `make` asks `NamedArguments` for the parameters that it knows.
 struct TaskRegistration {
-  using Make = std::unique_ptr<Task> (*)(Spelled&);
+  using Make = std::unique_ptr<Task> (*)(NamedArguments&);
   TaskRegistration(std::string_view name, Make make);
 };
 

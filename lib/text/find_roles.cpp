@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "text/tokenizer.hpp"
-
 namespace masque::text {
 
 namespace {
@@ -39,16 +37,17 @@ void read_role_names(const JsonValue& json, RoleNames& names) {
   }
 }
 
-Roles find_roles(const Tokenizer& tokenizer, const RoleNames& names) {
+Roles find_roles(const std::function<std::optional<TokenId>(std::string_view)>& find,
+                 const RoleNames& names) {
   Roles roles;
   for (const auto& [role, member] : kRoleFields) {
     const auto named = find_name(names, role);
     if (named != names.end()) {
-      roles.*member = tokenizer.find(named->second);
+      roles.*member = find(named->second);
       continue;
     }
     for (const std::string_view name : usual_names(role)) {
-      if (roles.*member = tokenizer.find(name); roles.*member) break;
+      if (roles.*member = find(name); roles.*member) break;
     }
   }
   return roles;

@@ -1,7 +1,10 @@
 // Which token has which role.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,15 +13,15 @@
 
 namespace masque::text {
 
-class Tokenizer;
-
 using RoleNames = std::vector<std::pair<std::string, std::string>>;
 
 /// Adds what "mask_token" and the others of tokenizer_config.json or special_tokens_map.json say
 /// to `names`, unless the role is there already.
 void read_role_names(const JsonValue& json, RoleNames& names);
 
-/// The ids of the named tokens; for roles without a name, of the usual names.
-Roles find_roles(const Tokenizer& tokenizer, const RoleNames& names);
+/// The ids of the named tokens; for roles without a name, of the usual names. `find` gives the id
+/// of a token, if there is one.
+Roles find_roles(const std::function<std::optional<TokenId>(std::string_view)>& find,
+                 const RoleNames& names);
 
 }  // namespace masque::text

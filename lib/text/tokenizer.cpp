@@ -43,7 +43,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
   added_ = AddedTokens(std::move(parts_.added), *parts_.steps.model, parts_.steps.normalizer.get(),
                        parts_.warnings);
   parts_.added.clear();
-  roles_ = find_roles(*this, parts_.role_names);
+  roles_ = find_roles([this](std::string_view token) { return find(token); }, parts_.role_names);
 }
 
 void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type_id) const {

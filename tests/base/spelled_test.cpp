@@ -1,17 +1,17 @@
 // Names with arguments, and what is wrong with others.
-#include "base/spelled.hpp"
-
 #include <array>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/named_arguments.hpp"
 
 namespace masque::test {
 namespace {
 
 TEST_CASE("arguments of a spelled variant, and what was not given") {
-  Spelled spelled(" some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
+  NamedArguments spelled(
+      " some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
   CHECK(spelled.name() == "some_name");
   CHECK(spelled.count("count", 3, 1, 10) == 7);
   CHECK(spelled.number("ratio", 2, 0, 1) == 0.5);
@@ -24,13 +24,13 @@ TEST_CASE("arguments of a spelled variant, and what was not given") {
   spelled.check_all_known();
   CHECK(spelled.standards() ==
         "count=3, ratio=2, wide=false, inner=none, kind=a, more=5, tall=false");
-  CHECK(Spelled("bare").name() == "bare");
-  CHECK(Spelled("bare()").standards().empty());
+  CHECK(NamedArguments("bare").name() == "bare");
+  CHECK(NamedArguments("bare()").standards().empty());
 }
 
 std::string parse_error(std::string_view text) {
   try {
-    const Spelled spelled(text);
+    const NamedArguments spelled(text);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -48,7 +48,7 @@ TEST_CASE("text that is no spelled variant") {
 }
 
 TEST_CASE("values that are none, and arguments that nobody knows") {
-  Spelled spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
+  NamedArguments spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
   const auto error = [](auto&& ask) -> std::string {
     try {
       ask();
@@ -65,7 +65,7 @@ TEST_CASE("values that are none, and arguments that nobody knows") {
   constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
   CHECK(error([&] { spelled.choice("k", "a", kKinds); }) == "a: k is 'c', expected one of a, b");
   CHECK(error([&] { spelled.check_all_known(); }) == "a has no parameter 'other', only n, x, f, k");
-  CHECK(error([] { Spelled("b(c=1)").check_all_known(); }) ==
+  CHECK(error([] { NamedArguments("b(c=1)").check_all_known(); }) ==
         "b has no parameter 'c', nor any other");
 }
 

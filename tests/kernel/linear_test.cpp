@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "kernel/cross_entropy.hpp"
+#include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
 #include "support/near.hpp"
 

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "kernel/cross_entropy.hpp"
+#include "kernel/cross_entropy_reference.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/vocabulary_loss.hpp"
 #include "support/near.hpp"
@@ -70,22 +70,30 @@ TEST_CASE("the head's loss is the cross-entropy of all logits at once") {
     const MatrixView<const float> weight = p.weight.view();
     const kernel::Linear<float> head(std::span(&weight, 1), p.bias.span(), Precision::kF32);
     head.forward(p.x.view(), logits.view());
-    std::vector<float> losses(p.targets.size()), d_losses;
-    const Matrix<float>& whole = logits;
-    kernel::cross_entropy_forward<float>(whole.view(), p.targets, losses);
-    CHECK(far_off(found.losses, doubles(losses), 2e-5, 1e-6) == "");
+    // The definition, in double.
+    Matrix<double> whole(rows, vocabulary);
+    std::copy_n(logits.data(), logits.span().size(), whole.data());
+    std::vector<double> losses;
+    auto d_whole = Matrix<double>::zero(rows, vocabulary);
     double sum = 0;
     Index correct = 0;
-    for (std::size_t r = 0; r < losses.size(); ++r) {
-      sum += p.row_weights[r] * static_cast<double>(losses[r]);
-      d_losses.push_back(static_cast<float>(p.row_weights[r]));
-      const auto row = logits.view().row_span(static_cast<Index>(r));
-      correct += std::max_element(row.begin(), row.end()) - row.begin() == p.targets[r];
+    for (std::size_t r = 0; r < p.targets.size(); ++r) {
+      const auto i = static_cast<Index>(r);
+      const double* row = whole.view().row(i);
+      const Index target = p.targets[r];
+      losses.push_back(kernel::reference::cross_entropy_row(row, vocabulary, target));
+      sum += p.row_weights[r] * losses[r];
+      kernel::reference::cross_entropy_row_backward(row, vocabulary, target, p.row_weights[r],
+                                                    d_whole.view().row(i));
+      correct += std::max_element(row, row + vocabulary) - row == target;
     }
+    CHECK(far_off(found.losses, losses, 2e-5, 1e-6) == "");
     CHECK(found.loss.sum == doctest::Approx(sum).epsilon(1e-6));
     CHECK(found.loss.correct == correct);
-    auto d_logits = Matrix<float>::zero(rows, vocabulary);
-    kernel::cross_entropy_backward<float>(whole.view(), p.targets, d_losses, d_logits.view());
+    Matrix<float> d_logits(rows, vocabulary);
+    for (std::size_t i = 0; i < d_logits.span().size(); ++i) {
+      d_logits.data()[i] = static_cast<float>(d_whole.data()[i]);
+    }
     Found expected(p);
     const Matrix<float>& d = d_logits;
     kernel::matmul_backward<float>(p.x.view(), weight, d.view(), expected.d_x.view(), {});

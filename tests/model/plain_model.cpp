@@ -6,7 +6,7 @@
 
 #include "model/random_model.hpp"
 #include "model/variants.hpp"
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 
 namespace masque::model::test {
 
@@ -177,7 +177,7 @@ class Plain {
   M attention(const LayerWeights<double>& own, M query, M key, View value, Index heads,
               Index groups) {
     std::unique_ptr<nn::PositionTerms<double>> at_work;
-    nn::GeneralAttention<double> attention;
+    nn::MaterializedAttention<double> attention;
     if (scheme_ && !scheme_->facts().input) {
       at_work = terms(own.position);
       at_work->query_key(query.view(), key.view());
@@ -200,10 +200,10 @@ class Plain {
     for (const M& scores : previous_) previous.push_back(scores.view());
     attention.previous = previous;
     const PreviousScores kind = design_.variants.previous_scores;
-    attention.hands_on_own = kind == PreviousScores::kOneLayer;
+    attention.pass_own_scores = kind == PreviousScores::kOneLayer;
     M context(query.rows(), value.columns / groups * heads);
     nn::GeneralSaved<double> saved;
-    nn::general_attention_forward(attention, context.view(), &saved);
+    nn::materialized_attention_forward(attention, context.view(), &saved);
     if (kind != PreviousScores::kNone) previous_ = std::move(saved.scores);
     return context;
   }

@@ -1,6 +1,6 @@
 #include "nn/position_layer.hpp"
 
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 
 namespace masque::test {
 
@@ -118,13 +118,13 @@ void attention_backward(const Layer& layer, const LayerSaved<double>& saved,
   }
 }
 
-/// The same by general_attention, whose context must be that of the layer.
+/// The same by materialized_attention, whose context must be that of the layer.
 void general_backward(const Layer& layer, const LayerSaved<double>& saved,
                       nn::PositionTerms<double>& terms, const Matrix<double>& w,
                       LayerInput<double>& out, Matrix<double>& context) {
   const Index n = layer.tokens();
   const BlockMap blocks(parse_mask(layer.causal ? "causal" : "full").bind({n, n}));
-  nn::GeneralAttention<double> attention;
+  nn::MaterializedAttention<double> attention;
   attention.problem.query = saved.query.view();
   attention.problem.key = saved.key.view();
   attention.problem.value = saved.value.view();
@@ -137,7 +137,7 @@ void general_backward(const Layer& layer, const LayerSaved<double>& saved,
   attention.weight_terms = terms.weight_terms();
   attention.value_terms = terms.value_terms();
   nn::GeneralSaved<double> parts;
-  nn::general_attention_forward(attention, context.view(), &parts);
+  nn::materialized_attention_forward(attention, context.view(), &parts);
   nn::GeneralGradients<double> gradients;
   gradients.query = out.query.view();
   gradients.key = out.key.view();
@@ -145,7 +145,7 @@ void general_backward(const Layer& layer, const LayerSaved<double>& saved,
   gradients.bias = terms.bias_gradient();
   gradients.weight_terms = terms.weight_terms();
   gradients.value_terms = terms.value_terms();
-  nn::general_attention_backward<double>(attention, parts, w.view(), gradients);
+  nn::materialized_attention_backward<double>(attention, parts, w.view(), gradients);
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ Matrix<T> layer_context(const Layer& layer, const LayerInput<T>& in, LayerSaved<
 }
 
 /// The gradients of Σ w ⊙ context by everything that goes in. With `general`, which is the context
-/// then, by general_attention instead of the loops here.
+/// then, by materialized_attention instead of the loops here.
 LayerInput<double> layer_gradients(const Layer& layer, const LayerInput<double>& in,
                                    const Matrix<double>& w, Matrix<double>* general = nullptr);
 

@@ -188,7 +188,7 @@ TEST_CASE("equal keys on the left and on the right have equal weights, or not, a
     for (const Matrix<double>& a : saved.weights) {
       most = std::max(most, std::abs(a.view().at(1, 0) - a.view().at(1, 2)));
     }
-    if (layer.scheme->facts().sides) {
+    if (layer.scheme->facts().direction_aware) {
       CHECK(most > 1e-6);
     } else {
       CHECK(most < 1e-14);

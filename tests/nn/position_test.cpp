@@ -16,7 +16,7 @@ constexpr Index kSize = 5;
 struct Positions {
   std::vector<Index> queries;
   std::vector<Index> keys;
-  nn::Places places() const { return {queries, keys}; }
+  nn::PositionIds places() const { return {queries, keys}; }
 };
 
 std::vector<Index> run_of(Index first, Index count, Index step = 1) {
@@ -296,7 +296,7 @@ void check_in_attention(const Make& make) {
 
 TEST_CASE("every evaluation adds position terms") {
   const std::vector<Index> places = run_of(0, 150);
-  const nn::Places both{places, places};
+  const nn::PositionIds both{places, places};
   const Matrix<double> table = random_matrix<double>(300, kHeads * kSize, 5);
   check_in_attention([&](const auto&) {
     return nn::t5_bias<double>(table.view().middle_rows(0, 32), 128, true, both);

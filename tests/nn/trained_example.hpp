@@ -3,19 +3,19 @@
 
 #include <span>
 
+#include "nn/differentiable_attention.hpp"
+#include "nn/differentiable_attention_reference.hpp"
 #include "nn/example.hpp"
-#include "nn/trained_attention.hpp"
-#include "nn/trained_attention_reference.hpp"
 
 namespace masque::test {
 
 /// What both ways make of a sequence.
 template <class T>
 struct Trained {
-  nn::TrainedAttention<T> attention;
+  nn::DifferentiableAttention<T> attention;
   Matrix<T> context, saved, d_context, d_query, d_key, d_value;
 
-  Trained(const nn::TrainedAttention<T>& given, std::uint64_t seed) : attention(given) {
+  Trained(const nn::DifferentiableAttention<T>& given, std::uint64_t seed) : attention(given) {
     const nn::AttentionProblem<T>& p = given.problem;
     context = context_of(p);
     saved = Matrix<T>(p.num_heads, p.query.rows);
@@ -38,16 +38,16 @@ struct Trained {
 
 template <class T>
 void run_forward(const nn::TrainedForward<T>& sequence) {
-  nn::trained_attention_forward<T>(std::span(&sequence, 1));
+  nn::differentiable_attention_forward<T>(std::span(&sequence, 1));
 }
 template <class T>
 void run_backward(const nn::TrainedBackward<T>& sequence) {
-  nn::trained_attention_backward<T>(std::span(&sequence, 1));
+  nn::differentiable_attention_backward<T>(std::span(&sequence, 1));
 }
 
 /// Forward and backward of one sequence.
 template <class T>
-Trained<T> train(const nn::TrainedAttention<T>& attention, std::uint64_t seed = 9) {
+Trained<T> train(const nn::DifferentiableAttention<T>& attention, std::uint64_t seed = 9) {
   Trained<T> out(attention, seed);
   run_forward(out.forward());
   run_backward(out.backward());

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "fake_model.hpp"
+#include "probe/score/model_kinds.hpp"
 #include "support/message.hpp"
 
 namespace masque::probe {

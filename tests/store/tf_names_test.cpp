@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "store/convert/convert_checkpoint.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
+#include "store/names/name_rules.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
@@ -106,7 +107,8 @@ TEST_CASE("every table goes both ways, and no name stands in it twice") {
 
 TEST_CASE("names that are nearly right are none") {
   const Checkpoint bert = open_checkpoint(model_folder("bert"));
-  const TfFamily* table = tf_names(bert, ModelConfig::find(bert.folder())).family;
+  const auto found = ModelConfig::find(bert.folder());
+  const TfFamily* table = tf_names(bert, found, hf_names(bert, found)).family;
   REQUIRE(table != nullptr);
   for (const char* name :
        {"bert/encoder/layer_01/output/dense/kernel", "bert/encoder/layer_/output/dense/kernel",
@@ -145,7 +147,8 @@ TEST_CASE("the names of Google's checkpoints, one by one") {
       {"roformer", {{"roformer.pooler.dense.weight", "bert/pooler/dense/kernel"}}}};
   for (const auto& [model, pairs] : expected) {
     const Checkpoint checkpoint = open_checkpoint(model_folder(model));
-    const TfFamily* table = tf_names(checkpoint, ModelConfig::find(checkpoint.folder())).family;
+    const auto found = ModelConfig::find(checkpoint.folder());
+    const TfFamily* table = tf_names(checkpoint, found, hf_names(checkpoint, found)).family;
     REQUIRE(table != nullptr);
     for (const auto& [hf, tf] : pairs) {
       CAPTURE(hf);

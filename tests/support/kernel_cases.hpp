@@ -25,7 +25,6 @@ enum class Operation {
   kSoftmax,
   kEmbedding,
   kRotary,
-  kCrossEntropy,
   kLogProbability,
   kDropout,
   kTrainedLinear,
@@ -98,7 +97,6 @@ inline std::vector<KernelCase> small_kernel_cases() {
     masked.masked = true;
     cases.push_back(masked);
     cases.push_back({"embedding", O::kEmbedding, 6, columns});
-    cases.push_back({"cross_entropy", O::kCrossEntropy, 4, columns});
     cases.push_back({"dropout", O::kDropout, 4, columns});
   }
   for (const auto layout : {kernel::RotaryLayout::kHalf, kernel::RotaryLayout::kAdjacent}) {
@@ -136,7 +134,6 @@ inline void add_training_cases(std::vector<KernelCase>& cases) {
     cases.push_back({"dropout", O::kDropout, 4096, columns});
     cases.push_back({"embedding", O::kEmbedding, 4096, columns});
     cases.push_back({"softmax", O::kSoftmax, 4096, columns});
-    cases.push_back({"cross_entropy", O::kCrossEntropy, 4096, columns});
   }
 }
 

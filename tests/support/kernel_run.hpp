@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "kernel/cross_entropy.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
 #include "kernel/linear.hpp"
+#include "kernel/log_probability.hpp"
 #include "kernel/scalar.hpp"
 #include "kernel/softmax.hpp"
 #include "kernel/trained_linear.hpp"
@@ -32,8 +32,7 @@ class KernelRun {
     const Index rows = c.rows, columns = c.columns;
     if (c.operation == Operation::kVocabularyLoss) {
       result.resize(1, 1);
-    } else if (c.operation == Operation::kCrossEntropy ||
-               c.operation == Operation::kLogProbability) {
+    } else if (c.operation == Operation::kLogProbability) {
       result.resize(1, rows);
     } else {
       result.resize(rows, columns);
@@ -107,9 +106,6 @@ class KernelRun {
         kernel::embedding_forward(in(0), std::span<const TokenId>(ids_), result.view());
         break;
       case Operation::kRotary: kernel::rotary_forward<T>(c.layout, table(), kHead, copied()); break;
-      case Operation::kCrossEntropy:
-        kernel::cross_entropy_forward(in(0), ids_, result.span());
-        break;
       case Operation::kLogProbability: {
         std::vector<double> out(ids_.size());
         kernel::log_probability_forward(in(0), linear_, 0.5, ids_, out);
@@ -177,9 +173,6 @@ class KernelRun {
         kernel::add_to(std::as_const(d_x).view(), out(0));
         break;
       }
-      case Operation::kCrossEntropy:
-        kernel::cross_entropy_backward(in(0), ids_, std::as_const(d_result).span(), out(0));
-        break;
       case Operation::kDropout: {
         Matrix<T> d_x = Matrix<T>::copy(d_y);
         kernel::dropout_backward(0.3, RandomStream(5, "dropout"), 3, d_x.view());

@@ -10,7 +10,7 @@
 #include "base/json.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
-#include "surgery/vocabulary/vocabulary_change.hpp"
+#include "surgery/vocabulary/vocabulary_files.hpp"
 
 namespace masque::test {
 

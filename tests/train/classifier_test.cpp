@@ -52,8 +52,8 @@ std::vector<Case> cases() {
           {"causal, mean", headless(Streams::kOne, DefaultMask::kCausal), Pooling::kMean}};
 }
 
-Noise noise_of(const Case& one) {
-  Noise noise;
+DropoutOptions noise_of(const Case& one) {
+  DropoutOptions noise;
   noise.hidden_dropout = one.dropout;
   noise.seed = 8;
   noise.step = 3;
@@ -79,10 +79,10 @@ std::vector<Example> examples_of(Pooling pooling) {
 template <class T>
 struct Built {
   Parameters<T> parameters;
-  Slots model, classifier;
+  ParameterMap model, classifier;
 
   explicit Built(const Case& one) {
-    model = add_model(model::plan_of(one.design), nullptr, "", Slots(), parameters);
+    model = add_model(model::plan_of(one.design), nullptr, "", ParameterMap(), parameters);
     classifier = add_classifier(one.design.hidden_size, kLabels, one.pooling, "", parameters);
   }
 };
@@ -117,7 +117,7 @@ Complex complex_loss(Built<double>& from, const Case& one,
     labels.push_back(e.targets.front());
   }
   Tape<Complex> tape;
-  const Noise noise = noise_of(one);
+  const DropoutOptions noise = noise_of(one);
   Matrix<Complex> last(static_cast<Index>(chunk.wanted.size()), one.design.hidden_size);
   encoder.forward(chunk, noise, tape, last.view());
   Matrix<Complex> pooled(chunk.sequences(), one.design.hidden_size);
@@ -186,8 +186,9 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
   model::Design design = loaded.design;
   design.head = {};
   Parameters<double> parameters;
-  const Slots model = add_model(model::plan_of(design), nullptr, "", Slots(), parameters);
-  const Slots slots =
+  const ParameterMap model =
+      add_model(model::plan_of(design), nullptr, "", ParameterMap(), parameters);
+  const ParameterMap slots =
       add_classifier(design.hidden_size, kLabels, Pooling::kFirst, "bert.", parameters);
   model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {
     const auto from = place_of(loaded.weights, role, bias, layer, part).span();

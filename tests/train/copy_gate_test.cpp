@@ -20,14 +20,14 @@ namespace {
 struct Gated {
   model::Design design = small_design();
   Parameters<double> parameters;
-  Slots slots;
+  ParameterMap slots;
   CopyGateSlots gate;
 
   Gated() {
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
+    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     gate = add_copy_gate(design.hidden_size, "", parameters);
-    start_values(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
     std::vector<double> numbers(static_cast<std::size_t>(design.hidden_size) + 1);
     RandomStream(4, "gate").normal(0, numbers.size(), numbers.data());
     std::copy_n(numbers.data(), design.hidden_size, parameters.value(gate.weight).data);

@@ -61,14 +61,15 @@ struct Started {
     design.variants.residual_scale = residual_scale;
     objective->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
-    start_values(design, slots, {.seed = seed, .residual_gain = residual_gain(recipe)}, parameters);
+    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, slots, {.seed = seed, .residual_gain = residual_gain(recipe)},
+                          parameters);
   }
 
   std::unique_ptr<const Objective> objective;
   model::Design design;
   Parameters<float> parameters;
-  Slots slots;
+  ParameterMap slots;
 };
 
 double scale_of(const DesignRecipe& recipe) { return design_of(recipe).variants.residual_scale; }
@@ -95,7 +96,7 @@ Matrix<float> states_of(Network<float>& network, std::uint64_t first) {
 /// A loss whose updates change some parameters, all or the weights of sublayers.
 class Chosen final : public StepLoss {
  public:
-  Chosen(StepLoss& loss, const Slots& slots, bool all) : loss_(loss) {
+  Chosen(StepLoss& loss, const ParameterMap& slots, bool all) : loss_(loss) {
     slots.for_each([&](Role role, bool bias, Index, Index, Index at) {
       const bool weight = role == Role::kQuery || role == Role::kKey || role == Role::kValue ||
                           role == Role::kOutput || role == Role::kUp || role == Role::kDown;
@@ -104,7 +105,7 @@ class Chosen final : public StepLoss {
   }
   void check(const Corpus& corpus) const override { loss_.check(corpus); }
   void prepare() override { loss_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override {
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
     return loss_.add_gradients(items, noise);
   }
   StepLosses evaluate(std::span<const StepItem> items) override { return loss_.evaluate(items); }
@@ -125,7 +126,7 @@ void descend(Chosen& loss, const Corpus& corpus, double rate, Parameters<float>&
   for (Index k = 0; k < corpus.size(); ++k) items.push_back({corpus.item(k), 0});
   parameters.clear_gradients();
   loss.prepare();
-  loss.add_gradients(items, Noise());
+  loss.add_gradients(items, DropoutOptions());
   for (const Index at : loss.parameters) {
     for (Index k = 0; k < parameters[at].size(); ++k)
       parameters.value(at).data[k] -= static_cast<float>(rate) * parameters.gradient(at).data[k];

@@ -18,7 +18,7 @@ TEST_CASE("weights that are packed at each product give the bits of those that a
     for (float& x : numbers) x = next = 3.7F * next * (1 - next);
   };
   fill(parameters.values());
-  Slots slots;
+  ParameterMap slots;
   slots.set(model::Role::kUp, false, 0, 0, weight);
   slots.set(model::Role::kUp, true, 0, 0, bias);
   Matrix<float> x(kRows, kInputs), d_y(kRows, kOutputs);

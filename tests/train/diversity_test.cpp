@@ -33,7 +33,7 @@ Diversities measured(const Matrix<double>& a) {
 }
 
 /// Loss less reward of examples, by complex numbers.
-Complex rewarded_loss(const model::Design& design, const Slots& slots,
+Complex rewarded_loss(const model::Design& design, const ParameterMap& slots,
                       std::span<const Example> examples, const Diversities& rewards,
                       Parameters<Complex>& parameters) {
   Encoder<Complex> encoder(design, slots, parameters, kernel::Precision::kF64);
@@ -134,9 +134,9 @@ TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") 
     if (!seen.insert(one.name).second) continue;
     const model::ModelPlan plan = model::plan_of(design);
     Parameters<double> parameters;
-    const Slots slots =
-        add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
-    start_values(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+    const ParameterMap slots =
+        add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
     Network<double> network(design, slots, parameters, kernel::Precision::kF64);
     if (!design.variants.mixer.empty()) {
       CHECK(contains(message_of<UsageError>([&] { network.reward_diversity(rewards); }),
@@ -161,8 +161,9 @@ TEST_CASE("diversity: a sequence counts by itself, in any chunk, and only with a
   const model::Design design = small_design();
   const model::ModelPlan plan = model::plan_of(design);
   Parameters<double> parameters;
-  const Slots slots = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
-  start_values(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+  const ParameterMap slots =
+      add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+  initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
   Network<double> network(design, slots, parameters, kernel::Precision::kF64);
   network.prepare();
   std::vector<Example> examples = small_examples(design);

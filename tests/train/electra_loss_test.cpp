@@ -248,7 +248,8 @@ TEST_CASE("a generator narrower than its tables has a projection, and sizes are 
   const Pair<double> pair({"electra", 0.25});
   CHECK(pair.model.generator.hidden_size == 4);
   CHECK(pair.model.generator.embedding_size == 16);
-  CHECK(pair.model.generator_slots.weight(model::Role::kEmbeddingProjection) != Slots::kNone);
+  CHECK(pair.model.generator_slots.weight(model::Role::kEmbeddingProjection) !=
+        ParameterMap::kNone);
   CHECK(pair.model.generator_slots.weight(model::Role::kWordTable) ==
         pair.model.second_slots.weight(model::Role::kWordTable));
   CHECK(contains(message_of<UsageError>([] {

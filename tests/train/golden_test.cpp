@@ -46,8 +46,8 @@ TEST_CASE("ten steps of AdamW are those of PyTorch: losses, gradients, weights")
   model::LoadedModel<double> loaded = model::load_model<double>(kData + "/model/bert");
   const model::ModelPlan plan = model::plan_of(loaded.design);
   Parameters<double> parameters;
-  const Slots slots =
-      add_model(plan, model::head_like(plan, loaded.design.head), "", Slots(), parameters);
+  const ParameterMap slots =
+      add_model(plan, model::head_like(plan, loaded.design.head), "", ParameterMap(), parameters);
   slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index p) {
     const auto& from = model::place_of(loaded.weights, role, bias, layer, part);
     std::copy_n(from.view.data, parameters[p].size(), parameters.value(p).data);

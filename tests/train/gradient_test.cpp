@@ -19,14 +19,15 @@ namespace {
 struct Built {
   model::ModelPlan plan;
   Parameters<double> parameters;
-  Slots slots;
+  ParameterMap slots;
 };
 
 Built build(const model::Design& design) {
   Built b;
   b.plan = model::plan_of(design);
-  b.slots = add_model(b.plan, model::head_like(b.plan, design.head), "", Slots(), b.parameters);
-  start_values(design, b.slots, {.seed = 3, .initializer_range = 0.4}, b.parameters);
+  b.slots =
+      add_model(b.plan, model::head_like(b.plan, design.head), "", ParameterMap(), b.parameters);
+  initialize_parameters(design, b.slots, {.seed = 3, .initializer_range = 0.4}, b.parameters);
   // Biases and norms start where their gradients tell little.
   for (Index i = 0; i < b.parameters.count(); ++i) {
     const MatrixView<double> v = b.parameters.value(i);
@@ -42,8 +43,8 @@ Complex complex_loss(const Built& built, const model::Design& design,
                      std::span<const Example> examples,
                      const std::function<double(Index, Index)>& step) {
   Parameters<Complex> parameters;
-  const Slots slots =
-      add_model(built.plan, model::head_like(built.plan, design.head), "", Slots(), parameters);
+  const ParameterMap slots = add_model(built.plan, model::head_like(built.plan, design.head), "",
+                                       ParameterMap(), parameters);
   auto& from = const_cast<Parameters<double>&>(built.parameters);
   for (Index i = 0; i < parameters.count(); ++i) {
     for (Index k = 0; k < parameters[i].size(); ++k)

@@ -49,8 +49,8 @@ struct Coder {
     model.decoder = decoder_design(decoder_recipe(recipe, size, 1), asked, model.encoder);
     add_mae(model, parameters);
     const StartOptions start{.seed = 3, .initializer_range = 0.3};
-    start_values(model.decoder, model.decoder_slots, start, parameters);
-    start_values(model.encoder, model.encoder_slots, start, parameters);
+    initialize_parameters(model.decoder, model.decoder_slots, start, parameters);
+    initialize_parameters(model.encoder, model.encoder_slots, start, parameters);
     loss = std::make_unique<MaeLoss<T>>(
         asked, model, parameters,
         std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32);

@@ -25,7 +25,7 @@ model::Design small_design() {
   d.max_position_embeddings = 6;
   d.attention_scale = 0.5;
   d.embedding_norm = NormDesign{};
-  d.position = model::PositionScheme::kLearned;
+  d.position = model::PositionType::kLearned;
   d.mask_token_id = 4;
   d.head.kind = HeadKind::kMasked;
   d.head.transform = true;
@@ -48,7 +48,7 @@ void make_gated(Design& d) {
 }
 
 void scheme(Design& d, std::string name) {
-  d.position = model::PositionScheme::kNone;
+  d.position = model::PositionType::kNone;
   d.variants.position = std::move(name);
   const auto found = model::position_scheme(d);
   d.attention_scale = found->scale(model::position_shape(d));
@@ -77,11 +77,11 @@ std::vector<NetworkCase> network_cases() {
     d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;
     d.gated = true;
     d.activation = kernel::Activation::kSwish;
-    d.position = model::PositionScheme::kRotary;
+    d.position = model::PositionType::kRotary;
     for (LayerDesign& l : d.layers)
       l.rotary = plain_rotary(kernel::RotaryLayout::kHalf, 10000, d.head_size);
   });
-  add("sinusoidal", [](Design& d) { d.position = model::PositionScheme::kSinusoidal; });
+  add("sinusoidal", [](Design& d) { d.position = model::PositionType::kSinusoidal; });
   add("grouped keys", [](Design& d) { d.num_key_value_heads = 1; });
   add("key size", [](Design& d) {
     d.head_size = 3;

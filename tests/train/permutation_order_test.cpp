@@ -132,12 +132,12 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
   model::Design d = one.design;
   if (!d.variants.mixer.empty() || d.streams == model::Streams::kFixedKeys ||
       d.head.kind != model::HeadKind::kMasked || d.type_vocab_size > 0 ||
-      d.embedding_size != d.hidden_size || d.position == model::PositionScheme::kSinusoidal)
+      d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal)
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};
-  if (d.position == model::PositionScheme::kLearned) {
-    d.position = model::PositionScheme::kNone;
+  if (d.position == model::PositionType::kLearned) {
+    d.position = model::PositionType::kNone;
     d.variants.position = d.head_size % 2 == 0 ? "rope" : "t5";
   }
   d.embedding_norm.reset();
@@ -170,8 +170,8 @@ struct Trained {
     design.head = own.head;
     design.head.kind = kind;
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
-    start_values(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
     for (Index i = 0; i < parameters.count(); ++i) {
       std::vector<double> noise(static_cast<std::size_t>(parameters[i].size()));
       RandomStream(5, parameters[i].name).normal(0, noise.size(), noise.data());
@@ -195,7 +195,7 @@ struct Trained {
 
   model::Design design;
   Parameters<T> parameters;
-  Slots slots;
+  ParameterMap slots;
 };
 
 std::vector<double> gradients(Parameters<double>& of) {
@@ -217,7 +217,7 @@ void share_values(Trained<T>& from, Trained<T>& to) {
               from.start_row(from.parameters.value(from.slots.weight(Role::kWordTable))));
   to.slots.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
     const Index own = bias ? from.slots.bias(role, layer) : from.slots.weight(role, layer, part);
-    REQUIRE(own != Slots::kNone);
+    REQUIRE(own != ParameterMap::kNone);
     std::copy_n(from.parameters.value(own).data, to.parameters[at].size(),
                 to.parameters.value(at).data);
   });

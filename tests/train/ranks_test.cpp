@@ -103,9 +103,9 @@ struct Model {
       objective = find_objective(name).make(asked());
       objective->adapt(design);
       const model::ModelPlan plan = model::plan_of(design);
-      const Slots slots =
-          add_model(plan, model::head_like(plan, design.head), "", Slots(), parameters);
-      start_values(design, slots, start, parameters);
+      const ParameterMap slots =
+          add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+      initialize_parameters(design, slots, start, parameters);
       network =
           std::make_unique<Network<float>>(design, slots, parameters, kernel::Precision::kF32);
       loss = std::make_unique<ObjectiveLoss>(*network, *objective);
@@ -116,8 +116,8 @@ struct Model {
     adapt_electra(*pair.variant, asked(), pair.second);
     pair.generator = generator_design(recipe(), 0.5, asked(), pair.second);
     add_electra(pair, true, parameters);
-    start_values(pair.generator, pair.generator_slots, start, parameters);
-    start_values(pair.second, pair.second_slots, start, parameters);
+    initialize_parameters(pair.generator, pair.generator_slots, start, parameters);
+    initialize_parameters(pair.second, pair.second_slots, start, parameters);
     ElectraOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.tokens = asked().tokens;

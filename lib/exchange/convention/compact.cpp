@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "exchange/convention.hpp"
+#include "exchange/mask_text.hpp"
 #include "mask/candidates.hpp"
 #include "mask/compare.hpp"
 #include "mask/zoo.hpp"
@@ -84,7 +85,7 @@ MatrixSource encode_cu_seqlens(const Mask& mask, const std::string& path) {
   std::vector<std::int32_t> ends = {0};
   if (lengths.queries == 0) return source_of(DType::kI32, {1}, std::move(ends));
   const std::vector<Index> sizes =
-      documents ? mask_values(*documents).numbers() : std::vector<Index>{lengths.queries};
+      documents ? mask_values(documents->named()).numbers() : std::vector<Index>{lengths.queries};
   for (const Index size : sizes) {
     ends.push_back(static_cast<std::int32_t>(ends.back() + size));
   }

@@ -38,13 +38,13 @@ void read_relative(Design& design, const FamilyConfig& config) {
   const int terms = 1 + int{design.content_to_position} + int{design.position_to_content};
   design.attention_scale = 1 / std::sqrt(static_cast<double>(design.head_size * terms));
   const bool absolute = config.flag("position_biased_input", true);
-  design.position = absolute ? PositionScheme::kLearned : PositionScheme::kNone;
+  design.position = absolute ? PositionType::kLearned : PositionType::kNone;
   if (!config.flag("relative_attention", false)) {
     design.content_to_position = false;
     design.position_to_content = false;
     return;
   }
-  design.position = PositionScheme::kDisentangled;
+  design.position = PositionType::kDisentangled;
   design.share_attention_key = config.flag("share_att_key", false);
   design.position_buckets = size_or_none(config, "position_buckets");
   const Index longest = size_or_none(config, "max_relative_positions");
@@ -78,7 +78,7 @@ Design read_design(const FamilyConfig& config) {
 
 std::vector<TensorRow> relative_rows(const Design& design) {
   std::vector<TensorRow> rows;
-  if (design.position == PositionScheme::kDisentangled) {
+  if (design.position == PositionType::kDisentangled) {
     rows.push_back({"~encoder.rel_embeddings", {Role::kRelativeTable}, Parts::kWeight});
   }
   if (design.relative_norm) rows.push_back({"~encoder.LayerNorm", {Role::kRelativeNorm}});
@@ -95,7 +95,7 @@ std::vector<TensorRow> relative_rows(const Design& design) {
     rows.push_back({"~encoder.conv.conv",
                     {Role::kConvolution},
                     Parts::kBoth,
-                    Turn::kNone,
+                    TensorLayout::kNone,
                     {hidden, hidden, size}});
     rows.push_back({"~encoder.conv.LayerNorm", {Role::kConvolutionNorm}});
   }

@@ -42,7 +42,7 @@ Design read_design(const FamilyConfig& config) {
   if (config.flag("attention_scale", true)) {
     design.attention_scale = 1 / std::sqrt(static_cast<double>(design.attention_key_size));
   }
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
   check_rotary_size(config, "attention_key_size", design.head_size);
   LayerDesign layer;
   layer.rotary = plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
@@ -55,9 +55,9 @@ std::vector<TensorRow> offset_rows(bool bias) {
   std::vector<TensorRow> rows;
   for (const char* which : {"q", "k"}) {
     const std::string name = layer + which + "_scaleoffset";
-    rows.push_back({name, {Role::kGatedGamma}, Parts::kWeight, Turn::kNextRow});
+    rows.push_back({name, {Role::kGatedGamma}, Parts::kWeight, TensorLayout::kNextRow});
     if (!bias) continue;
-    rows.push_back({name + ".bias", {Role::kGatedBeta}, Parts::kTensor, Turn::kNextRow});
+    rows.push_back({name + ".bias", {Role::kGatedBeta}, Parts::kTensor, TensorLayout::kNextRow});
   }
   return rows;
 }

@@ -25,7 +25,7 @@ Design read_design(const FamilyConfig& config) {
   design.activation = config.activation("hidden_act", "gelu");
   design.mask = DefaultMask::kCausal;
   split_heads(design, config, "hidden_size", "num_attention_heads");
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
   LayerDesign layer;
   layer.rotary = read_rotary(
       config, {.share = 0.25, .theta_name = "rotary_emb_base", .share_name = "rotary_pct"},
@@ -45,7 +45,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~layers.{l}.attention.query_key_value",
        {Role::kQuery, Role::kKey, Role::kValue},
        parts,
-       Turn::kHeadTriples},
+       TensorLayout::kHeadTriples},
       {"~layers.{l}.attention.dense", {Role::kOutput}, parts},
       {"~layers.{l}.post_attention_layernorm", {Role::kFeedForwardNorm}},
       {"~layers.{l}.mlp.dense_h_to_4h", {Role::kUp}},

@@ -37,7 +37,7 @@ Design read_design(const FamilyConfig& config) {
   design.activation = config.activation("hidden_act", "silu");
   design.gated = true;
   design.mask = DefaultMask::kCausal;
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
   LayerDesign layer;
   layer.rotary = read_rotary(config, {.share_name = "partial_rotary_factor", .fixed_share = true},
                              design.head_size, design.max_position_embeddings, design.notes);

@@ -92,12 +92,11 @@ void read_norms(Design& design, const FamilyConfig& config) {
 }
 
 void read_own_position(Design& design, const FamilyConfig& config) {
-  design.position =
-      word(config, "position_embedding_type", kPositionTypes, PositionScheme::kLearned);
-  if (design.position == PositionScheme::kLearned && design.max_position_embeddings == 0) {
+  design.position = word(config, "position_embedding_type", kPositionTypes, PositionType::kLearned);
+  if (design.position == PositionType::kLearned && design.max_position_embeddings == 0) {
     config.refuse("max_position_embeddings", "at least 1: positions are learned");
   }
-  if (design.position == PositionScheme::kSinusoidal) {
+  if (design.position == PositionType::kSinusoidal) {
     design.sinusoidal_interleaved = config.flag("sinusoidal_interleaved", false);
   }
 }
@@ -108,7 +107,7 @@ void read_position(Design& design, const FamilyConfig& config) {
   layer.window = config.optional_count("window");
   if (design.variants.position.empty()) {
     read_own_position(design, config);
-    if (design.position == PositionScheme::kRotary) {
+    if (design.position == PositionType::kRotary) {
       check_rotary_size(config, "head_size", design.head_size);
       const bool adjacent = config.flag("rotary_interleaved", true);
       layer.rotary =
@@ -120,7 +119,7 @@ void read_position(Design& design, const FamilyConfig& config) {
       config.refuse("position_embedding_type", "nothing beside position");
     }
     check_variant(config, "position", [&] { position_scheme(design); });
-    design.position = PositionScheme::kNone;
+    design.position = PositionType::kNone;
     design.variants.position_shared = config.flag("position_shared", false);
   }
   fill_layers(design, layer);
@@ -162,14 +161,14 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   if (design.layer_kind == LayerKind::kGatedAttention) {
     config.refuse("mixer", "none: gated attention has no place for it");
   }
-  if (needs_general_attention(design)) {
+  if (needs_materialized_attention(design)) {
     config.refuse(
         "mixer",
         "none beside talking_heads, previous_scores and position schemes of weights and values");
   }
   const auto scheme = position_scheme(design);
   if ((scheme && !scheme->facts().input && scheme->name() != "none") ||
-      design.position == PositionScheme::kRotary || design.position == PositionScheme::kAlibi) {
+      design.position == PositionType::kRotary || design.position == PositionType::kAlibi) {
     config.refuse("mixer", "none beside positions that act on queries, keys or scores");
   }
   check_variant(config, "mixer", [&] { mixer_parameters(design); });
@@ -182,8 +181,8 @@ void read_streams(Design& design, const FamilyConfig& config) {
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
   const auto scheme = position_scheme(design);
-  const bool added = design.position == PositionScheme::kLearned ||
-                     design.position == PositionScheme::kSinusoidal ||
+  const bool added = design.position == PositionType::kLearned ||
+                     design.position == PositionType::kSinusoidal ||
                      (scheme && scheme->facts().input);
   if (!fixed && added) {
     config.refuse("streams",

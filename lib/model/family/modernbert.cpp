@@ -72,7 +72,7 @@ Design read_design(const FamilyConfig& config) {
   design.final_norm = true;
   design.activation = config.activation("hidden_activation", "gelu");
   design.gated = true;
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
   split_heads(design, config, "hidden_size", "num_attention_heads");
   read_layers(design, config);
   return design;

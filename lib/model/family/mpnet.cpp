@@ -12,7 +12,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   design = encoder_design(config, "mpnet",
                           {.vocab_size = 30527, .type_vocab_size = 0, .pad_token_id = 1});
   design.type_vocab_size = 0;
-  design.position = PositionScheme::kT5;
+  design.position = PositionType::kT5;
   design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
   design.relative_max_distance = 128;
   design.position_offset = 2;  // whatever pad_token_id says, as in transformers

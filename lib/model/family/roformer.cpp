@@ -12,7 +12,7 @@ Design read_design(const FamilyConfig& config) {
       encoder_design(config, "roformer", {.vocab_size = 50000, .max_position_embeddings = 1536});
   design.embedding_size = config.size({"embedding_size"}, design.hidden_size);
   read_is_decoder(design, config);
-  design.position = PositionScheme::kRotary;
+  design.position = PositionType::kRotary;
   check_rotary_size(config, "num_attention_heads", design.head_size);
   LayerDesign layer;
   layer.rotary = plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);

@@ -38,7 +38,7 @@ Design read_design(const FamilyConfig& config) {
   design.head_size = config.size({"d_kv", "head_dim"}, 64);
   design.intermediate_size = config.size({"d_ff"}, multilingual ? 1024 : 2048);
   design.pad_token_id = config.has("pad_token_id") ? config.optional_count("pad_token_id") : 0;
-  design.position = PositionScheme::kT5;
+  design.position = PositionType::kT5;
   design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
   design.relative_max_distance = config.size({"relative_attention_max_distance"}, 128);
   if (design.relative_buckets < 4) {

@@ -30,7 +30,7 @@ Design read_design(const FamilyConfig& config) {
   design.attention_scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   design.intermediate_size = config.size({"d_inner"}, 4096);
   design.pad_token_id = config.has("pad_token_id") ? config.optional_count("pad_token_id") : 5;
-  design.position = PositionScheme::kXlnet;
+  design.position = PositionType::kXlnet;
   const double clamp = config.number("clamp_len", -1);
   if (clamp > 0) design.distance_clamp = config.size({"clamp_len"}, 1);
   design.norm.epsilon = config.positive("layer_norm_eps", 1e-12);
@@ -52,27 +52,28 @@ ModelPlan make_plan(const FamilyConfig& config) {
   const Shape whole{hidden, heads, size};
   const Shape vector{heads, size};
   const std::string layer = "~layer.{l}.";
-  const auto into = [&](const char* name, Role role, Turn turn) {
+  const auto into = [&](const char* name, Role role, TensorLayout turn) {
     return TensorRow{layer + "rel_attn." + name, {role}, Parts::kTensor, turn, whole};
   };
   const auto bias = [&](const char* name, Role role) {
-    return TensorRow{layer + "rel_attn." + name, {role}, Parts::kTensor, Turn::kNone, vector};
+    return TensorRow{
+        layer + "rel_attn." + name, {role}, Parts::kTensor, TensorLayout::kNone, vector};
   };
   plan.rows = {
       {"~word_embedding", {Role::kWordTable}, Parts::kWeight},
-      {"~mask_emb", {Role::kQueryStart}, Parts::kTensor, Turn::kNone, {1, 1, hidden}},
-      into("q", Role::kQuery, Turn::kTransposed),
-      into("k", Role::kKey, Turn::kTransposed),
-      into("v", Role::kValue, Turn::kTransposed),
-      into("r", Role::kRelative, Turn::kTransposed),
-      into("o", Role::kOutput, Turn::kNone),
+      {"~mask_emb", {Role::kQueryStart}, Parts::kTensor, TensorLayout::kNone, {1, 1, hidden}},
+      into("q", Role::kQuery, TensorLayout::kTransposed),
+      into("k", Role::kKey, TensorLayout::kTransposed),
+      into("v", Role::kValue, TensorLayout::kTransposed),
+      into("r", Role::kRelative, TensorLayout::kTransposed),
+      into("o", Role::kOutput, TensorLayout::kNone),
       bias("r_w_bias", Role::kContentBias),
       bias("r_r_bias", Role::kPositionBias),
       bias("r_s_bias", Role::kSegmentBias),
       {layer + "rel_attn.seg_embed",
        {Role::kLayerSegmentTable},
        Parts::kTensor,
-       Turn::kNone,
+       TensorLayout::kNone,
        {2, heads, size}},
       {layer + "rel_attn.layer_norm", {Role::kAttentionNorm}},
       {layer + "ff.layer_1", {Role::kUp}},

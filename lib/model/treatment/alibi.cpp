@@ -1,5 +1,5 @@
 // alibi: what is far away loses, beside the positions that the model has.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "model/treatment.hpp"
 
 namespace masque::model {
@@ -12,13 +12,13 @@ class Alibi final : public PositionTreatment {
     return "-slope |i-j| added to scores, beside the model's own positions: Press et al. 2021, "
            "arXiv:2108.12409";
   }
-  void apply(const Stretch& /*stretch*/, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& /*stretch*/, TreatedPositions& positions) const override {
     positions.plain_table();
     positions.plain_rotary();
     Design& design = positions.design;
-    const PositionScheme own = design.position;
-    const bool free = own == PositionScheme::kNone || own == PositionScheme::kLearned ||
-                      own == PositionScheme::kSinusoidal || own == PositionScheme::kRotary;
+    const PositionType own = design.position;
+    const bool free = own == PositionType::kNone || own == PositionType::kLearned ||
+                      own == PositionType::kSinusoidal || own == PositionType::kRotary;
     if (!free || !design.variants.position.empty() || !design.variants.mixer.empty())
       refuse(design, "learned, sinusoidal, rotary or none");
     design.variants.position = "alibi";
@@ -26,8 +26,9 @@ class Alibi final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "alibi",
-    [](Spelled&) -> std::unique_ptr<PositionTreatment> { return std::make_unique<Alibi>(); });
+    "alibi", [](NamedArguments&) -> std::unique_ptr<PositionTreatment> {
+      return std::make_unique<Alibi>();
+    });
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // hierarchical: a learned table of N rows reaches N² places, as sums of two of them.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "model/treatment.hpp"
 
 namespace masque::model {
@@ -8,12 +8,12 @@ namespace {
 
 class Hierarchical final : public PositionTreatment {
  public:
-  explicit Hierarchical(Spelled& spelled) : alpha_(spelled.number("alpha", 0.4, 0, 0.99)) {}
+  explicit Hierarchical(NamedArguments& spelled) : alpha_(spelled.number("alpha", 0.4, 0, 0.99)) {}
   std::string_view about() const override {
     return "learned rows: alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, "
            "kexue.fm/archives/7947";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     positions.plain_table();
     if (!positions.table) refuse(positions.design, "learned ones");
     if (stretch.length <= stretch.trained) return;
@@ -26,7 +26,7 @@ class Hierarchical final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "hierarchical", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "hierarchical", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<Hierarchical>(spelled);
     });
 

@@ -9,11 +9,11 @@ namespace {
 
 class Interpolated final : public PositionTreatment {
  public:
-  explicit Interpolated(Spelled& spelled) : factor_(spelled) {}
+  explicit Interpolated(NamedArguments& spelled) : factor_(spelled) {}
   std::string_view about() const override {
     return "learned or rotary places divided by factor: Chen et al. 2023, arXiv:2306.15595";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const double factor = factor_.of(stretch);
     positions.plain_table();
     if (positions.table) {
@@ -34,7 +34,7 @@ class Interpolated final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "interpolated", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "interpolated", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<Interpolated>(spelled);
     });
 

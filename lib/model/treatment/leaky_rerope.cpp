@@ -13,13 +13,13 @@ namespace {
 
 class LeakyRerope final : public PositionTreatment {
  public:
-  explicit LeakyRerope(Spelled& spelled)
+  explicit LeakyRerope(NamedArguments& spelled)
       : window_(spelled.count("window", 0, 0, Index{1} << 40)), factor_(read_factor(spelled)) {}
   std::string_view about() const override {
     return "rotary distances growing factor times slower beyond window: Su 2023, "
            "kexue.fm/archives/9708";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
     if (!arguments) refuse(positions.design, kPlainRotary);
     const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
@@ -27,8 +27,9 @@ class LeakyRerope final : public PositionTreatment {
     const double factor =
         factor_ > 0 ? factor_
                     : std::max(1.0, static_cast<double>(stretch.length - window) / beyond);
-    bend_rotary(fmt::format("leaky_rerope({}, window={}, factor={})", *arguments, window, factor),
-                positions);
+    replace_rotary_with_rerope(
+        fmt::format("leaky_rerope({}, window={}, factor={})", *arguments, window, factor),
+        positions);
   }
 
  private:
@@ -37,7 +38,7 @@ class LeakyRerope final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "leaky_rerope", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "leaky_rerope", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<LeakyRerope>(spelled);
     });
 

@@ -8,11 +8,11 @@ namespace {
 
 class Ntk final : public PositionTreatment {
  public:
-  explicit Ntk(Spelled& spelled) : factor_(spelled) {}
+  explicit Ntk(NamedArguments& spelled) : factor_(spelled) {}
   std::string_view about() const override {
     return "rotary base times factor^(d/(d-2)): bloc97 2023; Su 2023, kexue.fm/archives/9675";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const double factor = factor_.of(stretch);
     const bool done = change_rotary(
         positions, [factor](RotaryDesign& rotary) { nn::scale_ntk(factor, rotary.frequencies); });
@@ -24,7 +24,7 @@ class Ntk final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "ntk", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "ntk", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<Ntk>(spelled);
     });
 

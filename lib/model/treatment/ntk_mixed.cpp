@@ -8,12 +8,12 @@ namespace {
 
 class NtkMixed final : public PositionTreatment {
  public:
-  explicit NtkMixed(Spelled& spelled)
+  explicit NtkMixed(NamedArguments& spelled)
       : factor_(spelled), power_(spelled.number("power", 0.625, 0, 8)) {}
   std::string_view about() const override {
     return "rotary frequencies divided by exp(a t^power): Su 2023, kexue.fm/archives/9706";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const double factor = factor_.of(stretch);
     const bool done = change_rotary(positions, [&](RotaryDesign& rotary) {
       nn::scale_ntk_mixed(factor, power_, rotary.frequencies);
@@ -27,7 +27,7 @@ class NtkMixed final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "ntk_mixed", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "ntk_mixed", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<NtkMixed>(spelled);
     });
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "model/bent_rotary.hpp"
 
 namespace masque::model {
@@ -12,16 +12,17 @@ namespace {
 
 class Rerope final : public PositionTreatment {
  public:
-  explicit Rerope(Spelled& spelled) : window_(spelled.count("window", 0, 0, Index{1} << 40)) {}
+  explicit Rerope(NamedArguments& spelled)
+      : window_(spelled.count("window", 0, 0, Index{1} << 40)) {}
   std::string_view about() const override {
     return "rotary distances of at most window (0: half of the trained length): Su 2023, "
            "kexue.fm/archives/9708";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
     if (!arguments) refuse(positions.design, kPlainRotary);
     const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
-    bend_rotary(fmt::format("rerope({}, window={})", *arguments, window), positions);
+    replace_rotary_with_rerope(fmt::format("rerope({}, window={})", *arguments, window), positions);
   }
 
  private:
@@ -29,7 +30,7 @@ class Rerope final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "rerope", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "rerope", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<Rerope>(spelled);
     });
 

@@ -8,7 +8,7 @@ namespace {
 
 class Yarn final : public PositionTreatment {
  public:
-  explicit Yarn(Spelled& spelled)
+  explicit Yarn(NamedArguments& spelled)
       : factor_(spelled),
         fast_(spelled.number("beta_fast", 32, 0, 1e9)),
         slow_(spelled.number("beta_slow", 1, 0, fast_)) {}
@@ -16,7 +16,7 @@ class Yarn final : public PositionTreatment {
     return "rotary frequencies blended by turns within the trained length: Peng et al. 2023, "
            "arXiv:2309.00071";
   }
-  void apply(const Stretch& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
     const nn::YarnScaling yarn{factor_.of(stretch), static_cast<double>(stretch.trained), fast_,
                                slow_};
     const bool done = change_rotary(positions, [&yarn](RotaryDesign& rotary) {
@@ -32,7 +32,7 @@ class Yarn final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "yarn", [](Spelled& spelled) -> std::unique_ptr<PositionTreatment> {
+    "yarn", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
       return std::make_unique<Yarn>(spelled);
     });
 

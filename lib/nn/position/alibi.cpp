@@ -24,7 +24,7 @@ std::vector<double> alibi_slopes(Index num_heads) {
 }
 
 template <class T>
-std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, Places places) {
+std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds places) {
   return offset_bias<T>(
       [slopes = alibi_slopes(num_heads)](Index head, Index offset) {
         const double slope = slopes[static_cast<std::size_t>(head)];
@@ -33,8 +33,8 @@ std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, Places places) {
       places);
 }
 
-template std::unique_ptr<ScoreBias<float>> alibi_bias(Index, Places);
-template std::unique_ptr<ScoreBias<double>> alibi_bias(Index, Places);
-template std::unique_ptr<ScoreBias<std::complex<double>>> alibi_bias(Index, Places);
+template std::unique_ptr<ScoreBias<float>> alibi_bias(Index, PositionIds);
+template std::unique_ptr<ScoreBias<double>> alibi_bias(Index, PositionIds);
+template std::unique_ptr<ScoreBias<std::complex<double>>> alibi_bias(Index, PositionIds);
 
 }  // namespace masque::nn

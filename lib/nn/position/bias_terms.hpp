@@ -34,7 +34,7 @@ class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> 
  public:
   /// offset = key place − query place.
   using Slope = std::function<void(Index head, Index offset, const T& d)>;
-  OffsetTerms(std::unique_ptr<ScoreBias<T>> bias, const Places& places, Slope slope = {})
+  OffsetTerms(std::unique_ptr<ScoreBias<T>> bias, const PositionIds& places, Slope slope = {})
       : bias_(std::move(bias)), places_(places), slope_(std::move(slope)) {}
 
   const ScoreBias<T>* bias() const override { return bias_.get(); }
@@ -54,7 +54,7 @@ class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> 
 
  private:
   std::unique_ptr<ScoreBias<T>> bias_;
-  Places places_;
+  PositionIds places_;
   Slope slope_;
 };
 

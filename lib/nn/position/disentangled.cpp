@@ -27,7 +27,7 @@ namespace {
 /// Rows of the tables for distances query − key.
 class PositionRows {
  public:
-  PositionRows(Index span, Index buckets, Index max_distance, const Places& places)
+  PositionRows(Index span, Index buckets, Index max_distance, const PositionIds& places)
       : span_(span), buckets_(buckets), max_distance_(max_distance) {
     const OffsetBounds bounds = offset_bounds(places);
     first_ = row(-bounds.most);
@@ -64,7 +64,7 @@ template <class T>
 class DisentangledHead final : public HeadBias<T> {
  public:
   DisentangledHead(const DisentangledTerms<T>& terms, const PositionRows& rows,
-                   const Places& places, Index head, MatrixView<const T> query,
+                   const PositionIds& places, Index head, MatrixView<const T> query,
                    MatrixView<const T> key)
       : rows_(rows), places_(places), scale_(static_cast<T>(terms.scale)) {
     by_query_ = products(query, terms.position_key, head, of_query_);
@@ -100,7 +100,7 @@ class DisentangledHead final : public HeadBias<T> {
   }
 
   const PositionRows& rows_;
-  Places places_;
+  PositionIds places_;
   T scale_;
   Matrix<T> of_query_;
   Matrix<T> of_key_;
@@ -111,7 +111,7 @@ class DisentangledHead final : public HeadBias<T> {
 template <class T>
 class DisentangledBias final : public ScoreBias<T> {
  public:
-  DisentangledBias(const DisentangledTerms<T>& terms, const Places& places)
+  DisentangledBias(const DisentangledTerms<T>& terms, const PositionIds& places)
       : terms_(terms),
         places_(places),
         rows_(terms.span, terms.buckets, terms.max_distance, places) {
@@ -127,22 +127,23 @@ class DisentangledBias final : public ScoreBias<T> {
 
  private:
   DisentangledTerms<T> terms_;
-  Places places_;
+  PositionIds places_;
   PositionRows rows_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<ScoreBias<T>> disentangled_bias(const DisentangledTerms<T>& terms, Places places) {
+std::unique_ptr<ScoreBias<T>> disentangled_bias(const DisentangledTerms<T>& terms,
+                                                PositionIds places) {
   return std::make_unique<DisentangledBias<T>>(terms, places);
 }
 
 template std::unique_ptr<ScoreBias<float>> disentangled_bias(const DisentangledTerms<float>&,
-                                                             Places);
+                                                             PositionIds);
 template std::unique_ptr<ScoreBias<double>> disentangled_bias(const DisentangledTerms<double>&,
-                                                              Places);
+                                                              PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> disentangled_bias(
-    const DisentangledTerms<std::complex<double>>&, Places);
+    const DisentangledTerms<std::complex<double>>&, PositionIds);
 
 }  // namespace masque::nn

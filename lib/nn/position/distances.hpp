@@ -11,7 +11,7 @@ namespace masque::nn {
 /// Dense from the least to the largest where places are, else those of the pairs.
 class Distances {
  public:
-  explicit Distances(const Places& places) {
+  explicit Distances(const PositionIds& places) {
     const OffsetBounds bounds = offset_bounds(places);
     dense_ = worth_a_table(bounds, places);
     if (dense_) {

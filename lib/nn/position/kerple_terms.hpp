@@ -34,7 +34,7 @@ class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
   PositionFacts facts() const override {
     PositionFacts facts;
     facts.scores = true;
-    facts.sides = false;
+    facts.direction_aware = false;
     return facts;
   }
   VariantInfo info() const override {

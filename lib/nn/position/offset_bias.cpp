@@ -13,7 +13,7 @@ using Value = std::function<T(Index head, Index offset)>;
 template <class T>
 class OffsetHead final : public HeadBias<T> {
  public:
-  OffsetHead(Index head, const Value<T>& value, const Places& places, bool dense)
+  OffsetHead(Index head, const Value<T>& value, const PositionIds& places, bool dense)
       : head_(head), value_(value), places_(places), consecutive_(consecutive(places.keys)) {
     if (!dense) return;
     const OffsetBounds bounds = offset_bounds(places);
@@ -46,7 +46,7 @@ class OffsetHead final : public HeadBias<T> {
 
   Index head_;
   const Value<T>& value_;
-  Places places_;
+  PositionIds places_;
   bool consecutive_;
   Index least_ = 0;
   std::vector<T> table_;
@@ -55,7 +55,7 @@ class OffsetHead final : public HeadBias<T> {
 template <class T>
 class OffsetBias final : public ScoreBias<T> {
  public:
-  OffsetBias(Value<T> value, const Places& places)
+  OffsetBias(Value<T> value, const PositionIds& places)
       : value_(std::move(value)),
         places_(places),
         dense_(worth_a_table(offset_bounds(places), places)) {}
@@ -67,13 +67,13 @@ class OffsetBias final : public ScoreBias<T> {
 
  private:
   Value<T> value_;
-  Places places_;
+  PositionIds places_;
   bool dense_;
 };
 
 }  // namespace
 
-OffsetBounds offset_bounds(const Places& places) {
+OffsetBounds offset_bounds(const PositionIds& places) {
   const auto [q_least, q_most] = std::minmax_element(places.queries.begin(), places.queries.end());
   const auto [k_least, k_most] = std::minmax_element(places.keys.begin(), places.keys.end());
   if (places.queries.empty() || places.keys.empty()) return {0, -1};
@@ -87,20 +87,20 @@ bool consecutive(std::span<const Index> places) {
   return true;
 }
 
-bool worth_a_table(const OffsetBounds& bounds, const Places& places) {
+bool worth_a_table(const OffsetBounds& bounds, const PositionIds& places) {
   const std::size_t number = places.queries.size() + places.keys.size();
   return bounds.count() <= 4 * static_cast<Index>(number);
 }
 
 template <class T>
 std::unique_ptr<ScoreBias<T>> offset_bias(std::function<T(Index head, Index offset)> value,
-                                          Places places) {
+                                          PositionIds places) {
   return std::make_unique<OffsetBias<T>>(std::move(value), places);
 }
 
-template std::unique_ptr<ScoreBias<float>> offset_bias(Value<float>, Places);
-template std::unique_ptr<ScoreBias<double>> offset_bias(Value<double>, Places);
+template std::unique_ptr<ScoreBias<float>> offset_bias(Value<float>, PositionIds);
+template std::unique_ptr<ScoreBias<double>> offset_bias(Value<double>, PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> offset_bias(Value<std::complex<double>>,
-                                                                      Places);
+                                                                      PositionIds);
 
 }  // namespace masque::nn

@@ -13,19 +13,19 @@ struct OffsetBounds {
   Index most = 0;
   Index count() const { return most - least + 1; }
 };
-OffsetBounds offset_bounds(const Places& places);
+OffsetBounds offset_bounds(const PositionIds& places);
 
 /// Whether each place is one more than the last.
 bool consecutive(std::span<const Index> places);
 
 /// Whether a table over all offsets is not much longer than the places.
-bool worth_a_table(const OffsetBounds& bounds, const Places& places);
+bool worth_a_table(const OffsetBounds& bounds, const PositionIds& places);
 
 /// b(i, j) = value(head, key place − query place). `value` must be thread-safe. Where places are
 /// dense a table over the offsets of each head, made when the head begins; else `value` is called
 /// for every pair.
 template <class T>
 std::unique_ptr<ScoreBias<T>> offset_bias(std::function<T(Index head, Index offset)> value,
-                                          Places places);
+                                          PositionIds places);
 
 }  // namespace masque::nn

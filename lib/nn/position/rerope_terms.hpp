@@ -115,7 +115,7 @@ class ReropeTerms final : public PositionTerms<T>,
   kernel::RotaryLayout layout_;
   Index head_size_;
   double scale_;
-  Places places_;
+  PositionIds places_;
   Distances rows_;
   Matrix<T> cosine_;
   Matrix<T> sine_;

@@ -4,7 +4,7 @@
 
 namespace masque::nn {
 
-RotarySettings read_rotary(Spelled& spelled) {
+RotarySettings read_rotary(NamedArguments& spelled) {
   static constexpr std::array<std::string_view, 2> kLayouts = {"adjacent", "half"};
   RotarySettings settings;
   if (spelled.choice("layout", kLayouts[0], kLayouts) == kLayouts[1]) {

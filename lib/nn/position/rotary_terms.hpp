@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "kernel/rotary.hpp"
 #include "nn/position_scheme.hpp"
 
@@ -20,7 +20,7 @@ struct RotarySettings {
 
 /// Asks for `layout` (adjacent: pairs (2t, 2t + 1) as in the paper; half: (t, t + d/2) as in
 /// Llama) and `base`.
-RotarySettings read_rotary(Spelled& spelled);
+RotarySettings read_rotary(NamedArguments& spelled);
 
 /// Queries and keys turned by tables.
 template <class T>

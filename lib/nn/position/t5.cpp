@@ -27,7 +27,7 @@ Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectio
 
 template <class T>
 std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
-                                      bool bidirectional, Places places) {
+                                      bool bidirectional, PositionIds places) {
   MASQUE_CHECK(table.rows >= 4 && max_distance > table.rows / 4);
   // From `farthest` on everything lies in the last bucket.
   const Index farthest = std::max(max_distance, table.rows);
@@ -44,9 +44,11 @@ std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_dista
       places);
 }
 
-template std::unique_ptr<ScoreBias<float>> t5_bias(MatrixView<const float>, Index, bool, Places);
-template std::unique_ptr<ScoreBias<double>> t5_bias(MatrixView<const double>, Index, bool, Places);
+template std::unique_ptr<ScoreBias<float>> t5_bias(MatrixView<const float>, Index, bool,
+                                                   PositionIds);
+template std::unique_ptr<ScoreBias<double>> t5_bias(MatrixView<const double>, Index, bool,
+                                                    PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> t5_bias(
-    MatrixView<const std::complex<double>>, Index, bool, Places);
+    MatrixView<const std::complex<double>>, Index, bool, PositionIds);
 
 }  // namespace masque::nn

@@ -24,7 +24,7 @@ Matrix<T> with_bias(MatrixView<const T> x, std::span<const T> bias, Index first)
 template <class T>
 class XlnetHead final : public HeadBias<T> {
  public:
-  XlnetHead(const XlnetTerms<T>& terms, const Places& places, Index head, Index size)
+  XlnetHead(const XlnetTerms<T>& terms, const PositionIds& places, Index head, Index size)
       : terms_(terms),
         places_(places),
         consecutive_(consecutive(places.keys)),
@@ -86,7 +86,7 @@ class XlnetHead final : public HeadBias<T> {
   }
 
   const XlnetTerms<T>& terms_;
-  Places places_;
+  PositionIds places_;
   bool consecutive_;
   Matrix<T> query_;
   RowProducts<T> relative_;
@@ -96,7 +96,8 @@ class XlnetHead final : public HeadBias<T> {
 template <class T>
 class XlnetBias final : public ScoreBias<T> {
  public:
-  XlnetBias(const XlnetTerms<T>& terms, const Places& places) : terms_(terms), places_(places) {
+  XlnetBias(const XlnetTerms<T>& terms, const PositionIds& places)
+      : terms_(terms), places_(places) {
     const OffsetBounds bounds = offset_bounds(places);
     MASQUE_CHECK(terms.first_distance + bounds.least >= 0 &&
                  terms.first_distance + bounds.most < terms.relative.rows);
@@ -113,19 +114,19 @@ class XlnetBias final : public ScoreBias<T> {
 
  private:
   XlnetTerms<T> terms_;
-  Places places_;
+  PositionIds places_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<ScoreBias<T>> xlnet_bias(const XlnetTerms<T>& terms, Places places) {
+std::unique_ptr<ScoreBias<T>> xlnet_bias(const XlnetTerms<T>& terms, PositionIds places) {
   return std::make_unique<XlnetBias<T>>(terms, places);
 }
 
-template std::unique_ptr<ScoreBias<float>> xlnet_bias(const XlnetTerms<float>&, Places);
-template std::unique_ptr<ScoreBias<double>> xlnet_bias(const XlnetTerms<double>&, Places);
+template std::unique_ptr<ScoreBias<float>> xlnet_bias(const XlnetTerms<float>&, PositionIds);
+template std::unique_ptr<ScoreBias<double>> xlnet_bias(const XlnetTerms<double>&, PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> xlnet_bias(
-    const XlnetTerms<std::complex<double>>&, Places);
+    const XlnetTerms<std::complex<double>>&, PositionIds);
 
 }  // namespace masque::nn

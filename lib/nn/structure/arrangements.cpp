@@ -1,6 +1,6 @@
 // Variants that are neither a mask, a position scheme nor a normalizer: how the parts stand
-// together. Some are fields of GeneralAttention; the others use existing parts in another order,
-// and their entries say where.
+// together. Some are fields of MaterializedAttention; the others use existing parts in another
+// order, and their entries say where.
 #include "nn/variant.hpp"
 
 namespace masque::nn {

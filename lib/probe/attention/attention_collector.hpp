@@ -8,7 +8,8 @@
 
 #include "model/model.hpp"
 #include "probe/attention/attention_head.hpp"
-#include "probe/attention/attention_stats.hpp"
+#include "probe/attention/attention_options.hpp"
+#include "probe/attention/attention_totals.hpp"
 #include "probe/states/state_collapse.hpp"
 
 namespace masque::probe {

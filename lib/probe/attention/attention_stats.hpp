@@ -5,24 +5,10 @@
 #include <vector>
 
 #include "model/model.hpp"
+#include "probe/attention/attention_options.hpp"
 #include "probe/attention/attention_totals.hpp"
-#include "probe/score/sequence.hpp"
 
 namespace masque::probe {
-
-struct AttentionStatsOptions {
-  Index batch_tokens = 8192;
-  double sink_threshold = 0.3;
-  std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
-  bool score_spread = false;         ///< HeadTotals::score_spread is wanted
-};
-
-/// A sequence with what is known of its tokens.
-struct MarkedItem {
-  Sequence sequence;
-  std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
-  std::vector<std::uint8_t> punctuation;  ///< likewise
-};
 
 /// Sums over sentences. A row without mass is left out; rows of other normalizers than softmax are
 /// divided by their sums. Of two-stream models the content stream is measured. In float, whatever

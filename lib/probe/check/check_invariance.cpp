@@ -82,9 +82,9 @@ Index longest(const model::Design& design) {
 bool counts_from_text(const model::Design& design) {
   if (design.position_offset > 0) return true;  // padding itself is not counted
   switch (design.position) {
-    case model::PositionScheme::kLearned:
-    case model::PositionScheme::kSinusoidal: return false;
-    case model::PositionScheme::kRotary:
+    case model::PositionType::kLearned:
+    case model::PositionType::kSinusoidal: return false;
+    case model::PositionType::kRotary:
       // Angles that are rounded to float are off by another rounding elsewhere.
       return std::none_of(design.layers.begin(), design.layers.end(), [](const auto& layer) {
         return layer.rotary.values || layer.rotary.float_angles;

@@ -1,5 +1,5 @@
 // Does an output depend on the token that it predicts? Asked of the model itself: tokens are
-// replaced, and outputs compared. probe/leak_check.hpp asks the masks.
+// replaced, and outputs compared. probe/score/score_leak.hpp asks the masks.
 #pragma once
 
 #include <optional>

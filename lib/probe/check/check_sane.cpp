@@ -27,7 +27,7 @@ void SaneHeads::add(const CheckInput& input) {
   request.hidden_states = true;
   request.attentions = true;
   request.all_rows = true;
-  const auto problem = problem_of([&] { model_.run(batch, request, this); });
+  const auto problem = input_error_message([&] { model_.run(batch, request, this); });
   const bool counted = std::find(not_finite_.begin(), not_finite_.end(), true) != not_finite_.end();
   if (problem && !counted) throw InputError(*problem);
 }

@@ -19,7 +19,7 @@ namespace masque::probe {
 namespace {
 
 /// Where the tensors of an item begin in the file.
-struct Places {
+struct PositionIds {
   std::uint64_t hidden_states = 0;
   std::uint64_t query_states = 0;
   std::uint64_t logits = 0;
@@ -38,7 +38,7 @@ class Layout {
     const auto hidden = static_cast<std::uint64_t>(design_.hidden_size);
     const auto heads = static_cast<std::uint64_t>(design_.num_attention_heads);
     const std::string name = fmt::format("{}.", item.number);
-    Places& places = places_.emplace_back();
+    PositionIds& places = places_.emplace_back();
     if (request_.attentions)
       places.attentions = tensor(name + "attentions", {layers, heads, length, length});
     if (request_.hidden_states)
@@ -51,14 +51,14 @@ class Layout {
   /// The header, after which places count from the start of the file.
   std::string finish() {
     std::string header = write_safetensors_header(tensors_, request_.metadata);
-    for (Places& p : places_) {
+    for (PositionIds& p : places_) {
       for (std::uint64_t* place : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions})
         *place += header.size();
     }
     return header;
   }
 
-  const std::vector<Places>& places() const { return places_; }
+  const std::vector<PositionIds>& places() const { return places_; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -83,7 +83,7 @@ class Layout {
   DType dtype_;
   const DumpRequest& request_;
   std::vector<TensorInfo> tensors_;
-  std::vector<Places> places_;
+  std::vector<PositionIds> places_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -91,7 +91,7 @@ class Layout {
 class FileWriter : public model::Observer {
  public:
   FileWriter(const model::Model& model, const OutputFile& file, const model::Batch& batch,
-             std::span<const Places> places)
+             std::span<const PositionIds> places)
       : model_(model), file_(file), batch_(batch), places_(places) {}
 
   void hidden_states(Index s, Index state, MatrixView<const float> rows) override {
@@ -120,7 +120,7 @@ class FileWriter : public model::Observer {
   }
 
  private:
-  const Places& place(Index s) const { return places_[static_cast<std::size_t>(s)]; }
+  const PositionIds& place(Index s) const { return places_[static_cast<std::size_t>(s)]; }
   Index begin_of(Index s) const { return batch_.begins[static_cast<std::size_t>(s)]; }
 
   template <class T>
@@ -145,13 +145,14 @@ class FileWriter : public model::Observer {
   const model::Model& model_;
   const OutputFile& file_;
   const model::Batch& batch_;
-  std::span<const Places> places_;
+  std::span<const PositionIds> places_;
 };
 
 Mask all_but_itself(Index length) { return parse_mask("tta").bind({length, length}); }
 
 void run_items(const model::Model& model, std::span<const Sequence> items,
-               std::span<const Places> places, const DumpRequest& request, const OutputFile& file) {
+               std::span<const PositionIds> places, const DumpRequest& request,
+               const OutputFile& file) {
   const bool two_streams = model.design().streams == model::Streams::kTwo;
   model::Batch batch = batch_of(items, two_streams);
   // Two streams without a mask: logits come from the content stream, as in transformers.

@@ -1,11 +1,8 @@
-// In which ways a text is scored, and which of them a model can do.
+// In which ways a text is scored.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string_view>
-#include <vector>
-
-#include "model/model.hpp"
 
 namespace masque::probe {
 
@@ -27,15 +24,5 @@ std::span<const ScoreKind> all_kinds();
 
 /// Whether the kind hides tokens, one copy of the text for each.
 bool is_masked(ScoreKind kind);
-
-/// What the head and the streams of a model are made for: masked heads pll, those of T-TA tta,
-/// causal heads causal, discriminators electra. Throws InputError if the model has no head.
-ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options);
-
-/// Throws InputError if the kind is not what the model computes: another head is needed, or it
-/// leaks (LeakCheck::start of probe/leak_check.hpp). Throws UsageError for masks, keys and query of
-/// `options` with a model of two streams, which scoring gives masks of its own. `options` are those
-/// with which the model was opened.
-void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
 }  // namespace masque::probe

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 #include "nn/normalizer.hpp"
 #include "nn/position_scheme.hpp"
 
@@ -121,7 +121,7 @@ std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request) {
     Matrix<double> key = projected("key", x.view());
     const Matrix<double> value = projected("value", x.view());
     terms->query_key(query.view(), key.view());
-    nn::GeneralAttention<double> attention;
+    nn::MaterializedAttention<double> attention;
     attention.problem.query = query.view();
     attention.problem.key = key.view();
     attention.problem.value = value.view();
@@ -133,7 +133,7 @@ std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request) {
     attention.weight_terms = terms->weight_terms();
     attention.value_terms = terms->value_terms();
     Matrix<double> context(n, d);
-    nn::general_attention_forward<double>(attention, context.view(), nullptr);
+    nn::materialized_attention_forward<double>(attention, context.view(), nullptr);
     const Matrix<double> output = projected("output", context.view());
     for (std::size_t i = 0; i < x.span().size(); ++i) x.span()[i] += output.span()[i];
     normalize_rows(x.view());

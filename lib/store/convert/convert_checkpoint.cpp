@@ -16,6 +16,7 @@
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/markers.hpp"
+#include "store/names/name_rules.hpp"
 #include "store/names/rename_tensors.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
@@ -269,7 +270,7 @@ NewNames names_for(const Checkpoint& checkpoint, const std::optional<ModelConfig
     if (config && find_tf_family(checkpoint, config) != nullptr)
       names.config = {"config.json", config->text()};
   } else {
-    TfPlan tf = tf_names(checkpoint, config);
+    TfPlan tf = tf_names(checkpoint, config, hf_names(checkpoint, config));
     names.plan = std::move(tf.plan);
     if (config && tf.family != nullptr)
       names.config = {std::string(tf.family->config), tf_config(*config)};

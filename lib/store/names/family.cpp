@@ -2,26 +2,20 @@
 
 #include <algorithm>
 
-#include "store/names/name_rules.hpp"
+#include "base/registry.hpp"
+#include "store/names/name_plan.hpp"
 
 namespace masque {
 
 namespace {
 
-std::vector<const Family*>& registry() {
-  static std::vector<const Family*> families;
-  return families;
-}
+using Families = Registry<Family>;
 
 }  // namespace
 
-FamilyRegistration::FamilyRegistration(const Family& family) {
-  auto& all = registry();
-  const auto by_name = [](const Family* a, const Family* b) { return a->name < b->name; };
-  all.insert(std::upper_bound(all.begin(), all.end(), &family, by_name), &family);
-}
+FamilyRegistration::FamilyRegistration(const Family& family) { Families::of_process().add(family); }
 
-std::span<const Family* const> families() { return registry(); }
+std::span<const Family* const> families() { return Families::of_process().all(); }
 
 const Family* find_family(std::string_view name) {
   for (const Family* family : families()) {

@@ -25,11 +25,6 @@ struct Renamed {
   std::string_view to;
 };
 
-constexpr std::array kLayerNorm{
-    Renamed{"LayerNorm.gamma", "LayerNorm.weight"},
-    Renamed{"LayerNorm.beta", "LayerNorm.bias"},
-};
-
 /// Families whose own files come without the base prefix even for a whole language model.
 constexpr std::array kBareFamilies{"gpt2"sv};
 
@@ -177,14 +172,6 @@ void find_transposed(const Checkpoint& checkpoint, const Family& family, NameMap
 }
 
 }  // namespace
-
-std::string with_current_layer_norm(std::string_view name) {
-  for (const auto& [from, to] : kLayerNorm) {
-    if (!name.ends_with(from)) continue;
-    return std::string(name.substr(0, name.size() - from.size())) + std::string(to);
-  }
-  return std::string(name);
-}
 
 NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config) {
   if (const TfFamily* tf = find_tf_family(checkpoint, config)) return hf_of_tf(checkpoint, *tf);

@@ -2,37 +2,13 @@
 // tables are in name_rules.cpp.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
+#include "store/names/name_plan.hpp"
 
 namespace masque {
-
-/// What becomes of a tensor.
-struct NewName {
-  std::string name;
-  bool transposed = false;  ///< a matrix, kept the other way round
-};
-
-/// New names by old ones. Tensors that are not in it keep theirs.
-using NameMap = std::map<std::string, NewName>;
-
-/// LayerNorm.weight and .bias for LayerNorm.gamma and .beta; only there, as other layers have a
-/// gamma of their own.
-std::string with_current_layer_norm(std::string_view name);
-
-/// New names, and what to say about them.
-struct NamePlan {
-  NameMap names;
-  std::vector<std::string> left_out;  ///< tensors that the new names have no place for, by old name
-  std::vector<std::string> unknown;   ///< names, old ones, that no table knows: kept
-  std::vector<std::string> notes;
-};
 
 /// The names that transformers has for the tensors of a checkpoint: wrappers' prefixes go,
 /// LayerNorm's parts get their current names, and tensors of the base model get its prefix if the

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/names/name_rules.hpp"
+#include "store/names/name_plan.hpp"
 
 namespace masque {
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/registry.hpp"
+
 namespace masque {
 
 namespace {
@@ -17,10 +19,7 @@ constexpr std::array kCounters{"global_step"sv,   "beta1_power"sv, "beta2_power"
                                "learning_rate"sv, "loss_scale"sv,  "good_steps"sv};
 constexpr std::array kOptimizers{"AdamWeightDecayOptimizer"sv, "LAMBOptimizer"sv};
 
-std::vector<const TfFamily*>& registry() {
-  static std::vector<const TfFamily*> families;
-  return families;
-}
+using TfFamilies = Registry<TfFamily>;
 
 /// The ends of the two names of a kind, and whether the matrix is turned.
 struct Ends {
@@ -94,12 +93,10 @@ std::optional<NewName> other_name(const TfFamily& family, std::string_view name,
 }  // namespace
 
 TfFamilyRegistration::TfFamilyRegistration(const TfFamily& family) {
-  auto& all = registry();
-  const auto by_name = [](const TfFamily* a, const TfFamily* b) { return a->name < b->name; };
-  all.insert(std::upper_bound(all.begin(), all.end(), &family, by_name), &family);
+  TfFamilies::of_process().add(family);
 }
 
-std::span<const TfFamily* const> tf_families() { return registry(); }
+std::span<const TfFamily* const> tf_families() { return TfFamilies::of_process().all(); }
 
 const TfFamily* find_tf_family(const Checkpoint& checkpoint,
                                const std::optional<ModelConfig>& config) {

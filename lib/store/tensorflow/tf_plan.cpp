@@ -176,13 +176,13 @@ NamePlan hf_of_tf(const Checkpoint& checkpoint, const TfFamily& family) {
   return plan;
 }
 
-TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config) {
+TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                const NamePlan& hf) {
   if (find_tf_family(checkpoint, config) != nullptr) {
     NamePlan plan;
     plan.notes.emplace_back("the names are those of TensorFlow already");
     return {std::move(plan)};
   }
-  const NamePlan hf = hf_names(checkpoint, config);
   const TfFamily* family = written_family(hf.names, config);
   if (family == nullptr) {
     const std::string type = config ? config->model_type() : "";

@@ -19,11 +19,13 @@ struct TfPlan {
   const TfFamily* family = nullptr;
 };
 
-/// The names of TensorFlow for a checkpoint. What transformers stores twice, or makes itself, is
-/// left out: a head's matrix and bias that equal what they are tied to, tables of positions that
-/// nothing learned. Reads weights to compare these. Throws InputError for a model without a table,
-/// and for a head that is not tied, for which TensorFlow's layout has no name.
-TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
+/// The names of TensorFlow for a checkpoint, of which `hf` are those of transformers (hf_names).
+/// What transformers stores twice, or makes itself, is left out: a head's matrix and bias that
+/// equal what they are tied to, tables of positions that nothing learned. Reads weights to compare
+/// these. Throws InputError for a model without a table, and for a head that is not tied, for which
+/// TensorFlow's layout has no name.
+TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+                const NamePlan& hf);
 
 /// The config of a checkpoint, as ModelConfig::find. One without model_type beside tensors with
 /// TensorFlow's names gets what they tell: model_type, architectures, tie_word_embeddings; T-TA its

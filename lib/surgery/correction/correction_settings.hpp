@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "surgery/correction/correct_checkpoint.hpp"
+#include "store/config.hpp"
+#include "surgery/correction/correction_request.hpp"
+#include "surgery/correction/mlm_correction.hpp"
+#include "surgery/rows/embedding_table.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 
 namespace masque {
 

@@ -8,16 +8,14 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/registry.hpp"
 #include "surgery/rows/row_map.hpp"
 
 namespace masque {
 
 namespace {
 
-std::vector<const RowInit*>& registry() {
-  static std::vector<const RowInit*> inits;
-  return inits;
-}
+using RowInits = Registry<RowInit>;
 
 std::string spelling(const RowInit& init) {
   if (init.argument.empty()) return std::string(init.name);
@@ -34,9 +32,8 @@ std::string argument_of(const std::string& spec) {
 
 const RowInit& find_init(const std::string& spec, const std::string& argument) {
   const std::size_t colon = spec.find(':');
-  const auto found = std::ranges::find(registry(), spec.substr(0, colon), &RowInit::name);
-  if (found != registry().end()) {
-    const RowInit& init = **found;
+  if (const RowInit* found = RowInits::of_process().find(spec.substr(0, colon))) {
+    const RowInit& init = *found;
     const bool wanted = !init.argument.empty() && !init.argument.starts_with('[');
     const bool good =
         argument.empty() ? !wanted && colon == std::string::npos : !init.argument.empty();
@@ -44,7 +41,7 @@ const RowInit& find_init(const std::string& spec, const std::string& argument) {
     throw UsageError(fmt::format("--init: found '{}', expected {}", escape(spec), spelling(init)));
   }
   std::string all;
-  for (const RowInit* init : registry())
+  for (const RowInit* init : row_inits())
     all += fmt::format("{}{}", all.empty() ? "" : ", ", spelling(*init));
   throw UsageError(fmt::format("--init: found '{}', expected one of {}", escape(spec), all));
 }
@@ -86,12 +83,9 @@ std::shared_ptr<const std::vector<std::uint64_t>> new_ids(const VocabularyChange
 
 }  // namespace
 
-std::span<const RowInit* const> row_inits() { return registry(); }
+std::span<const RowInit* const> row_inits() { return RowInits::of_process().all(); }
 
-RowInitRegistration::RowInitRegistration(const RowInit& init) {
-  auto& inits = registry();
-  inits.insert(std::ranges::upper_bound(inits, init.name, {}, &RowInit::name), &init);
-}
+RowInitRegistration::RowInitRegistration(const RowInit& init) { RowInits::of_process().add(init); }
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
     : context_(&context),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "surgery/rows/row_edit.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {

@@ -10,6 +10,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/rows/row_init.hpp"
+#include "surgery/vocabulary/vocabulary_files.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
 namespace masque {

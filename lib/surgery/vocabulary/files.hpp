@@ -7,7 +7,9 @@
 
 #include "base/json.hpp"
 #include "base/text_splice.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/vocabulary/token_moves.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 
 namespace masque {
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "store/names/family.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque {

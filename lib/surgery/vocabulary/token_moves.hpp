@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {

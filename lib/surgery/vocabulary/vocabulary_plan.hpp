@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "store/checkpoint.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
 namespace masque {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
 namespace masque {

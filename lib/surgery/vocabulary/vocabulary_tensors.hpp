@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/row_init.hpp"
+#include "surgery/vocabulary/token_names.hpp"
 
 namespace masque {
 

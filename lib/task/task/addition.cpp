@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/string_task.hpp"
 
 namespace masque::task {
@@ -57,13 +57,14 @@ class Addition final : public QuestionTask {
   bool reversed_answer_;
 };
 
-const TaskRegistration kRegistration("addition", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  constexpr std::array<std::string_view, 3> kReversed = {"none", "answer", "all"};
-  const Index base = spelled.count("base", 10, 2, 1000);
-  const std::string reversed = spelled.choice("reversed", "none", kReversed);
-  return std::make_unique<Addition>(base, reversed == "all", reversed != "none",
-                                    read_blanks(spelled, false));
-});
+const TaskRegistration kRegistration(
+    "addition", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+      constexpr std::array<std::string_view, 3> kReversed = {"none", "answer", "all"};
+      const Index base = spelled.count("base", 10, 2, 1000);
+      const std::string reversed = spelled.choice("reversed", "none", kReversed);
+      return std::make_unique<Addition>(base, reversed == "all", reversed != "none",
+                                        read_blanks(spelled, false));
+    });
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/task.hpp"
 
 namespace masque::task {
@@ -61,7 +61,7 @@ class AssociativeRecall final : public Task {
 };
 
 const TaskRegistration kRegistration("associative_recall",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index keys = spelled.count("keys", 512, 1, 65536);
                                        const Index values = spelled.count("values", 64, 2, 65536);
                                        const Index queries =

@@ -7,7 +7,7 @@ namespace masque::task {
 namespace {
 
 const TaskRegistration kRegistration("binary_addition",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        return std::make_unique<BinaryTask>(
                                            "the sum of two binary numbers; length: ids of the "
                                            "question; Delétang et al. 2022, arXiv:2207.02098",

@@ -12,11 +12,12 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   return symbols;
 }
 
-const TaskRegistration kRegistration("bucket_sort", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  return std::make_unique<StringTask>(
-      "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled, 5,
-      true, answer_of);
-});
+const TaskRegistration kRegistration(
+    "bucket_sort", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+      return std::make_unique<StringTask>(
+          "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled,
+          5, true, answer_of);
+    });
 
 }  // namespace
 

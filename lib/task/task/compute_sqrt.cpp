@@ -28,9 +28,11 @@ class ComputeSqrt final : public QuestionTask {
   }
 };
 
-const TaskRegistration kRegistration("compute_sqrt", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  return std::make_unique<ComputeSqrt>(read_blanks(spelled, true));
-});
+const TaskRegistration kRegistration("compute_sqrt",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       return std::make_unique<ComputeSqrt>(
+                                           read_blanks(spelled, true));
+                                     });
 
 }  // namespace
 

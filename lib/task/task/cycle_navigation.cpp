@@ -38,7 +38,7 @@ class CycleNavigation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("cycle_navigation",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        return std::make_unique<CycleNavigation>(
                                            read_blanks(spelled, true));
                                      });

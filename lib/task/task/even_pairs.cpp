@@ -23,9 +23,11 @@ class EvenPairs final : public QuestionTask {
   double exact_chance(Index length) const override { return length == 1 ? 1 : 0.5; }
 };
 
-const TaskRegistration kRegistration("even_pairs", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  return std::make_unique<EvenPairs>(read_blanks(spelled, true));
-});
+const TaskRegistration kRegistration("even_pairs",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       return std::make_unique<EvenPairs>(
+                                           read_blanks(spelled, true));
+                                     });
 
 }  // namespace
 

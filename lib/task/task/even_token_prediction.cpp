@@ -1,6 +1,6 @@
 // even_token_prediction: the targets are the tokens at places 2, 4, 6, …, then a constant to the
 // end.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/in_place_task.hpp"
 
 namespace masque::task {
@@ -27,7 +27,7 @@ class EvenTokenPrediction final : public InPlaceTask {
 };
 
 const TaskRegistration kRegistration("even_token_prediction",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index alphabet =
                                            spelled.count("alphabet", 980, 1, 65536);
                                        return std::make_unique<EvenTokenPrediction>(

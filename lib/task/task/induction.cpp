@@ -1,6 +1,6 @@
 // induction: what followed the mark the first time? The mark is at a random place of a random
 // string and again at its end.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/string_task.hpp"
 
 namespace masque::task {
@@ -36,10 +36,13 @@ class Induction final : public QuestionTask {
   Index alphabet_;
 };
 
-const TaskRegistration kRegistration("induction", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  const Index alphabet = spelled.count("alphabet", 16, 2, 65536);
-  return std::make_unique<Induction>(alphabet, read_blanks(spelled, false));
-});
+const TaskRegistration kRegistration("induction",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       const Index alphabet =
+                                           spelled.count("alphabet", 16, 2, 65536);
+                                       return std::make_unique<Induction>(
+                                           alphabet, read_blanks(spelled, false));
+                                     });
 
 }  // namespace
 

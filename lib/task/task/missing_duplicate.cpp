@@ -35,7 +35,7 @@ class MissingDuplicate final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("missing_duplicate",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        return std::make_unique<MissingDuplicate>(
                                            read_blanks(spelled, true));
                                      });

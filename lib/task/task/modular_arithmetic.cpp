@@ -1,6 +1,6 @@
 // modular_arithmetic: the value of an expression of residues with brackets around every operation.
 // The paper's code calls it modular_arithmetic_brackets.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/arithmetic.hpp"
 
 namespace masque::task {
@@ -37,7 +37,7 @@ class ModularArithmetic final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("modular_arithmetic",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index modulus = spelled.count("modulus", 5, 2, 1000);
                                        const bool with_times = spelled.flag("times", true);
                                        return std::make_unique<ModularArithmetic>(

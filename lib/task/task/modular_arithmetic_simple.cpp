@@ -1,7 +1,7 @@
 // modular_arithmetic_simple: the value of r ∘ r ∘ … ∘ r with +, − and ×, which binds tighter. An
 // even length gives the question of the odd length below it. The paper's code calls it
 // modular_arithmetic.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/arithmetic.hpp"
 
 namespace masque::task {
@@ -51,7 +51,7 @@ class ModularArithmeticSimple final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("modular_arithmetic_simple",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index modulus = spelled.count("modulus", 5, 2, 1000);
                                        return std::make_unique<ModularArithmeticSimple>(
                                            modulus, read_blanks(spelled, true));

@@ -1,6 +1,6 @@
 // needle: names with their numbers, lost in random letters; at the end, one of the names: which
 // number? "b d A 4 1 7 c a B 0 3 3 d A ?" asks for 4 1 7.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/string_task.hpp"
 
 namespace masque::task {
@@ -62,12 +62,15 @@ class Needle final : public QuestionTask {
   Index alphabet_;
 };
 
-const TaskRegistration kRegistration("needle", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  const Index needles = spelled.count("needles", 1, 1, 1000);
-  const Index digits = spelled.count("digits", 4, 1, 1000);
-  const Index alphabet = spelled.count("alphabet", 16, 1, 65536);
-  return std::make_unique<Needle>(needles, digits, alphabet, read_blanks(spelled, false));
-});
+const TaskRegistration kRegistration("needle",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       const Index needles = spelled.count("needles", 1, 1, 1000);
+                                       const Index digits = spelled.count("digits", 4, 1, 1000);
+                                       const Index alphabet =
+                                           spelled.count("alphabet", 16, 1, 65536);
+                                       return std::make_unique<Needle>(needles, digits, alphabet,
+                                                                       read_blanks(spelled, false));
+                                     });
 
 }  // namespace
 

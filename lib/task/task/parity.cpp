@@ -1,5 +1,5 @@
 // parity: of bits, at once or after every bit ("steps"), which spells the way to the answer out.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/string_task.hpp"
 
 namespace masque::task {
@@ -32,10 +32,12 @@ class Parity final : public QuestionTask {
   bool steps_;
 };
 
-const TaskRegistration kRegistration("parity", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  const bool steps = spelled.flag("steps", false);
-  return std::make_unique<Parity>(steps, read_blanks(spelled, false));
-});
+const TaskRegistration kRegistration("parity",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       const bool steps = spelled.flag("steps", false);
+                                       return std::make_unique<Parity>(steps,
+                                                                       read_blanks(spelled, false));
+                                     });
 
 }  // namespace
 

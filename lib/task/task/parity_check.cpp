@@ -24,9 +24,11 @@ class ParityCheck final : public QuestionTask {
   double exact_chance(Index /*length*/) const override { return 0.5; }
 };
 
-const TaskRegistration kRegistration("parity_check", [](Spelled& spelled) -> std::unique_ptr<Task> {
-  return std::make_unique<ParityCheck>(read_blanks(spelled, true));
-});
+const TaskRegistration kRegistration("parity_check",
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                       return std::make_unique<ParityCheck>(
+                                           read_blanks(spelled, true));
+                                     });
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // position_identification: the target of the i-th token is i, whatever the token is.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/in_place_task.hpp"
 
 namespace masque::task {
@@ -31,7 +31,7 @@ class PositionIdentification final : public InPlaceTask {
 };
 
 const TaskRegistration kRegistration("position_identification",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index alphabet =
                                            spelled.count("alphabet", 980, 1, 65536);
                                        const Index longest =

@@ -1,6 +1,6 @@
 // solve_equation: an expression with brackets, one residue replaced by x, and its value: what is x?
 // There is no product, so that there is one answer.
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "task/arithmetic.hpp"
 
 namespace masque::task {
@@ -44,7 +44,7 @@ class SolveEquation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("solve_equation",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        const Index modulus = spelled.count("modulus", 5, 2, 1000);
                                        return std::make_unique<SolveEquation>(
                                            modulus, read_blanks(spelled, true));

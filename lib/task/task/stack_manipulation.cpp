@@ -41,7 +41,7 @@ class StackManipulation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("stack_manipulation",
-                                     [](Spelled& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
                                        return std::make_unique<StackManipulation>(
                                            read_blanks(spelled, true));
                                      });

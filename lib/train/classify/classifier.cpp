@@ -49,9 +49,9 @@ T softmax_loss(std::span<T> row, std::size_t target, bool& right) {
 const char* pooling_name(Pooling pooling) { return pooling == Pooling::kFirst ? "cls" : "mean"; }
 
 template <class T>
-Slots add_classifier(Index hidden_size, Index labels, Pooling pooling, const std::string& prefix,
-                     Parameters<T>& parameters) {
-  Slots slots;
+ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
+                            const std::string& prefix, Parameters<T>& parameters) {
+  ParameterMap slots;
   const auto add = [&](Role role, const std::string& name, Index outputs) {
     slots.set(
         role, false, 0, 0,
@@ -95,7 +95,7 @@ void pool_backward(const Chunk& chunk, Pooling pooling, MatrixView<const T> d_po
 }
 
 template <class T>
-ClassifierHead<T>::ClassifierHead(const Slots& slots, Parameters<T>& parameters,
+ClassifierHead<T>::ClassifierHead(const ParameterMap& slots, Parameters<T>& parameters,
                                   kernel::Precision precision)
     : pooler_(parameters, slots, {Role::kHeadTransform}, 0, precision),
       labels_(parameters, slots, {Role::kDecoder}, 0, precision) {}
@@ -157,8 +157,9 @@ LossSums<T> ClassifierHead<T>::run(const ClassifierTask<T>& task, MatrixView<T> 
 }
 
 template <class T>
-Classifier<T>::Classifier(const model::Design& design, const Slots& model_slots, const Slots& slots,
-                          Pooling pooling, Parameters<T>& parameters, kernel::Precision precision)
+Classifier<T>::Classifier(const model::Design& design, const ParameterMap& model_slots,
+                          const ParameterMap& slots, Pooling pooling, Parameters<T>& parameters,
+                          kernel::Precision precision)
     : encoder_(design, model_slots, parameters, precision),
       head_(slots, parameters, precision),
       pooling_(pooling) {}
@@ -170,10 +171,10 @@ void Classifier<T>::prepare() {
 }
 
 template <class T>
-LossReport Classifier<T>::run(std::span<const Example> examples, double scale, const Noise* noise,
-                              std::vector<double>* probabilities) {
+LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
+                              const DropoutOptions* noise, std::vector<double>* probabilities) {
   LossReport report;
-  Noise own;
+  DropoutOptions own;
   if (noise != nullptr) own = *noise;
   const Index width = design().hidden_size;
   while (!examples.empty()) {
@@ -223,7 +224,7 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale, c
 
 template <class T>
 LossReport Classifier<T>::train(std::span<const Example> examples, double scale,
-                                const Noise& noise) {
+                                const DropoutOptions& noise) {
   MASQUE_CHECK(scale > 0);
   return run(examples, scale, &noise, nullptr);
 }
@@ -234,9 +235,9 @@ LossReport Classifier<T>::evaluate(std::span<const Example> examples,
   return run(examples, 1, nullptr, probabilities);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                               \
-  template Slots add_classifier(Index, Index, Pooling, const std::string&, Parameters<T>&); \
-  template void pool_forward(const Chunk&, Pooling, MatrixView<const T>, MatrixView<T>);    \
+#define MASQUE_INSTANTIATE(T)                                                                      \
+  template ParameterMap add_classifier(Index, Index, Pooling, const std::string&, Parameters<T>&); \
+  template void pool_forward(const Chunk&, Pooling, MatrixView<const T>, MatrixView<T>);           \
   template class ClassifierHead<T>;
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

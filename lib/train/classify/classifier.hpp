@@ -25,8 +25,8 @@ const char* pooling_name(Pooling pooling);
 /// kFirst, and classifier.* (labels, hidden size). The slots have the pooler at
 /// Role::kHeadTransform and the labels at Role::kDecoder.
 template <class T>
-Slots add_classifier(Index hidden_size, Index labels, Pooling pooling, const std::string& prefix,
-                     Parameters<T>& parameters);
+ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
+                            const std::string& prefix, Parameters<T>& parameters);
 
 /// pooled ← one row a sequence of the chunk, from the last states of its wanted rows: the first
 /// token of each (kFirst) or all (kMean).
@@ -53,7 +53,7 @@ struct ClassifierTask {
 template <class T>
 class ClassifierHead {
  public:
-  ClassifierHead(const Slots& slots, Parameters<T>& parameters, kernel::Precision precision);
+  ClassifierHead(const ParameterMap& slots, Parameters<T>& parameters, kernel::Precision precision);
 
   /// After every change of the values.
   void prepare();
@@ -75,14 +75,15 @@ template <class T>
 class Classifier {
  public:
   /// `parameters` must stay; `slots` are those of add_classifier.
-  Classifier(const model::Design& design, const Slots& model_slots, const Slots& slots,
-             Pooling pooling, Parameters<T>& parameters, kernel::Precision precision);
+  Classifier(const model::Design& design, const ParameterMap& model_slots,
+             const ParameterMap& slots, Pooling pooling, Parameters<T>& parameters,
+             kernel::Precision precision);
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values.
   void prepare();
   /// Adds the gradients of Σ scale · loss to those of the parameters. A report's rows are texts.
-  LossReport train(std::span<const Example> examples, double scale, const Noise& noise);
+  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& noise);
   /// Losses without noise; the probabilities of all labels are appended to `probabilities`.
   LossReport evaluate(std::span<const Example> examples,
                       std::vector<double>* probabilities = nullptr);
@@ -91,7 +92,7 @@ class Classifier {
   Index chunk_rows = 1024;
 
  private:
-  LossReport run(std::span<const Example> examples, double scale, const Noise* noise,
+  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* noise,
                  std::vector<double>* probabilities);
 
   Encoder<T> encoder_;

@@ -121,7 +121,7 @@ class ClassifyRun::Loss final : public StepLoss {
     }
   }
   void prepare() override { classifier_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override {
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
     const std::vector<Example> batch = examples(items);
     return report_of(batch, classifier_.train(batch, 1 / static_cast<double>(batch.size()), noise));
   }
@@ -199,7 +199,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
   const model::ModelPlan plan = model::plan_of(design_);
   prefix_ = plan.prefix;
   is_bert_ = model::config_of(design_).family == "bert";
-  model_slots_ = add_model(plan, nullptr, "", Slots(), parameters_);
+  model_slots_ = add_model(plan, nullptr, "", ParameterMap(), parameters_);
   slots_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
                           is_bert_ ? prefix_ : "", parameters_);
   start_parameters(start);
@@ -214,10 +214,11 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   const StartOptions options{.seed = options_.trainer.seed,
                              .initializer_range = options_.initializer_range,
                              .residual_gain = start.residual_gain};
-  start_values(design_, model_slots_, options, parameters_);
+  initialize_parameters(design_, model_slots_, options, parameters_);
   // No design knows these places: a pooler is no head's transform.
-  start_values(design_, slots_,
-               {.seed = options.seed, .initializer_range = options.initializer_range}, parameters_);
+  initialize_parameters(design_, slots_,
+                        {.seed = options.seed, .initializer_range = options.initializer_range},
+                        parameters_);
   if (start.weights) {
     model::ModelWeights<float> weights = *start.weights;
     model_slots_.for_each([&](Role role, bool bias, Index layer, Index part, Index parameter) {
@@ -230,7 +231,8 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
     copy_to(start.label_bias.view(), parameters_.value(slots_.bias(Role::kDecoder)));
   }
   const Index pooler = slots_.weight(Role::kHeadTransform);
-  if (pooler == Slots::kNone || start.pooler_weight.rows() == 0 || start.pooler_bias.rows() == 0)
+  if (pooler == ParameterMap::kNone || start.pooler_weight.rows() == 0 ||
+      start.pooler_bias.rows() == 0)
     return;
   copy_to(start.pooler_weight.view(), parameters_.value(pooler));
   copy_to(start.pooler_bias.view(), parameters_.value(slots_.bias(Role::kHeadTransform)));

@@ -100,7 +100,7 @@ class ClassifyRun {
   std::string prefix_;  ///< of the model's tensors
   bool is_bert_ = false;
   Parameters<float> parameters_;
-  Slots model_slots_, slots_;
+  ParameterMap model_slots_, slots_;
   std::unique_ptr<Classifier<float>> classifier_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;

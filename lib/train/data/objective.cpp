@@ -6,35 +6,26 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/registry.hpp"
 
 namespace masque::train {
 
 namespace {
 
-std::vector<const ObjectiveKind*>& registry() {
-  static std::vector<const ObjectiveKind*> all;
-  return all;
-}
+using ObjectiveKinds = Registry<ObjectiveKind>;
 
 }  // namespace
 
 ObjectiveRegistration::ObjectiveRegistration(const ObjectiveKind& kind) {
-  auto& all = registry();
-  const auto before = [](const ObjectiveKind* a, const ObjectiveKind* b) {
-    return a->name < b->name;
-  };
-  all.insert(std::upper_bound(all.begin(), all.end(), &kind, before), &kind);
+  ObjectiveKinds::of_process().add(kind);
 }
 
-const std::vector<const ObjectiveKind*>& objectives() { return registry(); }
+std::span<const ObjectiveKind* const> objectives() { return ObjectiveKinds::of_process().all(); }
 
 const ObjectiveKind& find_objective(std::string_view name) {
-  std::string known;
-  for (const ObjectiveKind* kind : objectives()) {
-    if (kind->name == name) return *kind;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind->name);
-  }
-  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
+  if (const ObjectiveKind* found = ObjectiveKinds::of_process().find(name)) return *found;
+  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name),
+                               ObjectiveKinds::of_process().names()));
 }
 
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,

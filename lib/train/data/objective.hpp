@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,7 +92,7 @@ struct ObjectiveKind {
 };
 
 /// All objectives, by name.
-const std::vector<const ObjectiveKind*>& objectives();
+std::span<const ObjectiveKind* const> objectives();
 /// Throws UsageError with the names that there are.
 const ObjectiveKind& find_objective(std::string_view name);
 

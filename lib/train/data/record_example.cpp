@@ -72,7 +72,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   if (design.head.kind == model::HeadKind::kNone) design.head.kind = needs.head;
   if (design.head.kind != needs.head) refuse(needs, name_of(design.head.kind), name_of(needs.head));
   // XLNet's segments are relative: it has no table of them.
-  if (needs.segments && design.position != model::PositionScheme::kXlnet) {
+  if (needs.segments && design.position != model::PositionType::kXlnet) {
     if (design.type_vocab_size == 0) design.type_vocab_size = 2;
     if (design.type_vocab_size < 2) refuse(needs, "one token type", "two: sources and targets");
   }

@@ -8,8 +8,8 @@ namespace masque::train {
 
 /// Which parameters make a gate: a vector (1, hidden size) and a number; kNone: no gate.
 struct CopyGateSlots {
-  Index weight = Slots::kNone;
-  Index bias = Slots::kNone;
+  Index weight = ParameterMap::kNone;
+  Index bias = ParameterMap::kNone;
 };
 
 /// Adds a gate's parameters, zeros: half of the probability is the input's.
@@ -27,7 +27,7 @@ class CopyGate {
   CopyGate(const CopyGateSlots& slots, Parameters<T>& parameters)
       : slots_(slots), parameters_(&parameters) {}
 
-  bool empty() const { return slots_.weight == Slots::kNone; }
+  bool empty() const { return slots_.weight == ParameterMap::kNone; }
   /// As Head::run, with −log p(target) as the loss; `inputs` are the tokens that stand at the rows.
   /// A row is right if its target has more than half of the probability. With gradients the
   /// vocabulary is gone through twice.

@@ -19,8 +19,8 @@ bool of_head(Role role) {
 }
 
 /// The noise of the generator has nothing to do with that of the other.
-Noise other_noise(const Noise& noise) {
-  Noise other = noise;
+DropoutOptions other_noise(const DropoutOptions& noise) {
+  DropoutOptions other = noise;
   other.seed = ~noise.seed;
   return other;
 }
@@ -71,7 +71,7 @@ void ElectraLoss<T>::start_second() {
     if (of_head(role)) return;
     const Index to = bias ? model_.second_slots.bias(role, layer)
                           : model_.second_slots.weight(role, layer, part);
-    if (to == Slots::kNone || parameters_[to].rows != parameters_[from].rows ||
+    if (to == ParameterMap::kNone || parameters_[to].rows != parameters_[from].rows ||
         parameters_[to].columns != parameters_[from].columns) {
       return;
     }
@@ -101,16 +101,17 @@ std::int64_t ElectraLoss<T>::update_of(Index parameter, std::int64_t step) const
 }
 
 template <class T>
-LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, const Noise* noise,
-                                         Sampling* sampling) {
+LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected,
+                                         const DropoutOptions* noise, Sampling* sampling) {
   std::vector<Example> examples;
   examples.reserve(selected.size());
   for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
   RunOutputs<T> outputs{.sampling = sampling};
   if (model_.adversarial) {
     outputs.last = &generator_last_;
-    return noise == nullptr ? generator_.evaluate(examples, outputs)
-                            : generator_.look(examples, other_noise(*noise), outputs);
+    return noise == nullptr
+               ? generator_.evaluate(examples, outputs)
+               : generator_.evaluate_with_dropout(examples, other_noise(*noise), outputs);
   }
   const bool learns = options_.switch_step == 0 || first_stage(step_);
   if (noise == nullptr || !learns) return generator_.evaluate(examples, outputs);
@@ -120,7 +121,8 @@ LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected, 
 }
 
 template <class T>
-LossReport ElectraLoss<T>::run_second(std::span<const Example> examples, const Noise* noise,
+LossReport ElectraLoss<T>::run_second(std::span<const Example> examples,
+                                      const DropoutOptions* noise,
                                       std::vector<double>* row_losses) {
   const RunOutputs<T> outputs{.losses = row_losses};
   if (noise == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
@@ -133,7 +135,7 @@ template <class T>
 typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const ElectraItem> selected,
                                                           std::span<const TokenId> samples,
                                                           std::span<const double> row_losses,
-                                                          const Noise* noise) {
+                                                          const DropoutOptions* noise) {
   Played played;
   const MatrixView<T> w = parameters_.value(model_.baseline);
   const MatrixView<T> d_w = parameters_.gradient(model_.baseline);
@@ -192,7 +194,7 @@ std::vector<Example> ElectraLoss<T>::second_examples(std::span<const ElectraItem
 }
 
 template <class T>
-StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const Noise* noise) {
+StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* noise) {
   const bool alone = first_stage(step_);
   StepLosses losses;
   std::vector<ElectraItem> selected;
@@ -223,17 +225,19 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const Noise* noi
   const bool vocabulary = model_.variant->vocabulary;
   losses.parts.push_back({vocabulary ? "predictor" : "discriminator", options_.weight, report});
   if (!vocabulary) {
-    losses.shares.push_back({"discriminator_precision", report.found, report.called});
-    losses.shares.push_back({"discriminator_recall", report.found, fake.count});
+    losses.shares.push_back(
+        {"discriminator_precision", report.true_positives, report.predicted_replaced});
+    losses.shares.push_back({"discriminator_recall", report.true_positives, fake.count});
   }
   return losses;
 }
 
 template <class T>
-StepLosses ElectraLoss<T>::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+StepLosses ElectraLoss<T>::add_gradients(std::span<const StepItem> items,
+                                         const DropoutOptions& noise) {
   Index rows = 0;
   for (const StepItem& item : items) rows += std::ssize(item.item.ids);
-  Noise own = noise;
+  DropoutOptions own = noise;
   // With DropToken there are fewer: then numbers are left out, and none is drawn twice.
   own.first_row += totals(ranks(), 0, rows).rows_before;
   StepLosses losses = run(items, &own);

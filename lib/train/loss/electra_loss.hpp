@@ -51,15 +51,15 @@ class ElectraLoss final : public StepLoss {
   void begin(std::int64_t step) override;
   void go_on(std::int64_t step) override { step_ = step; }
   void prepare() override;
-  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
   std::int64_t update_of(Index parameter, std::int64_t step) const override;
 
  private:
-  StepLosses run(std::span<const StepItem> items, const Noise* noise);
-  LossReport run_generator(std::span<const ElectraItem> selected, const Noise* noise,
+  StepLosses run(std::span<const StepItem> items, const DropoutOptions* noise);
+  LossReport run_generator(std::span<const ElectraItem> selected, const DropoutOptions* noise,
                            Sampling* sampling);
-  LossReport run_second(std::span<const Example> examples, const Noise* noise,
+  LossReport run_second(std::span<const Example> examples, const DropoutOptions* noise,
                         std::vector<double>* row_losses);
   std::vector<Example> second_examples(std::span<const ElectraItem> selected,
                                        std::span<const TokenId> samples, Share& fake) const;
@@ -68,7 +68,7 @@ class ElectraLoss final : public StepLoss {
     LossReport reward, baseline;
   };
   Played reinforce(std::span<const ElectraItem> selected, std::span<const TokenId> samples,
-                   std::span<const double> row_losses, const Noise* noise);
+                   std::span<const double> row_losses, const DropoutOptions* noise);
   void check_adversarial() const;
   bool first_stage(std::int64_t step) const { return step <= options_.switch_step; }
   void start_second();

@@ -77,20 +77,21 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
 
 template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
-  const auto add = [&](const model::Design& design, const std::string& prefix, const Slots& with) {
+  const auto add = [&](const model::Design& design, const std::string& prefix,
+                       const ParameterMap& with) {
     const model::ModelPlan plan = model::plan_of(design);
     return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
   };
-  model.second_slots = add(model.second, "", Slots());
+  model.second_slots = add(model.second, "", ParameterMap());
   if (model.adversarial) {
     model.baseline = parameters.add(
         {.name = "generator.baseline", .rows = 1, .columns = model.generator.hidden_size});
   }
   if (model.variant->copies) model.gate = add_copy_gate(model.second.hidden_size, "", parameters);
-  Slots tables;
+  ParameterMap tables;
   for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
     const Index table = model.second_slots.weight(role);
-    if (shared && table != Slots::kNone) tables.set(role, false, 0, 0, table);
+    if (shared && table != ParameterMap::kNone) tables.set(role, false, 0, 0, table);
   }
   model.generator_slots = add(model.generator, "generator.", tables);
 }

@@ -40,10 +40,10 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
 struct ElectraModel {
   const ElectraVariant* variant = nullptr;
   model::Design generator, second;
-  Slots generator_slots, second_slots;
+  ParameterMap generator_slots, second_slots;
   CopyGateSlots gate;
-  bool adversarial = false;       ///< the generator learns to be found out, not to be right
-  Index baseline = Slots::kNone;  ///< then: w (1, the generator's hidden size)
+  bool adversarial = false;              ///< the generator learns to be found out, not to be right
+  Index baseline = ParameterMap::kNone;  ///< then: w (1, the generator's hidden size)
 };
 
 /// Adds the parameters of both networks, those of the generator with names behind "generator.".

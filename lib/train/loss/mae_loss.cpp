@@ -20,9 +20,9 @@ void MaeLoss<T>::prepare() {
 }
 
 template <class T>
-void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const Noise& noise, bool learns,
+void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const DropoutOptions& noise, bool learns,
                            LossReport& report) {
-  Noise other = noise;
+  DropoutOptions other = noise;
   other.seed = ~noise.seed;  // the decoder's has nothing to do with the encoder's
   Matrix<T>& given = decoder_tape_.given;
   given.resize(chunks.encoder.rows(), encoder_.design().hidden_size);
@@ -44,7 +44,7 @@ void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const Noise& noise, boo
 }
 
 template <class T>
-StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const Noise* noise) {
+StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* noise) {
   StepLosses losses;
   std::vector<MaeExamples> examples;
   examples.reserve(items.size());
@@ -57,7 +57,7 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const Noise* noise) 
     examples.push_back(mae_examples(hidden));
   }
   LossReport report;
-  Noise own = noise != nullptr ? *noise : Noise();
+  DropoutOptions own = noise != nullptr ? *noise : DropoutOptions();
   for (std::size_t next = 0; next < examples.size();) {
     Chunks chunks;
     const std::size_t first = next;
@@ -76,7 +76,7 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const Noise* noise) 
 }
 
 template <class T>
-StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) {
   return run(items, &noise);
 }
 

@@ -54,11 +54,12 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& as
 
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters) {
-  model.encoder_slots = add_model(model::plan_of(model.encoder), nullptr, "", Slots(), parameters);
-  Slots tables;
+  model.encoder_slots =
+      add_model(model::plan_of(model.encoder), nullptr, "", ParameterMap(), parameters);
+  ParameterMap tables;
   for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
     const Index table = model.encoder_slots.weight(role);
-    if (table != Slots::kNone) tables.set(role, false, 0, 0, table);
+    if (table != ParameterMap::kNone) tables.set(role, false, 0, 0, table);
   }
   const model::ModelPlan plan = model::plan_of(model.decoder);
   model.decoder_slots =

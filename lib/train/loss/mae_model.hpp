@@ -28,7 +28,7 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& as
 /// Both, in one set of parameters.
 struct MaeModel {
   model::Design encoder, decoder;
-  Slots encoder_slots, decoder_slots;
+  ParameterMap encoder_slots, decoder_slots;
 };
 
 /// Adds the parameters of both networks, those of the decoder with names behind "decoder.". Tables

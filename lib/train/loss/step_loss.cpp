@@ -42,8 +42,8 @@ void StepLosses::sum(Ranks& ranks) {
   const auto each = [&](const auto& visit) {
     for (LossPart& part : parts) {
       LossReport& r = part.report;
-      visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.called);
-      visit(r.found);
+      visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.predicted_replaced);
+      visit(r.true_positives);
     }
     for (Share& share : shares) visit(share.count), visit(share.of);
     visit(tokens);
@@ -69,13 +69,14 @@ std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) co
   return out;
 }
 
-StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items, const Noise& noise) {
+StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
+                                        const DropoutOptions& noise) {
   const std::vector<Example> batch = examples(items);
   StepLosses losses;
   losses.tokens = count_tokens(batch);
   losses.parts.emplace_back();
   const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
-  Noise own = noise;
+  DropoutOptions own = noise;
   own.first_row += whole.rows_before;
   if (whole.weight > 0) losses.parts.back().report = network_.train(batch, 1 / whole.weight, own);
   losses.sum(ranks());

@@ -73,7 +73,8 @@ class StepLoss {
   /// Adds what the items have of the gradients of mean(), less what is rewarded
   /// (Network::reward_diversity), to those of the parameters. `items` is the own share of a batch,
   /// and all ranks call it together: losses are those of the whole batch.
-  virtual StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) = 0;
+  virtual StepLosses add_gradients(std::span<const StepItem> items,
+                                   const DropoutOptions& noise) = 0;
   /// Losses alone, without noise. For one rank.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
   /// Which update of its own a parameter gets in `step`, from 1; 0: none, it stays as it is.
@@ -94,7 +95,7 @@ class ObjectiveLoss final : public StepLoss {
 
   void check(const Corpus& corpus) const override { objective_.check(corpus); }
   void prepare() override { network_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const Noise& noise) override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
  private:

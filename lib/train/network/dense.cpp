@@ -8,15 +8,15 @@
 namespace masque::train {
 
 template <class T>
-Dense<T>::Dense(Parameters<T>& parameters, const Slots& slots,
+Dense<T>::Dense(Parameters<T>& parameters, const ParameterMap& slots,
                 std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision)
     : parameters_(&parameters), precision_(precision) {
   bool biased = false;
   for (const model::Role role : roles) {
     const Index weight = slots.weight(role, layer);
-    if (weight == Slots::kNone) continue;
+    if (weight == ParameterMap::kNone) continue;
     parts_.push_back({weight, slots.bias(role, layer)});
-    biased = biased || parts_.back().bias != Slots::kNone;
+    biased = biased || parts_.back().bias != ParameterMap::kNone;
     outputs_ += parameters[weight].rows;
   }
   if (biased) bias_.assign(static_cast<std::size_t>(outputs_), T{});
@@ -42,7 +42,7 @@ void Dense<T>::prepare() {
   if (empty()) return;
   std::size_t first = 0;
   for (const Part& part : parts_) {
-    if (part.bias != Slots::kNone) {
+    if (part.bias != ParameterMap::kNone) {
       const MatrixView<T> own = parameters_->value(part.bias);
       std::copy_n(own.data, own.columns, bias_.data() + first);
     }
@@ -64,8 +64,9 @@ void Dense<T>::backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add
     Index first = 0;
     for (const Part& part : parts_) {
       const MatrixView<T> weight = parameters_->gradient(part.weight);
-      const std::span<T> bias =
-          part.bias == Slots::kNone ? std::span<T>() : parameters_->gradient(part.bias).row_span(0);
+      const std::span<T> bias = part.bias == ParameterMap::kNone
+                                    ? std::span<T>()
+                                    : parameters_->gradient(part.bias).row_span(0);
       kernel::add_weight_gradient<T>(x, d_y.middle_columns(first, weight.rows), precision_, weight,
                                      bias);
       first += weight.rows;

@@ -16,8 +16,8 @@ class Dense {
  public:
   Dense() = default;
   /// Without any of the weights it is empty.
-  Dense(Parameters<T>& parameters, const Slots& slots, std::initializer_list<model::Role> roles,
-        Index layer, kernel::Precision precision);
+  Dense(Parameters<T>& parameters, const ParameterMap& slots,
+        std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision);
 
   bool empty() const { return parts_.empty(); }
   Index outputs() const { return outputs_; }
@@ -35,8 +35,8 @@ class Dense {
 
  private:
   struct Part {
-    Index weight = Slots::kNone;
-    Index bias = Slots::kNone;
+    Index weight = ParameterMap::kNone;
+    Index bias = ParameterMap::kNone;
   };
   void pack(kernel::TrainedLinear<T>& into, kernel::Packed packed) const;
 

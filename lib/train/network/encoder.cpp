@@ -22,13 +22,12 @@ using model::Role;
 constexpr Index kLarge = Index{1} << 25;
 
 void check_trainable(const model::Design& design) {
-  using model::PositionScheme;
+  using model::PositionType;
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be trained: {}", design.family, what));
   };
-  if (design.position == PositionScheme::kXlnet || design.position == PositionScheme::kT5 ||
-      design.position == PositionScheme::kDisentangled ||
-      design.position == PositionScheme::kAlibi) {
+  if (design.position == PositionType::kXlnet || design.position == PositionType::kT5 ||
+      design.position == PositionType::kDisentangled || design.position == PositionType::kAlibi) {
     refuse("its position terms are those of another program, expected the family masque");
   }
   if (design.convolution_size > 0) refuse("its convolution beside the first layer");
@@ -45,8 +44,8 @@ void check_trainable(const model::Design& design) {
 }  // namespace
 
 template <class T>
-Encoder<T>::Encoder(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
-                    kernel::Precision precision)
+Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
+                    Parameters<T>& parameters, kernel::Precision precision)
     : design_(design),
       slots_(slots),
       parameters_(&parameters),
@@ -101,13 +100,13 @@ void Encoder<T>::prepare() {
 }
 
 template <class T>
-void Encoder<T>::forward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+void Encoder<T>::forward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                          MatrixView<T> last) const {
   EncoderRun<T>(*this, chunk, noise, tape).forward(last);
 }
 
 template <class T>
-void Encoder<T>::backward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+void Encoder<T>::backward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                           MatrixView<const T> d_last) const {
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     EncoderRun<T>(*this, chunk, noise, tape).backward(d_last);
@@ -117,8 +116,8 @@ void Encoder<T>::backward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
 }
 
 template <class T>
-EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const Chunk& chunk, const Noise& noise,
-                          Tape<T>& tape)
+EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const Chunk& chunk,
+                          const DropoutOptions& noise, Tape<T>& tape)
     : encoder_(encoder), design_(encoder.design_), chunk_(chunk), noise_(noise), tape_(tape) {}
 
 template <class T>
@@ -280,12 +279,14 @@ void EncoderRun<T>::backward_layers() {
 
 template <class T>
 MatrixView<T> EncoderRun<T>::value(Index parameter) const {
-  return parameter == Slots::kNone ? MatrixView<T>() : encoder_.parameters_->value(parameter);
+  return parameter == ParameterMap::kNone ? MatrixView<T>()
+                                          : encoder_.parameters_->value(parameter);
 }
 
 template <class T>
 MatrixView<T> EncoderRun<T>::gradient(Index parameter) const {
-  return parameter == Slots::kNone ? MatrixView<T>() : encoder_.parameters_->gradient(parameter);
+  return parameter == ParameterMap::kNone ? MatrixView<T>()
+                                          : encoder_.parameters_->gradient(parameter);
 }
 
 template <class T>
@@ -363,7 +364,8 @@ template class Encoder<double>;
 template class Encoder<std::complex<double>>;
 
 #define MASQUE_INSTANTIATE(T)                                                                   \
-  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const Noise&, Tape<T>&);  \
+  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const DropoutOptions&,    \
+                                     Tape<T>&);                                                 \
   template void EncoderRun<T>::forward(MatrixView<T>);                                          \
   template MatrixView<T> EncoderRun<T>::value(Index) const;                                     \
   template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \

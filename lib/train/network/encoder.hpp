@@ -19,8 +19,8 @@
 
 namespace masque::train {
 
-/// Noise of a training step; every number is a function of the stream and its place.
-struct Noise {
+/// DropoutOptions of a training step; every number is a function of the stream and its place.
+struct DropoutOptions {
   double hidden_dropout = 0;     ///< behind embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights
   std::uint64_t seed = 0;
@@ -52,7 +52,7 @@ class Encoder {
  public:
   /// `parameters` must stay. Layers of many weights keep less from one product to the next; it
   /// changes no bit. Throws UsageError for a design that cannot be trained.
-  Encoder(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+  Encoder(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
           kernel::Precision precision);
 
   const model::Design& design() const { return design_; }
@@ -69,10 +69,11 @@ class Encoder {
 
   /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
   /// InputError for ids and positions beyond the tables.
-  void forward(const Chunk& chunk, const Noise& noise, Tape<T>& tape, MatrixView<T> last) const;
+  void forward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+               MatrixView<T> last) const;
   /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
   /// T is float or double.
-  void backward(const Chunk& chunk, const Noise& noise, Tape<T>& tape,
+  void backward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                 MatrixView<const T> d_last) const;
 
  private:
@@ -80,7 +81,7 @@ class Encoder {
   friend class EncoderRun;
 
   model::Design design_;
-  Slots slots_;
+  ParameterMap slots_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   model::LayerMasks masks_;

@@ -5,7 +5,7 @@
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
 #include "model/variants.hpp"
-#include "nn/trained_attention.hpp"
+#include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {
@@ -128,7 +128,7 @@ template <class T>
 void EncoderRun<T>::attend(Index l, Stream& stream, Stream& memory, const Heads& heads,
                            MatrixView<T> query, MatrixView<T> key, MatrixView<T> value,
                            MatrixView<T> context) {
-  if (design_.position == model::PositionScheme::kRotary) {
+  if (design_.position == model::PositionType::kRotary) {
     turn(l, stream, heads, false, query);
     turn(l, memory, heads, false, key);
     if (design_.layers[static_cast<std::size_t>(l)].rotary.values)
@@ -153,7 +153,7 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& memory, const Heads&
       items.push_back({one.attention, context.middle_rows(one.begin, one.count),
                        tape.saved.view().middle_columns(one.begin, one.count)});
     }
-    nn::trained_attention_forward<T>(items);
+    nn::differentiable_attention_forward<T>(items);
   }
 }
 
@@ -188,14 +188,14 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
       }
       items.push_back(item);
     }
-    nn::trained_attention_backward<T>(items);
+    nn::differentiable_attention_backward<T>(items);
   }
   for (Sequence& one : all) {
     if (one.terms.own == nullptr) continue;
     one.terms->query_key_backward(d_query.middle_rows(one.begin, one.count),
                                   d_key.middle_rows(one.memory_begin, one.keys));
   }
-  if (design_.position != model::PositionScheme::kRotary) return;
+  if (design_.position != model::PositionType::kRotary) return;
   turn(l, stream, heads, true, d_query);
   turn(l, memory, heads, true, d_key);
   if (design_.layers[static_cast<std::size_t>(l)].rotary.values)

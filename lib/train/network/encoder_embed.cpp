@@ -26,7 +26,7 @@ void check_rows(std::string_view what, std::span<const Index> rows, Index limit)
 
 template <class T>
 void EncoderRun<T>::embedding_sum(Stream& stream, MatrixView<T> x) const {
-  const Slots& slots = encoder_.slots_;
+  const ParameterMap& slots = encoder_.slots_;
   kernel::embedding_forward<T, TokenId>(value(slots.weight(Role::kWordTable)), stream.ids, x);
   if (design_.embedding_scale != 1) {
     std::for_each_n(x.data, x.rows * x.columns,
@@ -38,17 +38,17 @@ void EncoderRun<T>::embedding_sum(Stream& stream, MatrixView<T> x) const {
       std::copy_n(from, x.columns, x.row(chunk_.given[k]));
     }
   }
-  if (const Index table = slots.weight(Role::kSegmentTable); table != Slots::kNone) {
+  if (const Index table = slots.weight(Role::kSegmentTable); table != ParameterMap::kNone) {
     stream.segments.resize(static_cast<std::size_t>(x.rows), 0);
     check_rows("segment", stream.segments, value(table).rows);
     kernel::embedding_add<T, Index>(value(table), stream.segments, x);
   }
-  if (const Index table = slots.weight(Role::kPositionTable); table != Slots::kNone) {
+  if (const Index table = slots.weight(Role::kPositionTable); table != ParameterMap::kNone) {
     std::vector<Index> rows(stream.positions);
     for (Index& row : rows) row += design_.position_offset;
     check_rows("position", rows, value(table).rows);
     kernel::embedding_add<T, Index>(value(table), rows, x);
-  } else if (design_.position == model::PositionScheme::kSinusoidal) {
+  } else if (design_.position == model::PositionType::kSinusoidal) {
     const std::vector<double> places(stream.positions.begin(), stream.positions.end());
     Matrix<T> waves(x.rows, x.columns);
     nn::sinusoidal_table<T>(places, design_.sinusoidal_interleaved, waves.view());
@@ -92,7 +92,7 @@ void EncoderRun<T>::embed(Stream& stream) {
 
 template <class T>
 void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
-  const Slots& slots = encoder_.slots_;
+  const ParameterMap& slots = encoder_.slots_;
   const Index n = stream.count();
   const Index width = design_.embedding_size;
   Matrix<T> d_normed = Matrix<T>::zero(n, width);
@@ -121,12 +121,12 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
                            d_embedded.view().middle_rows(begin, count));
     }
   }
-  if (const Index table = slots.weight(Role::kPositionTable); table != Slots::kNone) {
+  if (const Index table = slots.weight(Role::kPositionTable); table != ParameterMap::kNone) {
     std::vector<Index> rows(stream.positions);
     for (Index& row : rows) row += design_.position_offset;
     kernel::embedding_backward<T, Index>(rows, d_embedded.view(), gradient(table));
   }
-  if (const Index table = slots.weight(Role::kSegmentTable); table != Slots::kNone)
+  if (const Index table = slots.weight(Role::kSegmentTable); table != ParameterMap::kNone)
     kernel::embedding_backward<T, Index>(stream.segments, d_embedded.view(), gradient(table));
   if (&stream == &tape_.content && !chunk_.given.empty()) {
     tape_.d_given.resize(std::ssize(chunk_.given), width);

@@ -29,11 +29,11 @@ Index Encoder<T>::attention_matrices() const {
 }
 
 template <class T>
-nn::GeneralAttention<T> EncoderRun<T>::general(Index l, const Stream& stream, std::size_t sequence,
-                                               const Sequence& one,
-                                               std::vector<MatrixView<const T>>& previous) const {
+nn::MaterializedAttention<T> EncoderRun<T>::general(
+    Index l, const Stream& stream, std::size_t sequence, const Sequence& one,
+    std::vector<MatrixView<const T>>& previous) const {
   const Index w = weights_of(l);
-  nn::GeneralAttention<T> attention;
+  nn::MaterializedAttention<T> attention;
   attention.problem = one.attention.problem;
   attention.problem.bf16 = false;
   attention.weight_terms = one.attention.weight_terms;
@@ -41,7 +41,7 @@ nn::GeneralAttention<T> EncoderRun<T>::general(Index l, const Stream& stream, st
   attention.talking_before = value(encoder_.slots_.weight(Role::kTalkingBefore, w));
   attention.talking_after = value(encoder_.slots_.weight(Role::kTalkingAfter, w));
   const PreviousScores kind = design_.variants.previous_scores;
-  attention.hands_on_own = kind == PreviousScores::kOneLayer;
+  attention.pass_own_scores = kind == PreviousScores::kOneLayer;
   if (kind != PreviousScores::kNone && l > 0) {
     const LayerTape<T>& before = stream.layers[static_cast<std::size_t>(l) - 1];
     for (const Matrix<T>& scores : before.general[sequence].scores)
@@ -77,9 +77,9 @@ void EncoderRun<T>::general_forward(Index l, Stream& stream, std::span<Sequence>
     const Sequence& one = all[s];
     if (one.count == 0) return;
     std::vector<MatrixView<const T>> previous;
-    const nn::GeneralAttention<T> attention = general(l, stream, s, one, previous);
-    nn::general_attention_forward<T>(attention, context.middle_rows(one.begin, one.count),
-                                     &tape.general[s]);
+    const nn::MaterializedAttention<T> attention = general(l, stream, s, one, previous);
+    nn::materialized_attention_forward<T>(attention, context.middle_rows(one.begin, one.count),
+                                          &tape.general[s]);
   });
   if (encoder_.measures_) measure(all, tape);
 }
@@ -100,7 +100,7 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
     const Sequence& one = all[s];
     if (one.count == 0) continue;
     std::vector<MatrixView<const T>> previous;
-    const nn::GeneralAttention<T> attention = general(l, stream, s, one, previous);
+    const nn::MaterializedAttention<T> attention = general(l, stream, s, one, previous);
     std::vector<MatrixView<T>> d_previous;
     std::vector<MatrixView<const T>> d_own;
     if (hands_on && l > 0) {
@@ -135,8 +135,8 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
       gradients.weight_terms = one.terms->weight_terms();
       gradients.value_terms = one.terms->value_terms();
     }
-    nn::general_attention_backward<T>(attention, tape.general[s],
-                                      d_context.middle_rows(one.begin, one.count), gradients);
+    nn::materialized_attention_backward<T>(attention, tape.general[s],
+                                           d_context.middle_rows(one.begin, one.count), gradients);
   }
 }
 

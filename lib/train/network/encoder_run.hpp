@@ -6,12 +6,12 @@
 
 #include "kernel/normalize.hpp"
 #include "kernel/parallel.hpp"
-#include "nn/trained_attention.hpp"
+#include "nn/differentiable_attention.hpp"
 #include "train/network/encoder.hpp"
 
 namespace masque::train {
 
-/// Places of dropout inside a layer.
+/// PositionIds of dropout inside a layer.
 enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
 
 template <class T>
@@ -20,7 +20,8 @@ class EncoderRun {
   using Stream = StreamTape<T>;
   using Role = model::Role;
 
-  EncoderRun(const Encoder<T>& encoder, const Chunk& chunk, const Noise& noise, Tape<T>& tape);
+  EncoderRun(const Encoder<T>& encoder, const Chunk& chunk, const DropoutOptions& noise,
+             Tape<T>& tape);
 
   void forward(MatrixView<T> last);
   void backward(MatrixView<const T> d_last);
@@ -85,7 +86,7 @@ class EncoderRun {
     Index begin = 0, count = 0;        ///< rows of the stream
     Index memory_begin = 0, keys = 0;  ///< rows of what is read
     Terms terms;
-    nn::TrainedAttention<T> attention;
+    nn::DifferentiableAttention<T> attention;
   };
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
                                   MatrixView<const T> query, MatrixView<const T> key,
@@ -95,9 +96,9 @@ class EncoderRun {
   void general_backward(Index l, Stream& stream, std::span<Sequence> all,
                         MatrixView<const T> d_context, MatrixView<T> d_query, MatrixView<T> d_key,
                         MatrixView<T> d_value);
-  nn::GeneralAttention<T> general(Index l, const Stream& stream, std::size_t sequence,
-                                  const Sequence& one,
-                                  std::vector<MatrixView<const T>>& previous) const;
+  nn::MaterializedAttention<T> general(Index l, const Stream& stream, std::size_t sequence,
+                                       const Sequence& one,
+                                       std::vector<MatrixView<const T>>& previous) const;
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
@@ -129,7 +130,7 @@ class EncoderRun {
   const Encoder<T>& encoder_;
   const model::Design& design_;
   const Chunk& chunk_;
-  const Noise& noise_;
+  const DropoutOptions& noise_;
   Tape<T>& tape_;
   /// RealFormer, of the layer behind: of the content and of the query stream, by sequence.
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;

@@ -24,17 +24,17 @@ std::span<T> row_of(MatrixView<T> v) {
 /// A vector of the parameters; empty if there is none.
 template <class T>
 std::span<T> values_of(Parameters<T>& parameters, Index at) {
-  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.value(at));
+  return at == ParameterMap::kNone ? std::span<T>() : row_of<T>(parameters.value(at));
 }
 template <class T>
 std::span<T> gradients_of(Parameters<T>& parameters, Index at) {
-  return at == Slots::kNone ? std::span<T>() : row_of<T>(parameters.gradient(at));
+  return at == ParameterMap::kNone ? std::span<T>() : row_of<T>(parameters.gradient(at));
 }
 
 }  // namespace
 
 template <class T>
-Head<T>::Head(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+Head<T>::Head(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
               kernel::Precision precision)
     : design_(design), slots_(slots), parameters_(&parameters), precision_(precision) {
   MASQUE_CHECK(design.head.kind != HeadKind::kNone);
@@ -51,12 +51,12 @@ template <class T>
 LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
                                 MatrixView<T> d_states, std::span<double> losses) {
   const Index own = slots_.weight(Role::kDecoder);
-  const Index table = own != Slots::kNone ? own : slots_.weight(Role::kWordTable);
+  const Index table = own != ParameterMap::kNone ? own : slots_.weight(Role::kWordTable);
   const Index bias = slots_.bias(Role::kDecoder);
   kernel::VocabularyTask<T> loss;
   loss.x = states;
   loss.weight = parameters_->value(table);
-  if (bias != Slots::kNone) loss.bias = row_of<T>(parameters_->value(bias));
+  if (bias != ParameterMap::kNone) loss.bias = row_of<T>(parameters_->value(bias));
   loss.targets = task.targets;
   loss.row_weights = task.row_weights;
   loss.uniforms = task.uniforms;
@@ -64,7 +64,7 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   if (d_states.data != nullptr) {
     gradients.x = d_states;
     gradients.weight = parameters_->gradient(table);
-    if (bias != Slots::kNone) gradients.bias = row_of<T>(parameters_->gradient(bias));
+    if (bias != ParameterMap::kNone) gradients.bias = row_of<T>(parameters_->gradient(bias));
   }
   const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws);
   return {found.sum, found.correct};
@@ -79,7 +79,7 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
   LossSums<T> sums;
   for (Index i = 0; i < states.rows; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    T z = bias == Slots::kNone ? T{} : parameters_->value(bias).at(0, 0);
+    T z = bias == ParameterMap::kNone ? T{} : parameters_->value(bias).at(0, 0);
     for (Index c = 0; c < states.columns; ++c) z += states.at(i, c) * weight.at(0, c);
     const bool replaced = task.targets[at] != 0;
     const T towards = replaced ? -z : z;
@@ -92,8 +92,8 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
     sums.loss += static_cast<decltype(sums.loss)>(softplus) * task.row_weights[at];
     const bool called = kernel::reference::real_part(z) > 0;
     if (called == replaced) ++sums.correct;
-    if (called) ++sums.called;
-    if (called && replaced) ++sums.found;
+    if (called) ++sums.predicted_replaced;
+    if (called && replaced) ++sums.true_positives;
     if (d_states.data == nullptr) continue;
     const T slope = T(1) / (T(1) + exp(-towards));
     const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
@@ -102,7 +102,7 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
       d_states.at(i, c) += d * weight.at(0, c);
       d_weight.at(0, c) += d * states.at(i, c);
     }
-    if (bias != Slots::kNone) parameters_->gradient(bias).at(0, 0) += d;
+    if (bias != ParameterMap::kNone) parameters_->gradient(bias).at(0, 0) += d;
   }
   return sums;
 }

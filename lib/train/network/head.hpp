@@ -13,14 +13,14 @@ template <class T>
 struct LossSums {
   std::conditional_t<std::is_same_v<T, float>, double, T> loss{};  ///< weighted, in nats
   Index correct = 0;                                               ///< rows that are right
-  Index called = 0;  ///< rows that a discriminator takes for replaced
-  Index found = 0;   ///< those of them that are
+  Index predicted_replaced = 0;  ///< rows that a discriminator takes for replaced
+  Index true_positives = 0;      ///< those of them that are
 
   void add(const LossSums& other) {
     loss += other.loss;
     correct += other.correct;
-    called += other.called;
-    found += other.found;
+    predicted_replaced += other.predicted_replaced;
+    true_positives += other.true_positives;
   }
 };
 
@@ -40,7 +40,7 @@ struct HeadTask {
 template <class T>
 class Head {
  public:
-  Head(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+  Head(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
        kernel::Precision precision);
 
   /// Packs the weights: after every change of the values.
@@ -56,7 +56,7 @@ class Head {
                            MatrixView<T> d_states, std::span<double> losses);
 
   model::Design design_;
-  Slots slots_;
+  ParameterMap slots_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   Dense<T> transform_;

@@ -11,8 +11,8 @@ void LossReport::add(const LossReport& other) {
   weight += other.weight;
   rows += other.rows;
   correct += other.correct;
-  called += other.called;
-  found += other.found;
+  predicted_replaced += other.predicted_replaced;
+  true_positives += other.true_positives;
   for (std::size_t k = 0; k < kDiversities; ++k) diversity[k] += other.diversity[k];
   sequences += other.sequences;
 }
@@ -30,8 +30,9 @@ double total_weight(std::span<const Example> examples) {
 }
 
 template <class T>
-Network<T>::Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
-                    kernel::Precision precision, const CopyGateSlots& gate)
+Network<T>::Network(const model::Design& design, const ParameterMap& slots,
+                    Parameters<T>& parameters, kernel::Precision precision,
+                    const CopyGateSlots& gate)
     : encoder_(design, slots, parameters, precision),
       head_(design, slots, parameters, precision),
       gate_(gate, parameters) {}
@@ -73,8 +74,8 @@ LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_we
 }
 
 template <class T>
-LossReport Network<T>::run(std::span<const Example> examples, double scale, const Noise* noise,
-                           bool learns, const RunOutputs<T>& outputs) {
+LossReport Network<T>::run(std::span<const Example> examples, double scale,
+                           const DropoutOptions* noise, bool learns, const RunOutputs<T>& outputs) {
   LossReport report;
   if (outputs.sampling != nullptr)
     outputs.sampling->tokens.resize(outputs.sampling->uniforms.size());
@@ -90,7 +91,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     tape_.diversity_slopes[k] =
         -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
   }
-  Noise own;
+  DropoutOptions own;
   if (noise != nullptr) own = *noise;
   std::vector<double> row_weights;
   while (!examples.empty()) {
@@ -117,8 +118,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
     }
     report.loss += static_cast<double>(sums.loss) / scale;
     report.correct += sums.correct;
-    report.called += sums.called;
-    report.found += sums.found;
+    report.predicted_replaced += sums.predicted_replaced;
+    report.true_positives += sums.true_positives;
     report.rows += wanted;
     for (const double weight : chunk.weights) report.weight += weight;
     if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
@@ -128,8 +129,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale, cons
 }
 
 template <class T>
-LossReport Network<T>::train(std::span<const Example> examples, double scale, const Noise& noise,
-                             const RunOutputs<T>& outputs) {
+LossReport Network<T>::train(std::span<const Example> examples, double scale,
+                             const DropoutOptions& noise, const RunOutputs<T>& outputs) {
   MASQUE_CHECK(scale > 0);
   return run(examples, scale, &noise, true, outputs);
 }
@@ -140,8 +141,9 @@ LossReport Network<T>::evaluate(std::span<const Example> examples, const RunOutp
 }
 
 template <class T>
-LossReport Network<T>::look(std::span<const Example> examples, const Noise& noise,
-                            const RunOutputs<T>& outputs) {
+LossReport Network<T>::evaluate_with_dropout(std::span<const Example> examples,
+                                             const DropoutOptions& noise,
+                                             const RunOutputs<T>& outputs) {
   return run(examples, 1, &noise, false, outputs);
 }
 

@@ -19,8 +19,8 @@ struct LossReport {
   double weight = 0;  ///< Σ weight of rows
   Index rows = 0;
   Index correct = 0;
-  Index called = 0;  ///< of a discriminator: taken for replaced
-  Index found = 0;   ///< those of them that are
+  Index predicted_replaced = 0;  ///< of a discriminator: taken for replaced
+  Index true_positives = 0;      ///< those of them that are
   // Of a network that measures the diversity of attention:
   Diversities diversity{};  ///< Σ over sequences with a row
   Index sequences = 0;      ///< that are in that sum
@@ -49,7 +49,7 @@ template <class T>
 class Network {
  public:
   /// `parameters` must stay. With a gate the loss is CopyGate's.
-  Network(const model::Design& design, const Slots& slots, Parameters<T>& parameters,
+  Network(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
           kernel::Precision precision, const CopyGateSlots& gate = {});
 
   const model::Design& design() const { return encoder_.design(); }
@@ -62,21 +62,21 @@ class Network {
   void reward_diversity(const Diversities& weights);
 
   /// Adds the gradients of Σ scale · weight · loss to those of the parameters.
-  LossReport train(std::span<const Example> examples, double scale, const Noise& noise,
+  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& noise,
                    const RunOutputs<T>& outputs = {});
   /// Losses alone, without noise.
   LossReport evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs = {});
   /// The same with the noise that train() would have.
-  LossReport look(std::span<const Example> examples, const Noise& noise,
-                  const RunOutputs<T>& outputs);
+  LossReport evaluate_with_dropout(std::span<const Example> examples, const DropoutOptions& noise,
+                                   const RunOutputs<T>& outputs);
 
   /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
   /// sums over chunks, so that another number changes them by rounding.
   Index chunk_rows = 1024;
 
  private:
-  LossReport run(std::span<const Example> examples, double scale, const Noise* noise, bool learns,
-                 const RunOutputs<T>& outputs);
+  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* noise,
+                 bool learns, const RunOutputs<T>& outputs);
   LossSums<T> judge(const Chunk& chunk, std::span<const double> row_weights, MatrixView<T> d_last,
                     std::size_t first, const RunOutputs<T>& outputs);
 
@@ -98,7 +98,7 @@ struct StartOptions {
 
 /// Fills the values: a number is a function of seed, name and place.
 template <class T>
-void start_values(const model::Design& design, const Slots& slots, const StartOptions& options,
-                  Parameters<T>& parameters);
+void initialize_parameters(const model::Design& design, const ParameterMap& slots,
+                           const StartOptions& options, Parameters<T>& parameters);
 
 }  // namespace masque::train

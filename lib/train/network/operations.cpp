@@ -29,7 +29,7 @@ bool of_layers(Role role) {
 }  // namespace
 
 template <class T>
-double step_operations(const model::Design& design, const Slots& slots,
+double step_operations(const model::Design& design, const ParameterMap& slots,
                        const Parameters<T>& parameters, const Work& work) {
   double layers = 0, head = 0;
   const auto size = [&](Index parameter) {
@@ -49,7 +49,8 @@ double step_operations(const model::Design& design, const Slots& slots,
   const bool vocabulary =
       design.head.kind == model::HeadKind::kMasked || design.head.kind == model::HeadKind::kCausal;
   const Index table = slots.weight(Role::kWordTable);
-  if (vocabulary && slots.weight(Role::kDecoder) == Slots::kNone && table != Slots::kNone)
+  if (vocabulary && slots.weight(Role::kDecoder) == ParameterMap::kNone &&
+      table != ParameterMap::kNone)
     head += size(table);
   const double heads = static_cast<double>(design.num_attention_heads);
   const double wide =
@@ -63,7 +64,7 @@ double step_operations(const model::Design& design, const Slots& slots,
   return work.tokens * (6 * layers + attention) + work.rows * 6 * head;
 }
 
-template double step_operations(const model::Design&, const Slots&, const Parameters<float>&,
+template double step_operations(const model::Design&, const ParameterMap&, const Parameters<float>&,
                                 const Work&);
 
 }  // namespace masque::train

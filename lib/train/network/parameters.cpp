@@ -69,18 +69,19 @@ template class Parameters<double>;
 template class Parameters<std::complex<double>>;
 
 template <class T>
-Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
-                const std::string& prefix, const Slots& shared, Parameters<T>& parameters) {
-  Slots slots;
+ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
+                       const std::string& prefix, const ParameterMap& shared,
+                       Parameters<T>& parameters) {
+  ParameterMap slots;
   for (const model::PlacedTensor& tensor : placed_tensors(plan, head)) {
     for (const model::TensorPart& part : tensor.parts) {
-      const auto place = [&](const Slots& of) {
+      const auto place = [&](const ParameterMap& of) {
         return tensor.bias ? of.bias(part.role, part.layer)
                            : of.weight(part.role, part.layer, part.part);
       };
-      if (place(slots) != Slots::kNone) continue;
+      if (place(slots) != ParameterMap::kNone) continue;
       Index parameter = place(shared);
-      if (parameter == Slots::kNone) {
+      if (parameter == ParameterMap::kNone) {
         const model::RoleShape shape = role_shape(plan.design, part.role, part.part);
         Parameter p;
         p.name = prefix + written_name(plan, tensor) + ending(part, tensor.parts.size());
@@ -104,15 +105,15 @@ Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
   return slots;
 }
 
-template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                         const Slots&, Parameters<float>&);
-template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                         const Slots&, Parameters<double>&);
-template Slots add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                         const Slots&, Parameters<std::complex<double>>&);
+template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                                const ParameterMap&, Parameters<float>&);
+template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                                const ParameterMap&, Parameters<double>&);
+template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
+                                const ParameterMap&, Parameters<std::complex<double>>&);
 
 template <class T>
-model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,
                                   Parameters<T>& parameters) {
   model::ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
@@ -123,9 +124,9 @@ model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slot
   return weights;
 }
 
-template model::ModelWeights<float> weights_of(const model::Design&, const Slots&,
+template model::ModelWeights<float> weights_of(const model::Design&, const ParameterMap&,
                                                Parameters<float>&);
-template model::ModelWeights<double> weights_of(const model::Design&, const Slots&,
+template model::ModelWeights<double> weights_of(const model::Design&, const ParameterMap&,
                                                 Parameters<double>&);
 
 }  // namespace masque::train

@@ -58,7 +58,7 @@ class Parameters {
 };
 
 /// Which parameter stands at a place of a model.
-class Slots {
+class ParameterMap {
  public:
   static constexpr Index kNone = -1;
 
@@ -86,14 +86,15 @@ class Slots {
 };
 
 /// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
-/// behind `prefix`. Places that `shared` has are taken from there.
+/// behind `prefix`. PositionIds that `shared` has are taken from there.
 template <class T>
-Slots add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
-                const std::string& prefix, const Slots& shared, Parameters<T>& parameters);
+ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
+                       const std::string& prefix, const ParameterMap& shared,
+                       Parameters<T>& parameters);
 
 /// The values of a model's places, for saving: views that last as long as `parameters`.
 template <class T>
-model::ModelWeights<T> weights_of(const model::Design& design, const Slots& slots,
+model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,
                                   Parameters<T>& parameters);
 
 }  // namespace masque::train

@@ -7,7 +7,7 @@
 
 #include "kernel/rotary.hpp"
 #include "mask/block_map.hpp"
-#include "nn/general_attention.hpp"
+#include "nn/materialized_attention.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/matrix.hpp"
 #include "train/loss/diversity.hpp"

@@ -23,7 +23,7 @@ OutputTensor float_tensor(const std::string& name, const Shape& shape,
 
 std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened) {
   const auto is_file = [](const std::string& name) {
-    return problem_of([&] { InputFile::open(name); }) == std::nullopt;
+    return input_error_message([&] { InputFile::open(name); }) == std::nullopt;
   };
   if (!is_file(path)) return {};  // built in
   const std::string folder = folder_of(path);

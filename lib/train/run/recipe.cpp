@@ -46,11 +46,11 @@ DeepNorm deep_norm(const DesignRecipe& recipe) {
 
 void set_position(const DesignRecipe& recipe, Design& design) {
   if (recipe.position == "learned") {
-    design.position = model::PositionScheme::kLearned;
+    design.position = model::PositionType::kLearned;
   } else if (recipe.position == "sinusoidal") {
-    design.position = model::PositionScheme::kSinusoidal;
+    design.position = model::PositionType::kSinusoidal;
   } else if (recipe.position == "rope") {
-    design.position = model::PositionScheme::kRotary;
+    design.position = model::PositionType::kRotary;
     if (design.head_size % 2 != 0) {
       throw UsageError(
           fmt::format("rope turns pairs of features, found a head size of {}", design.head_size));
@@ -59,7 +59,7 @@ void set_position(const DesignRecipe& recipe, Design& design) {
       layer.rotary = model::plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
     }
   } else {
-    design.position = model::PositionScheme::kNone;
+    design.position = model::PositionType::kNone;
     if (recipe.position == "none") return;
     design.variants.position = recipe.position;
     design.variants.position_shared = recipe.position_shared;

@@ -106,7 +106,7 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
   model::ModelFiles files = model::model_files(*design, weights, options.training, folder);
   options.files.push_back(std::move(files.config));
   options.more.push_back(std::move(files.weights));
-  if (!electra_ || electra_->gate.weight == Slots::kNone) return;
+  if (!electra_ || electra_->gate.weight == ParameterMap::kNone) return;
   OutputWeights gate;
   gate.name = "copy_gate.safetensors";
   for (const auto& [name, at] :
@@ -164,7 +164,7 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
 }
 
 bool TrainingRun::has_state(const std::string& folder) {
-  return !problem_of([&] { InputFile::open(join(folder, kStateName)); });
+  return !input_error_message([&] { InputFile::open(join(folder, kStateName)); });
 }
 
 void TrainingRun::set_steps(std::int64_t steps) {

@@ -116,7 +116,7 @@ class TrainingRun {
   /// The other network's design, places and sub-folder, if there are two.
   struct Other {
     const model::Design* design = nullptr;
-    const Slots* slots = nullptr;
+    const ParameterMap* slots = nullptr;
     std::string folder;
   };
   Other other() const;
@@ -128,7 +128,7 @@ class TrainingRun {
   model::Design design_;
   std::string family_;
   mutable Parameters<float> parameters_;
-  Slots slots_;
+  ParameterMap slots_;
   std::unique_ptr<const Objective> objective_;  ///< of one network
   std::unique_ptr<Network<float>> network_;
   std::optional<ElectraModel> electra_;  ///< of two

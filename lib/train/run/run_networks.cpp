@@ -83,20 +83,20 @@ void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.asked);
   objective_->adapt(design_);
   if (design_.streams == model::Streams::kTwo &&
-      (design_.position == model::PositionScheme::kLearned ||
-       design_.position == model::PositionScheme::kSinusoidal)) {
+      (design_.position == model::PositionType::kLearned ||
+       design_.position == model::PositionType::kSinusoidal)) {
     throw UsageError(
         fmt::format("--objective {} has a query stream, which sees no positions of the input: "
                     "expected --position rope, transformer_xl or the like",
                     options_.objective));
   }
   const model::ModelPlan plan = model::plan_of(design_);
-  slots_ = add_model(plan, model::head_like(plan, design_.head), "", Slots(), parameters_);
-  start_values(design_, slots_,
-               {.seed = options_.trainer.seed,
-                .initializer_range = options_.initializer_range,
-                .residual_gain = residual_gain(options_.design)},
-               parameters_);
+  slots_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
+  initialize_parameters(design_, slots_,
+                        {.seed = options_.trainer.seed,
+                         .initializer_range = options_.initializer_range,
+                         .residual_gain = residual_gain(options_.design)},
+                        parameters_);
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
@@ -116,8 +116,8 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   const StartOptions start{.seed = options_.trainer.seed,
                            .initializer_range = options_.initializer_range,
                            .residual_gain = residual_gain(options_.design)};
-  start_values(model.generator, model.generator_slots, start, parameters_);
-  start_values(model.second, model.second_slots, start, parameters_);
+  initialize_parameters(model.generator, model.generator_slots, start, parameters_);
+  initialize_parameters(model.second, model.second_slots, start, parameters_);
   ElectraOptions electra;
   electra.selection.selection.rate = asked.mlm.selection.rate;
   electra.selection.selection.rate_high = asked.mlm.selection.rate_high;
@@ -147,9 +147,9 @@ void TrainingRun::make_mae() {
   StartOptions start{.seed = options_.trainer.seed,
                      .initializer_range = options_.initializer_range,
                      .residual_gain = residual_gain(recipe)};
-  start_values(model.decoder, model.decoder_slots, start, parameters_);
+  initialize_parameters(model.decoder, model.decoder_slots, start, parameters_);
   start.residual_gain = residual_gain(options_.design);
-  start_values(model.encoder, model.encoder_slots, start, parameters_);
+  initialize_parameters(model.encoder, model.encoder_slots, start, parameters_);
   auto loss = std::make_unique<MaeLoss<float>>(asked, model, parameters_, options_.precision);
   loss->chunk_rows = options_.chunk_rows;
   loss_ = std::move(loss);

@@ -108,7 +108,7 @@ StepReport Trainer::step() {
   parameters_.clear_gradients();
   loss_.begin(report.step);
   loss_.prepare();
-  Noise noise;
+  DropoutOptions noise;
   noise.hidden_dropout = options_.hidden_dropout;
   noise.attention_dropout = options_.attention_dropout;
   noise.seed = options_.seed;

@@ -12,7 +12,7 @@ class Alibi final : public PositionSchemeOf<Alibi> {
   PositionFacts facts() const override {
     PositionFacts facts;
     facts.scores = true;
-    facts.sides = false;
+    facts.direction_aware = false;
     return facts;
   }
   VariantInfo info() const override {
@@ -25,9 +25,10 @@ class Alibi final : public PositionSchemeOf<Alibi> {
   }
 };
 
-const PositionRegistration kRegistration("alibi", [](Spelled&) -> std::unique_ptr<PositionScheme> {
-  return std::make_unique<Alibi>();
-});
+const PositionRegistration kRegistration("alibi",
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
+                                           return std::make_unique<Alibi>();
+                                         });
 
 }  // namespace
 

@@ -78,7 +78,7 @@ class ComplexOrder final : public PositionSchemeOf<ComplexOrder> {
 };
 
 const PositionRegistration kRegistration("complex_order",
-                                         [](Spelled&) -> std::unique_ptr<PositionScheme> {
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
                                            return std::make_unique<ComplexOrder>();
                                          });
 

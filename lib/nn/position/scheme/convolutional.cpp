@@ -1,11 +1,11 @@
 // convolutional: x_k + b + Σ_s c_s ⊙ x_{k+s}, a filter of each feature over neighbouring tokens,
 // with zeros beyond both ends: those tell the tokens where the ends are. With causal=true the
-// filter ends at the token. Places are not read: neighbours are. An input of zeros becomes b
+// filter ends at the token. PositionIds are not read: neighbours are. An input of zeros becomes b
 // everywhere.
 #include <complex>
 
 #include "base/error.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -90,7 +90,7 @@ class Convolutional final : public PositionSchemeOf<Convolutional> {
 };
 
 const PositionRegistration kRegistration(
-    "convolutional", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "convolutional", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const Index width = spelled.count("width", 3, 1, 10001);
       const bool causal = spelled.flag("causal", false);
       if (!causal && width % 2 == 0) {

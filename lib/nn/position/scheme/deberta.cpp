@@ -5,7 +5,7 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position/pair_tables.hpp"
 
 namespace masque::nn {
@@ -71,7 +71,7 @@ class Deberta final : public PositionSchemeOf<Deberta> {
 };
 
 const PositionRegistration kRegistration(
-    "deberta", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "deberta", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       // 0: plain distances, as in the first DeBERTa.
       const Index buckets = spelled.count("position_buckets", 0, 0, 1 << 20);
       if (buckets == 1)

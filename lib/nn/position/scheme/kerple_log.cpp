@@ -23,7 +23,7 @@ struct Logarithm {
 };
 
 const PositionRegistration kRegistration("kerple_log",
-                                         [](Spelled&) -> std::unique_ptr<PositionScheme> {
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
                                            return std::make_unique<KerpleScheme<Logarithm>>();
                                          });
 

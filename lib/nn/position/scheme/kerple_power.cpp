@@ -27,7 +27,7 @@ struct Power {
 };
 
 const PositionRegistration kRegistration("kerple_power",
-                                         [](Spelled&) -> std::unique_ptr<PositionScheme> {
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
                                            return std::make_unique<KerpleScheme<Power>>();
                                          });
 

@@ -2,7 +2,7 @@
 // extension, which reaches the square of its rows.
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/table_rows.hpp"
 
@@ -67,11 +67,10 @@ class Learned final : public PositionSchemeOf<Learned> {
   double alpha_;
 };
 
-const PositionRegistration kRegistration("learned",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           return std::make_unique<Learned>(
-                                               spelled.number("alpha", 0.4, 0, 0.99));
-                                         });
+const PositionRegistration kRegistration(
+    "learned", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Learned>(spelled.number("alpha", 0.4, 0, 0.99));
+    });
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/table_rows.hpp"
 
@@ -86,7 +86,7 @@ class Multiplicative final : public PositionSchemeOf<Multiplicative> {
 };
 
 const PositionRegistration kRegistration(
-    "multiplicative", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "multiplicative", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       static constexpr std::array<std::string_view, 2> kForms = {"one_plus", "plain"};
       const bool one_plus = spelled.choice("form", kForms[0], kForms) == kForms[0];
       return std::make_unique<Multiplicative>(one_plus, spelled.number("alpha", 0.4, 0, 0.99));

@@ -9,7 +9,7 @@ class None final : public PositionSchemeOf<None> {
  public:
   PositionFacts facts() const override {
     PositionFacts facts;
-    facts.sides = false;
+    facts.direction_aware = false;
     return facts;
   }
   VariantInfo info() const override {
@@ -21,9 +21,10 @@ class None final : public PositionSchemeOf<None> {
   }
 };
 
-const PositionRegistration kRegistration("none", [](Spelled&) -> std::unique_ptr<PositionScheme> {
-  return std::make_unique<None>();
-});
+const PositionRegistration kRegistration("none",
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
+                                           return std::make_unique<None>();
+                                         });
 
 }  // namespace
 

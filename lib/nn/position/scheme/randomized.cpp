@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/named_arguments.hpp"
 #include "base/random.hpp"
-#include "base/spelled.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -118,11 +118,11 @@ class Randomized final : public PositionSchemeOf<Randomized> {
 };
 
 const PositionRegistration kRegistration(
-    "randomized", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "randomized", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const Index length = spelled.count("length", 2048, 1, 1 << 24);
       const Index seed = spelled.count("seed", 0, 0, Index{1} << 62);
       const std::string scheme = spelled.text("scheme", "rope");
-      if (Spelled(scheme).name() == "randomized") {
+      if (NamedArguments(scheme).name() == "randomized") {
         throw UsageError("randomized: its scheme is randomized, another was expected");
       }
       return std::make_unique<Randomized>(parse_position(scheme), length,

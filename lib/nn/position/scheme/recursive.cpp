@@ -6,7 +6,7 @@
 #include <complex>
 #include <utility>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -115,11 +115,10 @@ class Recursive final : public PositionSchemeOf<Recursive> {
   double step_;
 };
 
-const PositionRegistration kRegistration("recursive",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           return std::make_unique<Recursive>(
-                                               spelled.number("step", 0.1, 1e-6, 10));
-                                         });
+const PositionRegistration kRegistration(
+    "recursive", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Recursive>(spelled.number("step", 0.1, 1e-6, 10));
+    });
 
 }  // namespace
 

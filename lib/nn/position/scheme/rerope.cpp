@@ -6,7 +6,7 @@ namespace masque::nn {
 namespace {
 
 const PositionRegistration kRegistration(
-    "rerope", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "rerope", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       RotarySettings settings = read_rotary(spelled);
       settings.size = spelled.count("size", 0, 0, Index{1} << 20);
       const Index window = spelled.count("window", 256, 0, Index{1} << 40);

@@ -5,12 +5,11 @@ namespace masque::nn {
 
 namespace {
 
-const PositionRegistration kRegistration("rope",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           return std::make_unique<RotaryScheme>(
-                                               read_rotary(spelled),
-                                               "Su et al. 2021, arXiv:2104.09864");
-                                         });
+const PositionRegistration kRegistration(
+    "rope", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<RotaryScheme>(read_rotary(spelled),
+                                            "Su et al. 2021, arXiv:2104.09864");
+    });
 
 }  // namespace
 

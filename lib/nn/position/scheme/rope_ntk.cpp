@@ -8,7 +8,7 @@ namespace masque::nn {
 namespace {
 
 const PositionRegistration kRegistration(
-    "rope_ntk", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "rope_ntk", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const RotarySettings settings = read_rotary(spelled);
       const double factor = spelled.number("factor", 8, 1, 1e6);
       return std::make_unique<RotaryScheme>(

@@ -7,7 +7,7 @@ namespace masque::nn {
 namespace {
 
 const PositionRegistration kRegistration(
-    "rope_ntk_mixed", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "rope_ntk_mixed", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const RotarySettings settings = read_rotary(spelled);
       const double factor = spelled.number("factor", 8, 1, 1e6);
       const double power = spelled.number("power", 0.625, 0, 8);

@@ -9,7 +9,7 @@ namespace masque::nn {
 namespace {
 
 const PositionRegistration kRegistration(
-    "rope_yarn", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "rope_yarn", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const RotarySettings settings = read_rotary(spelled);
       YarnScaling yarn;
       yarn.factor = spelled.number("factor", yarn.factor, 1, 1e6);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "kernel/rotary.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/offset_bias.hpp"
@@ -19,7 +19,7 @@ class Sandwich final : public PositionSchemeOf<Sandwich> {
   PositionFacts facts() const override {
     PositionFacts facts;
     facts.scores = true;
-    facts.sides = false;
+    facts.direction_aware = false;
     return facts;
   }
   VariantInfo info() const override {
@@ -46,13 +46,12 @@ class Sandwich final : public PositionSchemeOf<Sandwich> {
   std::vector<double> frequencies_;
 };
 
-const PositionRegistration kRegistration("sandwich",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           const Index size =
-                                               spelled.count("size", 128, 2, 1 << 20);
-                                           require_even("sandwich", "size", size);
-                                           return std::make_unique<Sandwich>(size);
-                                         });
+const PositionRegistration kRegistration(
+    "sandwich", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      const Index size = spelled.count("size", 128, 2, 1 << 20);
+      require_even("sandwich", "size", size);
+      return std::make_unique<Sandwich>(size);
+    });
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position/pair_tables.hpp"
 
 namespace masque::nn {
@@ -93,11 +93,10 @@ class Shaw final : public PositionSchemeOf<Shaw> {
   Index clip_;
 };
 
-const PositionRegistration kRegistration("shaw",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           return std::make_unique<Shaw>(
-                                               spelled.count("clip", 16, 0, 1 << 20));
-                                         });
+const PositionRegistration kRegistration(
+    "shaw", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Shaw>(spelled.count("clip", 16, 0, 1 << 20));
+    });
 
 }  // namespace
 

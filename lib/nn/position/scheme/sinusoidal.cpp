@@ -45,7 +45,7 @@ class Sinusoidal final : public PositionSchemeOf<Sinusoidal> {
 };
 
 const PositionRegistration kRegistration("sinusoidal",
-                                         [](Spelled&) -> std::unique_ptr<PositionScheme> {
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
                                            return std::make_unique<Sinusoidal>();
                                          });
 

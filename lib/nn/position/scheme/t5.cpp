@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position/bias_terms.hpp"
 
 namespace masque::nn {
@@ -51,7 +51,7 @@ class T5 final : public PositionSchemeOf<T5> {
 };
 
 const PositionRegistration kRegistration(
-    "t5", [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
+    "t5", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
       const Index buckets = spelled.count("buckets", 32, 4, 1 << 20);
       const Index max_distance =
           spelled.count("max_distance", std::max<Index>(128, buckets), buckets, 1 << 20);

@@ -32,7 +32,7 @@ class TransformerXl final : public PositionSchemeOf<TransformerXl> {
 };
 
 const PositionRegistration kRegistration("transformer_xl",
-                                         [](Spelled&) -> std::unique_ptr<PositionScheme> {
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
                                            return std::make_unique<TransformerXl>();
                                          });
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/plain_products.hpp"
 #include "tensor/table_rows.hpp"
@@ -176,15 +176,14 @@ class Tupe final : public PositionSchemeOf<Tupe> {
   TupeSettings settings_;
 };
 
-const PositionRegistration kRegistration("tupe",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           TupeSettings settings;
-                                           settings.relative = spelled.flag("relative", false);
-                                           settings.cls = spelled.flag("cls", false);
-                                           settings.alpha =
-                                               spelled.number("alpha", settings.alpha, 0, 0.99);
-                                           return std::make_unique<Tupe>(settings);
-                                         });
+const PositionRegistration kRegistration(
+    "tupe", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      TupeSettings settings;
+      settings.relative = spelled.flag("relative", false);
+      settings.cls = spelled.flag("cls", false);
+      settings.alpha = spelled.number("alpha", settings.alpha, 0, 0.99);
+      return std::make_unique<Tupe>(settings);
+    });
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "base/spelled.hpp"
+#include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -47,7 +47,7 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
   }
 
   Index clip_;
-  Places places_;
+  PositionIds places_;
   MatrixView<const T> factors_;
   MatrixView<T> d_factors_;
 };
@@ -77,11 +77,10 @@ class Urpe final : public PositionSchemeOf<Urpe> {
   Index clip_;
 };
 
-const PositionRegistration kRegistration("urpe",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           return std::make_unique<Urpe>(
-                                               spelled.count("clip", 127, 0, 1 << 20));
-                                         });
+const PositionRegistration kRegistration(
+    "urpe", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Urpe>(spelled.count("clip", 127, 0, 1 << 20));
+    });
 
 }  // namespace
 

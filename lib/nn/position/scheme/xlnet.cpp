@@ -63,9 +63,10 @@ class Xlnet final : public PositionSchemeOf<Xlnet> {
   }
 };
 
-const PositionRegistration kRegistration("xlnet", [](Spelled&) -> std::unique_ptr<PositionScheme> {
-  return std::make_unique<Xlnet>();
-});
+const PositionRegistration kRegistration("xlnet",
+                                         [](NamedArguments&) -> std::unique_ptr<PositionScheme> {
+                                           return std::make_unique<Xlnet>();
+                                         });
 
 }  // namespace
 

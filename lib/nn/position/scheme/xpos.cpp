@@ -66,12 +66,11 @@ class Xpos final : public PositionSchemeOf<Xpos> {
   double scale_base_;
 };
 
-const PositionRegistration kRegistration("xpos",
-                                         [](Spelled& spelled) -> std::unique_ptr<PositionScheme> {
-                                           const RotarySettings settings = read_rotary(spelled);
-                                           return std::make_unique<Xpos>(
-                                               settings, spelled.number("scale_base", 512, 1, 1e9));
-                                         });
+const PositionRegistration kRegistration(
+    "xpos", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+      const RotarySettings settings = read_rotary(spelled);
+      return std::make_unique<Xpos>(settings, spelled.number("scale_base", 512, 1, 1e9));
+    });
 
 }  // namespace
 

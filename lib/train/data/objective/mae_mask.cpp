@@ -31,7 +31,7 @@ class MaeMask final : public Objective {
  protected:
   Example make(records::Record& record) const override {
     const std::size_t n = record.size();
-    // Places instead of positions, so that what is taken out can be found.
+    // PositionIds instead of positions, so that what is taken out can be found.
     records::Record taken;
     taken.number = record.number;
     taken.epoch = record.epoch;

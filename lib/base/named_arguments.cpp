@@ -1,0 +1,145 @@
+#include "base/named_arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+
+namespace masque {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+/// The next comma outside of parentheses, or the end; nullopt if parentheses do not fit.
+std::optional<std::size_t> argument_end(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')' && --depth < 0) return std::nullopt;
+    if (text[i] == ',' && depth == 0) return i;
+  }
+  if (depth != 0) return std::nullopt;
+  return text.size();
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+NamedArguments::NamedArguments(std::string_view text) {
+  const auto fail = [text](std::string_view message) {
+    throw UsageError(fmt::format("'{}': {}", escape(text), message));
+  };
+  const std::string_view all = trimmed(text);
+  const std::size_t open = std::min(all.find('('), all.size());
+  const std::string_view name = trimmed(all.substr(0, open));
+  if (!is_word(name)) fail("a name was expected, with or without (key=value, …)");
+  name_ = name;
+  if (open == all.size()) return;
+  if (all.back() != ')') fail("a closing parenthesis was expected at the end");
+  std::string_view rest = trimmed(all.substr(open + 1, all.size() - open - 2));
+  while (!rest.empty()) {
+    const auto end = argument_end(rest);
+    if (!end) fail("the parentheses do not fit");
+    const std::string_view argument = rest.substr(0, *end);
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string_view key = trimmed(argument.substr(0, equals));
+    if (!is_word(key) || equals == argument.size()) fail("key=value was expected between commas");
+    if (!values_.emplace(key, trimmed(argument.substr(equals + 1))).second) {
+      fail(fmt::format("{} is given twice", key));
+    }
+    if (*end + 1 == rest.size()) fail("key=value was expected after the last comma");
+    rest = *end == rest.size() ? std::string_view() : rest.substr(*end + 1);
+  }
+}
+
+void NamedArguments::refuse(std::string_view key, std::string_view value,
+                            std::string_view expected) const {
+  throw UsageError(fmt::format("{}: {} is '{}', expected {}", name_, key, escape(value), expected));
+}
+
+const std::string* NamedArguments::find(std::string_view key, const std::string& standard) {
+  known_.emplace_back(key);
+  standards_.push_back(fmt::format("{}={}", key, standard));
+  const auto at = values_.find(key);
+  return at == values_.end() ? nullptr : &at->second;
+}
+
+Index NamedArguments::count(std::string_view key, Index standard, Index least, Index most) {
+  const std::string* text = find(key, fmt::to_string(standard));
+  if (text == nullptr) return standard;
+  const auto value = number_of<Index>(*text);
+  if (!value || *value < least || *value > most) {
+    refuse(key, *text, fmt::format("a whole number from {} to {}", least, most));
+  }
+  return *value;
+}
+
+double NamedArguments::number(std::string_view key, double standard, double least, double most) {
+  const std::string* text = find(key, fmt::format("{}", standard));
+  if (text == nullptr) return standard;
+  const auto value = number_of<double>(*text);
+  if (!value || !(*value >= least && *value <= most)) {
+    refuse(key, *text, fmt::format("a number from {} to {}", least, most));
+  }
+  return *value;
+}
+
+bool NamedArguments::flag(std::string_view key, bool standard) {
+  const std::string* text = find(key, standard ? "true" : "false");
+  if (text == nullptr) return standard;
+  if (*text != "true" && *text != "false") refuse(key, *text, "true or false");
+  return *text == "true";
+}
+
+std::string NamedArguments::text(std::string_view key, std::string_view standard) {
+  const std::string* text = find(key, std::string(standard));
+  return text == nullptr ? std::string(standard) : *text;
+}
+
+std::string NamedArguments::choice(std::string_view key, std::string_view standard,
+                                   std::span<const std::string_view> possible) {
+  std::string value = text(key, standard);
+  if (std::find(possible.begin(), possible.end(), value) == possible.end()) {
+    refuse(key, value, fmt::format("one of {}", fmt::join(possible, ", ")));
+  }
+  return value;
+}
+
+void NamedArguments::check_all_known() const {
+  for (const auto& [key, value] : values_) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    throw UsageError(fmt::format(
+        "{} has no parameter '{}', {}", name_, escape(key),
+        known_.empty() ? "nor any other" : fmt::format("only {}", fmt::join(known_, ", "))));
+  }
+}
+
+std::string NamedArguments::standards() const {
+  return fmt::format("{}", fmt::join(standards_, ", "));
+}
+
+}  // namespace masque

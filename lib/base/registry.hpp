@@ -1,0 +1,72 @@
+// Variants that register themselves at program start: formats, families, masks, normalizers …
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace masque {
+
+/// All items of a kind, sorted by name. An item has a name: a member `name`, a function `name()`,
+/// or `info().name`. One registry for each T in the process; items are added before main, by the
+/// constructor of a registration object in the item's file, and never removed. Reading is
+/// thread-safe after that.
+template <class T>
+class Registry {
+ public:
+  static Registry& of_process() {
+    static Registry all;
+    return all;
+  }
+
+  /// Adds an item that stays where it is.
+  void add(const T& item) {
+    const auto before = [](std::string_view name, const T* other) {
+      return name < name_of(*other);
+    };
+    items_.insert(std::upper_bound(items_.begin(), items_.end(), name_of(item), before), &item);
+  }
+  /// Adds an item and owns it.
+  void add(std::unique_ptr<const T> item) {
+    add(*item);
+    owned_.push_back(std::move(item));
+  }
+
+  std::span<const T* const> all() const { return items_; }
+
+  /// The item of this name; nullptr if there is none.
+  const T* find(std::string_view name) const {
+    const auto found = std::find_if(items_.begin(), items_.end(),
+                                    [&](const T* item) { return name_of(*item) == name; });
+    return found == items_.end() ? nullptr : *found;
+  }
+
+  /// "bert, gpt2, xlnet": for messages that say what would have been right.
+  std::string names() const {
+    std::string list;
+    for (const T* item : items_) {
+      if (!list.empty()) list += ", ";
+      list += name_of(*item);
+    }
+    return list;
+  }
+
+ private:
+  static std::string_view name_of(const T& item) {
+    if constexpr (requires { item.info().name; }) {
+      return item.info().name;
+    } else if constexpr (requires { item.name(); }) {
+      return item.name();
+    } else {
+      return item.name;
+    }
+  }
+
+  std::vector<const T*> items_;
+  std::vector<std::unique_ptr<const T>> owned_;
+};
+
+}  // namespace masque

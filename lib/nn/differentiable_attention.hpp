@@ -1,0 +1,74 @@
+// Attention as training wants it: forward and backward over many sequences, with dropout, fast in
+// float. Nothing of the size of the scores is kept between the two.
+//
+//     a = normalizer(scale · q·k + bias, mask);  a ← a ⊙ c ⊙ keep;  o = a v + Σ_j a_ij r_ij
+//
+// The backward pass makes the weights again from one number a row (Dao 2022, arXiv:2205.14135, and
+// Rabe 2021, arXiv:2112.05682, for softmax; the same rule serves every normalizer here).
+#pragma once
+
+#include <complex>
+#include <span>
+
+#include "base/random.hpp"
+#include "nn/materialized_attention.hpp"
+
+namespace masque::nn {
+
+/// The attention of one sequence. Views and pointers are borrowed; what is null is left out.
+template <class T>
+struct DifferentiableAttention {
+  /// With bf16 every operand of a product is rounded to bfloat16, also of the backward products,
+  /// which take the rounding for the identity. `log_divisors` and `scores` are empty.
+  AttentionProblem<T> problem;
+  const WeightTerms<T>* weight_terms = nullptr;
+  const ValueTerms<T>* value_terms = nullptr;
+  /// Probability that a weight falls, behind `weight_terms`; the others are divided by 1 − dropout.
+  /// Pair (i, j) of head h uses number (h · T + i) · S + j of the stream.
+  double dropout = 0;
+  RandomStream stream{0, ""};
+};
+
+/// Where gradients are added; a view without data, or null, is left out. Weight terms and value
+/// terms are given where the attention has them: the rest needs their backward pass.
+template <class T>
+struct TrainedGradients {
+  MatrixView<T> query, key, value;
+  ScoreTermsGradient<T>* bias = nullptr;
+  WeightTerms<T>* weight_terms = nullptr;
+  ValueTerms<T>* value_terms = nullptr;
+};
+
+/// One sequence on its way forward.
+template <class T>
+struct TrainedForward {
+  DifferentiableAttention<T> attention;
+  MatrixView<T> context;  ///< out: (T, heads · value size); rows that see no key get 0
+  MatrixView<T> saved;    ///< out: (heads, T), for the way back; or empty
+};
+
+/// One sequence on its way back; attention, context and saved are those of the way forward.
+template <class T>
+struct TrainedBackward {
+  DifferentiableAttention<T> attention;
+  MatrixView<const T> context;
+  MatrixView<const T> saved;
+  MatrixView<const T> d_context;
+  TrainedGradients<T> gradients;
+};
+
+/// Many sequences, of any shapes. T is float or double. Key heads of sequences run in parallel,
+/// serial inside a parallel region; results do not depend on threads. Position terms are called
+/// from several threads, for different heads.
+/// Cost: 4 · visible pairs · head size a head. Memory, kept by each thread: keys and values of a
+/// head twice, and 13 rows of scores; with weight or value terms (T, S) once.
+template <class T>
+void differentiable_attention_forward(std::span<const TrainedForward<T>> sequences);
+/// The gradients of different sequences must not overlap. If one of them has gradients of position
+/// terms all run on the calling thread, in order, since those may share parameters.
+/// Cost: 10 · visible pairs · head size. Memory of a thread: keys, values and their gradients of a
+/// head twice and once; with position terms three times (T, S).
+template <class T>
+void differentiable_attention_backward(std::span<const TrainedBackward<T>> sequences);
+
+}  // namespace masque::nn

@@ -1,0 +1,89 @@
+#include "nn/materialized_attention.hpp"
+
+#include "nn/materialized_attention_parts.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+using general::Heads;
+
+/// The scores of each head of this layer alone.
+template <class T>
+std::vector<Matrix<T>> own_scores(const AttentionProblem<T>& problem) {
+  std::vector<Matrix<T>> out;
+  out.reserve(static_cast<std::size_t>(problem.num_heads));
+  for (Index head = 0; head < problem.num_heads; ++head) {
+    out.emplace_back(problem.query.rows, problem.key.rows);
+    if (!out.back().view().empty()) reference::scores(problem, head, out.back().view());
+  }
+  return out;
+}
+
+template <class T>
+std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, const Heads& heads,
+                                 const std::vector<Matrix<T>>& scores) {
+  RowMask mask(attention.problem.blocks, attention.problem.key.rows);
+  std::vector<Matrix<T>> out;
+  out.reserve(static_cast<std::size_t>(heads.weights));
+  for (Index head = 0; head < heads.weights; ++head) {
+    out.push_back(general::talk(attention.talking_before, head, scores));
+    for (Index i = 0; i < out.back().rows(); ++i) {
+      mask.read(i);
+      reference::normalize_row(*attention.problem.normalizer, mask, out.back().view().row_span(i));
+    }
+  }
+  return out;
+}
+
+/// out (T, value size) = a v over visible pairs.
+template <class T>
+void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const BlockMap* blocks,
+                     MatrixView<T> out) {
+  RowMask mask(blocks, value.rows);
+  for (Index i = 0; i < out.rows; ++i) {
+    mask.read(i);
+    std::fill_n(out.row(i), out.columns, T{});
+    for (Index j = 0; j < value.rows; ++j) {
+      if (!mask.visible(j)) continue;
+      for (Index e = 0; e < out.columns; ++e) out.at(i, e) += a.at(i, j) * value.at(j, e);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void materialized_attention_forward(const MaterializedAttention<T>& attention,
+                                    MatrixView<T> context, GeneralSaved<T>* saved) {
+  const Heads heads = general::heads_of(attention, context.rows, context.columns);
+  const OperandProblem<T> operands(attention.problem);
+  GeneralSaved<T> parts;
+  std::vector<Matrix<T>> own = own_scores(operands.get());
+  std::vector<Matrix<T>> scores = general::with_previous(attention, own);
+  parts.normalized = normalize(attention, heads, scores);
+  parts.scores = std::move(attention.pass_own_scores ? own : scores);
+  parts.weights.reserve(static_cast<std::size_t>(heads.values));
+  for (Index head = 0; head < heads.values; ++head) {
+    parts.weights.push_back(general::talk(attention.talking_after, head, parts.normalized));
+    Matrix<T>& weights = parts.weights.back();
+    if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, weights.view());
+    const Index group = reference::group_of(head, heads.values, heads.groups);
+    const MatrixView<T> out = reference::columns_of(context, head, heads.values);
+    multiply_values<T>(weights.view(),
+                       reference::columns_of(attention.problem.value, group, heads.groups),
+                       attention.problem.blocks, out);
+    if (attention.value_terms != nullptr) attention.value_terms->add(head, weights.view(), out);
+  }
+  if (saved != nullptr) *saved = std::move(parts);
+}
+
+template void materialized_attention_forward(const MaterializedAttention<float>&, MatrixView<float>,
+                                             GeneralSaved<float>*);
+template void materialized_attention_forward(const MaterializedAttention<double>&,
+                                             MatrixView<double>, GeneralSaved<double>*);
+template void materialized_attention_forward(const MaterializedAttention<std::complex<double>>&,
+                                             MatrixView<std::complex<double>>,
+                                             GeneralSaved<std::complex<double>>*);
+
+}  // namespace masque::nn

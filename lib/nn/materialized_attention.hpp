@@ -1,0 +1,112 @@
+// Attention with everything the field does to it between scores and context: heads that talk,
+// scores of the layer before, factors of weights, terms of values. The scores of all heads exist at
+// once. Forward in plain loops: the definition; backward with the products of kernel. For float,
+// double and std::complex<double>.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "nn/attention.hpp"
+
+namespace masque::nn {
+
+/// Backward of the position terms of scores (a ScoreBias that is trained or depends on queries and
+/// keys).
+template <class T>
+class ScoreTermsGradient {
+ public:
+  virtual ~ScoreTermsGradient() = default;
+  /// d_scores (T, S): gradients of what the terms were added to. Adds to the gradients of its own
+  /// parameters, which it holds, and to d_query and d_key (the columns of `head`).
+  virtual void backward(Index head, MatrixView<const T> query, MatrixView<const T> key,
+                        MatrixView<const T> d_scores, MatrixView<T> d_query,
+                        MatrixView<T> d_key) = 0;
+};
+
+/// What multiplies weights, behind the normalizer (URPE).
+template <class T>
+class WeightTerms {
+ public:
+  virtual ~WeightTerms() = default;
+  /// weights(i, j) *= c_ij of this head.
+  virtual void multiply(Index head, MatrixView<T> weights) const = 0;
+  /// `weights` before the factor; d_weights becomes the gradient by them. Adds to the gradients of
+  /// its own parameters, if it holds any.
+  virtual void multiply_backward(Index head, MatrixView<const T> weights,
+                                 MatrixView<T> d_weights) = 0;
+};
+
+/// What is added to values pair by pair (Shaw): context_i += Σ_j a_ij r_ij.
+template <class T>
+class ValueTerms {
+ public:
+  virtual ~ValueTerms() = default;
+  virtual void add(Index head, MatrixView<const T> weights, MatrixView<T> context) const = 0;
+  /// Adds to d_weights and to the gradients of its own parameters, if it holds any.
+  virtual void add_backward(Index head, MatrixView<const T> weights, MatrixView<const T> d_context,
+                            MatrixView<T> d_weights) = 0;
+};
+
+/// Attention of one sequence. Views and pointers are borrowed; what is empty or null is left out.
+///     s = scale · q·k + bias (+ s of the layer before);  s ← Λ_before s over heads
+///     a = normalizer(s, mask);  a ← Λ_after a over heads;  a ← a ⊙ c;  o = a v + Σ_j a_ij r_ij
+/// `problem.num_heads` counts heads of scores; head h of n reads key or value head
+/// ⌊h · key heads / n⌋, n the number of heads of scores or of values. Sizes of keys and of values
+/// are those of their columns, independent of each other and of the numbers of heads.
+/// Talking heads: Shazeer 2020, arXiv:2003.02436. RealFormer: He 2020, arXiv:2012.11747.
+template <class T>
+struct MaterializedAttention {
+  AttentionProblem<T> problem;         ///< without bf16
+  MatrixView<const T> talking_before;  ///< Λ (heads of weights, heads of scores)
+  MatrixView<const T> talking_after;   ///< Λ (heads of values, heads of weights)
+  /// Of each head of scores, (T, S): RealFormer's previous scores.
+  std::span<const MatrixView<const T>> previous;
+  /// What the layer behind gets as `previous`: without `previous` (RealFormer as bert4keras has it,
+  /// one layer deep), else accumulated over all layers.
+  bool pass_own_scores = false;
+  const WeightTerms<T>* weight_terms = nullptr;
+  const ValueTerms<T>* value_terms = nullptr;
+};
+
+/// What the backward pass and the next layer need.
+template <class T>
+struct GeneralSaved {
+  /// Of each head, before Λ_before: what the layer behind takes as `previous`.
+  std::vector<Matrix<T>> scores;
+  std::vector<Matrix<T>> normalized;  ///< weights as the normalizer gives them
+  std::vector<Matrix<T>> weights;     ///< behind Λ_after and the factor: what meets the values
+};
+
+/// Where gradients are added; a view without data, or null, is left out. Weight terms and value
+/// terms are given where the attention has them: the rest needs their backward pass.
+template <class T>
+struct GeneralGradients {
+  MatrixView<T> query, key, value;
+  MatrixView<T> talking_before, talking_after;
+  std::span<const MatrixView<T>> previous;
+  /// In: the gradients by GeneralSaved::scores of the layer behind that took them, if one did.
+  std::span<const MatrixView<const T>> scores;
+  /// In: what else depends on GeneralSaved::normalized, by head: gradients that join those of the
+  /// context.
+  std::span<const MatrixView<const T>> normalized;
+  ScoreTermsGradient<T>* bias = nullptr;
+  WeightTerms<T>* weight_terms = nullptr;
+  ValueTerms<T>* value_terms = nullptr;
+};
+
+/// context (T, heads of values · value size). Fills `saved` if it is not null. A query that sees no
+/// key gets 0. T is float, double or std::complex<double>. Serial.
+/// Cost: as attention, and T · S · (H_s H_w + H_w H_v) for talking heads.
+/// Memory: (T, S) for each head of scores, of weights and of values.
+template <class T>
+void materialized_attention_forward(const MaterializedAttention<T>& attention,
+                                    MatrixView<T> context, GeneralSaved<T>* saved);
+/// `attention` and `saved` are those of the forward pass. T is float or double. Threads: as
+/// forward.
+template <class T>
+void materialized_attention_backward(const MaterializedAttention<T>& attention,
+                                     const GeneralSaved<T>& saved, MatrixView<const T> d_context,
+                                     const GeneralGradients<T>& gradients);
+
+}  // namespace masque::nn

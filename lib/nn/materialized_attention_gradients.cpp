@@ -1,0 +1,171 @@
+#include "kernel/linear.hpp"
+#include "nn/attention_gradients.hpp"
+#include "nn/materialized_attention_parts.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+using general::Heads;
+
+template <class T>
+std::vector<Matrix<T>> zeros(Index count, Index rows, Index columns) {
+  std::vector<Matrix<T>> out;
+  out.reserve(static_cast<std::size_t>(count));
+  for (Index i = 0; i < count; ++i) out.push_back(Matrix<T>::zero(rows, columns));
+  return out;
+}
+
+/// Σ of the products of equal elements. A hidden pair has the gradient 0 whatever its score is.
+template <class T>
+T inner(MatrixView<const T> gradient, MatrixView<const T> x) {
+  T sum{};
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) {
+      if (gradient.at(i, j) != T{}) sum += gradient.at(i, j) * x.at(i, j);
+    }
+  }
+  return sum;
+}
+
+/// Back through row `head` of Λ, where `d` is the gradient by its result: adds to those by the
+/// heads of x, and to d_lambda where it has data.
+template <class T>
+void talk_backward(MatrixView<const T> lambda, Index head, MatrixView<const T> d,
+                   const std::vector<Matrix<T>>& x, std::vector<Matrix<T>>& d_x,
+                   MatrixView<T> d_lambda) {
+  if (lambda.data == nullptr) {
+    return general::add_scaled(d, static_cast<T>(1), d_x[static_cast<std::size_t>(head)].view());
+  }
+  for (Index from = 0; from < lambda.columns; ++from) {
+    const auto at = static_cast<std::size_t>(from);
+    general::add_scaled(d, lambda.at(head, from), d_x[at].view());
+    if (d_lambda.data != nullptr) d_lambda.at(head, from) += inner<T>(d, x[at].view());
+  }
+}
+
+/// Gradients by the normalized weights of each head.
+template <class T>
+std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention,
+                                       const Heads& heads, const GeneralSaved<T>& saved,
+                                       MatrixView<const T> d_context,
+                                       const GeneralGradients<T>& gradients) {
+  const Index queries = attention.problem.query.rows;
+  const Index keys = attention.problem.key.rows;
+  std::vector<Matrix<T>> d_normalized = zeros<T>(heads.weights, queries, keys);
+  for (Index head = 0; head < heads.values; ++head) {
+    const Index group = reference::group_of(head, heads.values, heads.groups);
+    const auto value = reference::columns_of(attention.problem.value, group, heads.groups);
+    const auto d_out = reference::columns_of(d_context, head, heads.values);
+    const MatrixView<const T> weights = saved.weights[static_cast<std::size_t>(head)].view();
+    Matrix<T> d_weights = Matrix<T>::zero(queries, keys);
+    kernel::matmul_forward<T>(d_out, value, d_weights.view());
+    if (gradients.value.data != nullptr) {
+      kernel::matmul_backward<T>(d_out, value, weights, {},
+                                 reference::columns_of(gradients.value, group, heads.groups));
+    }
+    if (gradients.value_terms != nullptr) {
+      gradients.value_terms->add_backward(head, weights, d_out, d_weights.view());
+    }
+    if (gradients.weight_terms != nullptr) {
+      const Matrix<T> before = general::talk(attention.talking_after, head, saved.normalized);
+      gradients.weight_terms->multiply_backward(head, before.view(), d_weights.view());
+    }
+    talk_backward<T>(attention.talking_after, head, d_weights.view(), saved.normalized,
+                     d_normalized, gradients.talking_after);
+  }
+  for (std::size_t head = 0; head < gradients.normalized.size(); ++head)
+    general::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
+  return d_normalized;
+}
+
+/// Gradients by the scores before Λ_before, `previous` included.
+template <class T>
+std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& attention,
+                                           const Heads& heads, const std::vector<Matrix<T>>& scores,
+                                           std::vector<Matrix<T>> d_normalized,
+                                           const GeneralGradients<T>& gradients) {
+  const AttentionProblem<T>& problem = attention.problem;
+  std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
+  RowMask mask(problem.blocks, problem.key.rows);
+  for (Index head = 0; head < heads.weights; ++head) {
+    const Matrix<T> mixed = general::talk(attention.talking_before, head, scores);
+    const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
+    Matrix<T> weights = Matrix<T>::copy(mixed.view());
+    for (Index i = 0; i < d.rows; ++i) {
+      mask.read(i);
+      const auto division =
+          reference::normalize_row(*problem.normalizer, mask, weights.view().row_span(i));
+      reference::normalize_row_backward<T>(*problem.normalizer, mask, mixed.view().row_span(i),
+                                           weights.view().row_span(i), division, d.row_span(i));
+    }
+    talk_backward<T>(attention.talking_before, head, d, scores, d_scores, gradients.talking_before);
+  }
+  return d_scores;
+}
+
+/// From gradients by the scores of a head to those by its query and key, position terms included.
+template <class T>
+void products_backward(const AttentionProblem<T>& problem, Index head, MatrixView<const T> d_scores,
+                       const GeneralGradients<T>& gradients, OperandGradients<T>& d_operands) {
+  const reference::Head<T> x = reference::head_of(problem, head);
+  const Index groups = problem.num_key_value_heads;
+  const Index group = reference::group_of(head, problem.num_heads, groups);
+  const MatrixView<T> d_query =
+      reference::columns_of(d_operands.query.view(), head, problem.num_heads);
+  const MatrixView<T> d_key = reference::columns_of(d_operands.key.view(), group, groups);
+  Matrix<T> d_products = Matrix<T>::copy(d_scores);
+  general::scale(d_products.view(), static_cast<T>(problem.scale));
+  kernel::matmul_backward<T>(x.query, x.key, d_products.view(), d_query, d_key);
+  if (gradients.bias != nullptr) {
+    gradients.bias->backward(head, x.query, x.key, d_scores, d_query, d_key);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void materialized_attention_backward(const MaterializedAttention<T>& attention,
+                                     const GeneralSaved<T>& saved, MatrixView<const T> d_context,
+                                     const GeneralGradients<T>& gradients) {
+  const Heads heads = general::heads_of(attention, d_context.rows, d_context.columns);
+  MASQUE_CHECK((gradients.weight_terms == nullptr) == (attention.weight_terms == nullptr));
+  MASQUE_CHECK((gradients.value_terms == nullptr) == (attention.value_terms == nullptr));
+  MASQUE_CHECK(gradients.previous.empty() || !attention.previous.empty());
+  MASQUE_CHECK(gradients.normalized.empty() || std::ssize(gradients.normalized) == heads.weights);
+  const OperandProblem<T> operands(attention.problem);
+  OperandGradients<T> d_operands(attention.problem);
+  const std::vector<Matrix<T>> together = attention.pass_own_scores
+                                              ? general::with_previous(attention, saved.scores)
+                                              : std::vector<Matrix<T>>();
+  const std::vector<Matrix<T>>& scores = attention.pass_own_scores ? together : saved.scores;
+  std::vector<Matrix<T>> d_scores = normalizer_backward(
+      attention, heads, scores, values_backward(attention, heads, saved, d_context, gradients),
+      gradients);
+  for (Index head = 0; head < heads.scores; ++head) {
+    const auto at = static_cast<std::size_t>(head);
+    const T one = static_cast<T>(1);
+    // Handed on with `previous` the gradient from behind passes on to it, else it does not.
+    const auto take_from_behind = [&] {
+      if (!gradients.scores.empty()) {
+        general::add_scaled(gradients.scores[at], one, d_scores[at].view());
+      }
+    };
+    if (!attention.pass_own_scores) take_from_behind();
+    if (!gradients.previous.empty()) {
+      general::add_scaled<T>(d_scores[at].view(), one, gradients.previous[at]);
+    }
+    if (attention.pass_own_scores) take_from_behind();
+    products_backward<T>(operands.get(), head, d_scores[at].view(), gradients, d_operands);
+  }
+  d_operands.add_to(attention.problem, gradients.query, gradients.key);
+}
+
+template void materialized_attention_backward(const MaterializedAttention<float>&,
+                                              const GeneralSaved<float>&, MatrixView<const float>,
+                                              const GeneralGradients<float>&);
+template void materialized_attention_backward(const MaterializedAttention<double>&,
+                                              const GeneralSaved<double>&, MatrixView<const double>,
+                                              const GeneralGradients<double>&);
+
+}  // namespace masque::nn

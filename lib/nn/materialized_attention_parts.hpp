@@ -1,0 +1,88 @@
+// What the passes of general attention share.
+#pragma once
+
+#include "nn/attention_reference.hpp"
+#include "nn/materialized_attention.hpp"
+
+namespace masque::nn::general {
+
+/// Numbers of heads, checked against all shapes.
+struct Heads {
+  Index scores = 1;
+  Index weights = 1;
+  Index values = 1;
+  Index groups = 1;  ///< of keys and of values
+};
+
+template <class T>
+Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
+               Index context_columns) {
+  const AttentionProblem<T>& problem = attention.problem;
+  const MatrixView<const T>& before = attention.talking_before;
+  const MatrixView<const T>& after = attention.talking_after;
+  Heads out;
+  out.scores = problem.num_heads;
+  out.weights = before.data == nullptr ? out.scores : before.rows;
+  out.values = after.data == nullptr ? out.weights : after.rows;
+  out.groups = problem.num_key_value_heads;
+  MASQUE_CHECK(problem.normalizer != nullptr && !problem.bf16 && out.groups > 0);
+  MASQUE_CHECK(out.scores % out.groups == 0 && out.values % out.groups == 0);
+  MASQUE_CHECK(before.data == nullptr || before.columns == out.scores);
+  MASQUE_CHECK(after.data == nullptr || after.columns == out.weights);
+  MASQUE_CHECK(problem.query.columns % out.scores == 0 && problem.key.columns % out.groups == 0 &&
+               problem.value.columns % out.groups == 0 && context_columns % out.values == 0);
+  MASQUE_CHECK(problem.query.columns / out.scores == problem.key.columns / out.groups &&
+               context_columns / out.values == problem.value.columns / out.groups);
+  MASQUE_CHECK(problem.key.rows == problem.value.rows && context_rows == problem.query.rows);
+  MASQUE_CHECK(attention.previous.empty() ||
+               static_cast<Index>(attention.previous.size()) == out.scores);
+  MASQUE_CHECK(problem.blocks == nullptr ||
+               problem.blocks->lengths() == (Lengths{problem.query.rows, problem.key.rows}));
+  return out;
+}
+
+/// x ← factor · x.
+template <class T>
+void scale(MatrixView<T> x, T factor) {
+  for (Index i = 0; i < x.rows; ++i) {
+    for (Index j = 0; j < x.columns; ++j) x.at(i, j) *= factor;
+  }
+}
+
+/// to += factor · x.
+template <class T>
+void add_scaled(MatrixView<const T> x, T factor, MatrixView<T> to) {
+  for (Index i = 0; i < to.rows; ++i) {
+    for (Index j = 0; j < to.columns; ++j) to.at(i, j) += factor * x.at(i, j);
+  }
+}
+
+/// Row `head` of Λ times the heads of x; without Λ a copy of that head.
+template <class T>
+Matrix<T> talk(MatrixView<const T> lambda, Index head, const std::vector<Matrix<T>>& x) {
+  if (lambda.data == nullptr) {
+    return Matrix<T>::copy(x[static_cast<std::size_t>(head)].view());
+  }
+  Matrix<T> out = Matrix<T>::zero(x.front().rows(), x.front().columns());
+  for (Index from = 0; from < lambda.columns; ++from) {
+    add_scaled(x[static_cast<std::size_t>(from)].view(), lambda.at(head, from), out.view());
+  }
+  return out;
+}
+
+/// The scores of each head before Λ_before, with those of the layer before.
+template <class T>
+std::vector<Matrix<T>> with_previous(const MaterializedAttention<T>& attention,
+                                     const std::vector<Matrix<T>>& own) {
+  std::vector<Matrix<T>> out;
+  out.reserve(own.size());
+  for (std::size_t head = 0; head < own.size(); ++head) {
+    out.push_back(Matrix<T>::copy(own[head].view()));
+    if (!attention.previous.empty()) {
+      add_scaled(attention.previous[head], static_cast<T>(1), out.back().view());
+    }
+  }
+  return out;
+}
+
+}  // namespace masque::nn::general

@@ -1,0 +1,25 @@
+// What statistics of attention take: options, and sequences with what is known of their tokens.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "probe/score/sequence.hpp"
+
+namespace masque::probe {
+
+struct AttentionStatsOptions {
+  Index batch_tokens = 8192;
+  double sink_threshold = 0.3;
+  std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
+  bool score_spread = false;         ///< HeadTotals::score_spread is wanted
+};
+
+/// A sequence with what is known of its tokens.
+struct MarkedItem {
+  Sequence sequence;
+  std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
+  std::vector<std::uint8_t> punctuation;  ///< likewise
+};
+
+}  // namespace masque::probe

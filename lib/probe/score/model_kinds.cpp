@@ -1,0 +1,78 @@
+#include "probe/score/model_kinds.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "probe/score/score_leak.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+using model::HeadKind;
+using model::Streams;
+
+std::string_view head_name(HeadKind kind) {
+  switch (kind) {
+    case HeadKind::kNone: return "no head";
+    case HeadKind::kMasked: return "a masked head";
+    case HeadKind::kCausal: return "a causal head";
+    case HeadKind::kDiscriminator: break;
+  }
+  return "a discriminator";
+}
+
+}  // namespace
+
+ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options) {
+  switch (design.head.kind) {
+    case HeadKind::kDiscriminator: return ScoreKind::kElectra;
+    case HeadKind::kCausal:
+      return design.streams == Streams::kTwo ? ScoreKind::kPll : ScoreKind::kCausal;
+    case HeadKind::kMasked: {
+      const bool fixed =
+          options.keys ? *options.keys == KeySource::kInput : design.streams == Streams::kFixedKeys;
+      const bool blank = options.query ? *options.query == QueryStart::kPosition
+                                       : design.streams == Streams::kFixedKeys;
+      return fixed && blank ? ScoreKind::kTta : ScoreKind::kPll;
+    }
+    case HeadKind::kNone: break;
+  }
+  throw InputError("the model has no head, expected one that predicts tokens");
+}
+
+void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
+  const HeadKind head = design.head.kind;
+  if (design.streams == Streams::kTwo &&
+      (!options.masks.empty() || options.keys || options.query)) {
+    throw UsageError(
+        "--mask, --kv and --query: scoring hides the tokens of a model with two streams by masks "
+        "of its own, expected none of them");
+  }
+  const bool own =
+      head == HeadKind::kMasked || (head != HeadKind::kNone && design.streams == Streams::kTwo);
+  const auto refuse = [&](std::string_view expected) {
+    throw InputError(fmt::format("--kind {}: the model has {}, expected {}", kind_name(kind),
+                                 head_name(head), expected));
+  };
+  if (kind == ScoreKind::kElectra) {
+    if (head != HeadKind::kDiscriminator) refuse("a discriminator");
+    return;
+  }
+  if (kind == ScoreKind::kCausal) {
+    if (head != HeadKind::kCausal && !own) refuse("a head that predicts tokens");
+    // Two streams get masks of their own that are causal.
+    if (design.streams != Streams::kTwo) ScoreLeak(kind, design, options).start();
+    return;
+  }
+  if (!own) refuse("a masked head");
+  if (kind != ScoreKind::kTta) return;
+  if (design.streams == Streams::kTwo) {
+    throw InputError(
+        "--kind tta: the query stream reads a content stream that has read the token, expected "
+        "a T-TA");
+  }
+  ScoreLeak(kind, design, options).start();
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,19 @@
+// Which kinds of scores a model can do.
+#pragma once
+
+#include "model/model.hpp"
+#include "probe/score/score_kind.hpp"
+
+namespace masque::probe {
+
+/// What the head and the streams of a model are made for: masked heads pll, those of T-TA tta,
+/// causal heads causal, discriminators electra. Throws InputError if the model has no head.
+ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options);
+
+/// Throws InputError if the kind is not what the model computes: another head is needed, or it
+/// leaks (ScoreLeak::start of probe/score/score_leak.hpp). Throws UsageError for masks, keys and
+/// query of `options` with a model of two streams, which scoring gives masks of its own. `options`
+/// are those with which the model was opened.
+void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
+
+}  // namespace masque::probe

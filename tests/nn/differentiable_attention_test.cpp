@@ -1,0 +1,184 @@
+// Attention that is trained: against its definition, in all numbers, on any thread.
+#include "nn/differentiable_attention.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "kernel/parallel.hpp"
+#include "nn/attention_gradients.hpp"
+#include "nn/trained_example.hpp"
+
+namespace masque::test {
+namespace {
+
+/// Context and gradients by the definition.
+std::vector<Matrix<double>> expected_of(const nn::AttentionProblem<double>& problem,
+                                        std::uint64_t seed = 9) {
+  std::vector<Matrix<double>> out;
+  out.push_back(define(problem));
+  const Matrix<double> d_context = random_matrix<double>(out[0].rows(), out[0].columns(), seed);
+  for (const MatrixView<const double>& x : {problem.query, problem.key, problem.value}) {
+    out.push_back(Matrix<double>::zero(x.rows, x.columns));
+  }
+  nn::attention_reference_backward<double>(problem, d_context.view(),
+                                           {out[1].view(), out[2].view(), out[3].view()});
+  return out;
+}
+
+template <class T>
+void check_results(const Trained<T>& found, const std::vector<Matrix<double>>& expected,
+                   double most) {
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    CAPTURE(k);
+    CHECK(relative_distance(*found.results()[k], expected[k]) < most);
+  }
+}
+
+void check_shape(const Shape& shape, const BlockMap* blocks, const nn::Normalizer& normalizer) {
+  const Example<double> exact(shape);
+  const Example<float> fast(shape);
+  const auto expected = expected_of(exact.problem(normalizer, blocks));
+  check_results(train<double>({exact.problem(normalizer, blocks)}), expected, 1e-12);
+  check_results(train<float>({fast.problem(normalizer, blocks)}), expected, 2e-5);
+}
+
+TEST_CASE("trained attention is its definition, for every normalizer and every mask of the zoo") {
+  for (const MaskKind* kind : mask_kinds()) {
+    CAPTURE(kind->name);
+    for (const Mask& mask : zoo_masks(*kind, {1, 67})) {
+      CAPTURE(mask.lengths().queries);
+      const BlockMap blocks(mask);
+      const Shape shape{mask.lengths().queries, mask.lengths().keys, 4, 2, 5, 3};
+      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+        CAPTURE(normalizer->name());
+        check_shape(shape, &blocks, *normalizer);
+      }
+    }
+  }
+}
+
+TEST_CASE("trained attention of many shapes") {
+  const std::vector<Shape> shapes = {{1, 1, 1, 1, 1, 1},       {3, 1, 2, 2, 4, 7},
+                                     {64, 64, 2, 2, 64, 64},   {65, 130, 3, 1, 33, 17},
+                                     {129, 300, 2, 1, 16, 48}, {40, 20, 6, 3, 70, 31}};
+  for (const Shape& shape : shapes) {
+    CAPTURE(shape.queries);
+    CAPTURE(shape.keys);
+    for (const nn::Normalizer* normalizer : nn::normalizers()) {
+      CAPTURE(normalizer->name());
+      check_shape(shape, nullptr, *normalizer);
+    }
+    if (shape.queries != shape.keys) continue;
+    const BlockMap blocks(parse_mask("causal").bind({shape.queries, shape.keys}));
+    check_shape(shape, &blocks, normalizer("softmax"));
+  }
+}
+
+TEST_CASE("rows that see nothing have context and gradients of 0") {
+  const Shape shape{70, 70, 2, 1, 4, 4};
+  const BlockMap nothing(parse_mask("~full").bind({70, 70}));
+  const BlockMap some(parse_mask("strict_causal").bind({70, 70}));
+  const Example<float> example(shape);
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    const Trained<float> none = train<float>({example.problem(*normalizer, &nothing)});
+    for (const Matrix<float>* x : none.results()) {
+      CHECK(std::ranges::all_of(x->span(), [](float y) { return y == 0; }));
+    }
+    const Trained<float> first = train<float>({example.problem(*normalizer, &some)});
+    for (const Matrix<float>* x : first.results()) {
+      CHECK(std::ranges::all_of(x->span(), [](float y) { return std::isfinite(y); }));
+    }
+    for (const Matrix<float>* x : {&first.context, &first.d_query}) {
+      CHECK(std::ranges::all_of(x->view().row_span(0), [](float y) { return y == 0; }));
+    }
+    // The last key is seen by nobody.
+    for (const Matrix<float>* x : {&first.d_key, &first.d_value}) {
+      CHECK(std::ranges::all_of(x->view().row_span(69), [](float y) { return y == 0; }));
+    }
+  }
+}
+
+TEST_CASE("gradients are added, and those without data left out") {
+  const Example<double> example({9, 9, 2, 1, 3, 2});
+  for (const char* name : {"softmax", "cosa"}) {
+    CAPTURE(name);
+    Trained<double> once = train<double>({example.problem(normalizer(name))});
+    const Matrix<double> first = Matrix<double>::copy(once.d_query.view());
+    const Matrix<double> value = Matrix<double>::copy(once.d_value.view());
+    run_backward(once.backward());
+    for (std::size_t i = 0; i < first.span().size(); ++i) {
+      CHECK(once.d_query.span()[i] == doctest::Approx(2 * first.span()[i]));
+    }
+    nn::TrainedBackward<double> part = once.backward();
+    part.gradients.query = part.gradients.key = {};
+    run_backward(part);
+    for (std::size_t i = 0; i < value.span().size(); ++i) {
+      CHECK(once.d_value.span()[i] == doctest::Approx(3 * value.span()[i]));
+    }
+    for (std::size_t i = 0; i < first.span().size(); ++i) {
+      CHECK(once.d_query.span()[i] == doctest::Approx(2 * first.span()[i]));
+    }
+  }
+}
+
+TEST_CASE("a batch has the bits of its sequences, on any number of threads") {
+  const std::vector<Shape> shapes = {
+      {5, 5, 4, 2, 8, 8}, {70, 70, 4, 2, 16, 8}, {1, 1, 1, 1, 3, 3}, {130, 40, 6, 2, 7, 9}};
+  std::vector<Example<float>> examples;
+  std::vector<Trained<float>> alone;
+  std::vector<Trained<float>> together;
+  for (const Shape& shape : shapes) {
+    const Example<float>& example = examples.emplace_back(shape);
+    nn::DifferentiableAttention<float> attention{example.problem(normalizer("log_n"))};
+    attention.dropout = 0.1;
+    attention.stream = RandomStream(3, "dropout", examples.size());
+    alone.push_back(train(attention));
+    together.emplace_back(attention, 9);
+  }
+  for (const int threads : {1, 3}) {
+    CAPTURE(threads);
+    kernel::set_threads(threads);
+    std::vector<nn::TrainedForward<float>> forward;
+    std::vector<nn::TrainedBackward<float>> backward;
+    for (Trained<float>& t : together) {
+      for (Matrix<float>* d : {&t.d_query, &t.d_key, &t.d_value})
+        std::ranges::fill(d->span(), 0.0F);
+      forward.push_back(t.forward());
+      backward.push_back(t.backward());
+    }
+    nn::differentiable_attention_forward<float>(forward);
+    nn::differentiable_attention_backward<float>(backward);
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      CAPTURE(i);
+      for (std::size_t k = 0; k < 4; ++k) {
+        CHECK(std::ranges::equal(alone[i].results()[k]->span(), together[i].results()[k]->span()));
+      }
+    }
+  }
+  kernel::set_threads(0);
+}
+
+TEST_CASE("bf16: forward is the definition with rounded operands, gradients are near") {
+  const Shape shape{70, 70, 4, 2, 16, 8};
+  const BlockMap blocks(parse_mask("causal").bind({70, 70}));
+  const Example<double> exact(shape);
+  const Example<float> fast(shape);
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    nn::AttentionProblem<double> rounded = exact.problem(*normalizer, &blocks);
+    rounded.bf16 = true;
+    nn::AttentionProblem<float> problem = fast.problem(*normalizer, &blocks);
+    problem.bf16 = true;
+    auto expected = expected_of(exact.problem(*normalizer, &blocks));
+    const Trained<float> found = train<float>({problem});
+    // A weight may be rounded before or after its division.
+    CHECK(relative_distance(found.context, define(rounded)) < 1.0 / 256);
+    check_results(found, expected, 1.0 / 32);
+    CHECK(relative_distance(found.d_query, expected[1]) > 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace masque::test

@@ -1,0 +1,285 @@
+// General attention against plain attention, against its parts by hand, and its gradients.
+#include "nn/materialized_attention.hpp"
+
+#include <doctest/doctest.h>
+
+#include "nn/attention_gradients.hpp"
+#include "nn/materialized_example.hpp"
+
+namespace masque::test {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr std::array kMasks = {"full", "causal",    "strict_causal",
+                               "tta",  "window(1)", "random(0.4,2)"};
+
+template <class T>
+Matrix<T> identity(Index n) {
+  Matrix<T> out = Matrix<T>::zero(n, n);
+  for (Index i = 0; i < n; ++i) out.view().at(i, i) = static_cast<T>(1);
+  return out;
+}
+
+template <class T>
+Matrix<T> run(const nn::MaterializedAttention<T>& attention, Index width) {
+  Matrix<T> context(attention.problem.query.rows, width);
+  nn::materialized_attention_forward<T>(attention, context.view(), nullptr);
+  return context;
+}
+
+template <class T>
+void check_plain() {
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const char* text : kMasks) {
+      CAPTURE(text);
+      for (const Index n : {1, 7}) {
+        const BlockMap blocks(parse_mask(text).bind({n, n}));
+        const Example<T> example({n, n, 4, 2, 3, 5});
+        nn::MaterializedAttention<T> attention;
+        attention.problem = example.problem(*normalizer, &blocks);
+        const Matrix<T> expected = define(attention.problem);
+        CHECK(distance(run(attention, 20), expected) == 0);
+        const Matrix<T> lambda = identity<T>(4);
+        attention.talking_before = lambda.view();
+        CHECK(distance(run(attention, 20), expected) == 0);
+        attention.talking_after = lambda.view();
+        CHECK(distance(run(attention, 20), expected) == 0);
+        attention.talking_before = {};
+        CHECK(distance(run(attention, 20), expected) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("talking heads with the identity are plain heads, to the bit, and so is nothing at all") {
+  check_plain<float>();
+  check_plain<double>();
+}
+
+TEST_CASE("heads talk: scores before the normalizer, weights behind it") {
+  const Example<double> example({4, 5, 2, 2, 3, 2});
+  const nn::Normalizer& softmax = normalizer("softmax");
+  const nn::AttentionProblem<double> problem = example.problem(softmax);
+  const Matrix<double> before = random_matrix<double>(3, 2, 20);
+  const Matrix<double> after = random_matrix<double>(2, 3, 21);
+  nn::MaterializedAttention<double> attention;
+  attention.problem = problem;
+  attention.talking_before = before.view();
+  attention.talking_after = after.view();
+  const Matrix<double> found = run(attention, 4);
+  Matrix<double> expected = Matrix<double>::zero(4, 4);
+  for (Index i = 0; i < 4; ++i) {
+    std::vector<std::vector<double>> weights(3, std::vector<double>(5));
+    for (Index w = 0; w < 3; ++w) {
+      double sum = 0;
+      for (Index j = 0; j < 5; ++j) {
+        double score = 0;
+        for (Index h = 0; h < 2; ++h) {
+          for (Index d = 0; d < 3; ++d) {
+            score += before.view().at(w, h) * problem.query.at(i, h * 3 + d) *
+                     problem.key.at(j, h * 3 + d) / std::sqrt(3.0);
+          }
+        }
+        sum += weights[static_cast<std::size_t>(w)][static_cast<std::size_t>(j)] = std::exp(score);
+      }
+      for (double& a : weights[static_cast<std::size_t>(w)]) a /= sum;
+    }
+    for (Index v = 0; v < 2; ++v) {
+      for (Index w = 0; w < 3; ++w) {
+        for (Index j = 0; j < 5; ++j) {
+          for (Index e = 0; e < 2; ++e) {
+            expected.view().at(i, v * 2 + e) +=
+                after.view().at(v, w) *
+                weights[static_cast<std::size_t>(w)][static_cast<std::size_t>(j)] *
+                problem.value.at(j, v * 2 + e);
+          }
+        }
+      }
+    }
+  }
+  CHECK(distance(found, expected) < 1e-14);
+}
+
+TEST_CASE("the size of keys is free of the number of heads and of the size of values") {
+  // Width 8 and 4 heads: values of 2, keys of 1, 16 and 33.
+  for (const Index key_size : {1, 16, 33}) {
+    CAPTURE(key_size);
+    const Example<double> example({70, 70, 4, 4, key_size, 2});
+    const nn::AttentionProblem<double> problem = example.problem(normalizer("softmax"));
+    nn::MaterializedAttention<double> general;
+    general.problem = problem;
+    const Matrix<double> expected = define(problem);
+    REQUIRE(expected.columns() == 8);
+    CHECK(distance(run(general, 8), expected) == 0);
+    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation->name());
+      CHECK(distance(evaluate(*evaluation, problem), expected) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE("RealFormer: scores of all layers, or of the one before alone") {
+  const Index n = 6;
+  const BlockMap causal(parse_mask("causal").bind({n, n}));
+  for (const bool own : {false, true}) {
+    CAPTURE(own);
+    std::vector<Matrix<double>> plain;  // scores of each layer, head 0
+    std::vector<Matrix<double>> handed(2);
+    for (int layer = 0; layer < 3; ++layer) {
+      Example<double> example({n, n, 2, 2, 3, 3});
+      example.query = random_matrix<double>(n, 6, 30 + static_cast<std::uint64_t>(layer));
+      nn::MaterializedAttention<double> attention;
+      attention.problem = example.problem(normalizer("softmax"), &causal);
+      plain.emplace_back(n, n);
+      nn::reference::scores(attention.problem, 0, plain.back().view());
+      std::vector<MatrixView<const double>> previous;
+      for (const Matrix<double>& scores : handed) {
+        if (layer > 0) previous.push_back(scores.view());
+      }
+      attention.previous = previous;
+      attention.pass_own_scores = own;
+      Matrix<double> context(n, 6);
+      nn::GeneralSaved<double> saved;
+      nn::materialized_attention_forward(attention, context.view(), &saved);
+      // Weights of the last row, from the sum that it should have seen.
+      std::vector<double> row(static_cast<std::size_t>(n));
+      for (int l = own ? std::max(0, layer - 1) : 0; l <= layer; ++l) {
+        for (Index j = 0; j < n; ++j) {
+          row[static_cast<std::size_t>(j)] +=
+              plain[static_cast<std::size_t>(l)].view().at(n - 1, j);
+        }
+      }
+      nn::RowMask mask(&causal, n);
+      mask.read(n - 1);
+      nn::reference::normalize_row<double>(normalizer("softmax"), mask, row);
+      for (Index j = 0; j < n; ++j) {
+        CHECK(std::abs(saved.weights[0].view().at(n - 1, j) - row[static_cast<std::size_t>(j)]) <
+              1e-14);
+      }
+      if (own) CHECK(distance(saved.scores[0], plain.back()) == 0);
+      handed = std::move(saved.scores);
+    }
+  }
+}
+
+/// Σ w ⊙ contexts of both layers.
+template <class T>
+T objective(MaterializedExample<T>& example, const Matrix<double>& w, const Matrix<double>& w2) {
+  Matrix<T> context(w.rows(), w.columns());
+  Matrix<T> second(w2.rows(), w2.columns());
+  nn::GeneralSaved<T> saved;
+  nn::GeneralSaved<T> second_saved;
+  example.forward(context.view(), second.view(), saved, second_saved);
+  T sum{};
+  for (Index i = 0; i < w.rows() * w.columns(); ++i) sum += w.data()[i] * context.data()[i];
+  for (Index i = 0; i < w2.rows() * w2.columns(); ++i) sum += w2.data()[i] * second.data()[i];
+  return sum;
+}
+
+/// Gradients by everything of the example, in its order.
+std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example,
+                                            const Matrix<double>& w, const Matrix<double>& w2) {
+  std::array<Matrix<double>, 12> d;
+  for (std::size_t k = 0; k < d.size(); ++k) {
+    d[k] = Matrix<double>::zero(example.x[k].rows(), example.x[k].columns());
+  }
+  const Index n = w.rows();
+  Matrix<double> context(n, w.columns());
+  Matrix<double> second(n, w2.columns());
+  nn::GeneralSaved<double> saved;
+  nn::GeneralSaved<double> second_saved;
+  example.forward(context.view(), second.view(), saved, second_saved);
+  std::array<Matrix<double>, 2> d_handed = {Matrix<double>::zero(n, n), Matrix<double>::zero(n, n)};
+  const std::vector<MatrixView<double>> to_first = {d_handed[0].view(), d_handed[1].view()};
+  nn::GeneralGradients<double> behind;
+  behind.query = d[10].view();
+  behind.key = d[11].view();
+  behind.value = d[2].view();
+  behind.previous = to_first;
+  nn::materialized_attention_backward<double>(example.second, second_saved, w2.view(), behind);
+  const std::vector<MatrixView<double>> d_previous = {d[5].view(), d[6].view()};
+  const std::vector<MatrixView<const double>> from_behind = {std::as_const(d_handed[0]).view(),
+                                                             std::as_const(d_handed[1]).view()};
+  nn::GeneralGradients<double> gradients;
+  gradients.query = d[0].view();
+  gradients.key = d[1].view();
+  gradients.value = d[2].view();
+  gradients.talking_before = d[3].view();
+  gradients.talking_after = d[4].view();
+  gradients.previous = d_previous;
+  gradients.scores = from_behind;
+  gradients.bias = &example.bias;
+  gradients.weight_terms = &example.factor;
+  gradients.value_terms = &example.terms;
+  nn::materialized_attention_backward<double>(example.first, saved, w.view(), gradients);
+  d[7] = std::move(example.factor.gradient);
+  d[8] = std::move(example.terms.gradient);
+  d[9] = std::move(example.bias.gradient);
+  return d;
+}
+
+TEST_CASE("gradients of all parts through two layers, along random directions") {
+  constexpr double kStep = 1e-40;
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const char* text : kMasks) {
+      CAPTURE(text);
+      for (const Index n : {1, 5}) {
+        for (const bool own : {false, true}) {
+          const BlockMap blocks(parse_mask(text).bind({n, n}));
+          MaterializedExample<double> example(n, *normalizer, &blocks, own);
+          MaterializedExample<Complex> steps(n, *normalizer, &blocks, own);
+          const Matrix<double> w =
+              random_matrix<double>(n, MaterializedExample<double>::width_of_first(), 40);
+          const Matrix<double> w2 =
+              random_matrix<double>(n, MaterializedExample<double>::width_of_second(), 41);
+          const auto d = gradients_of(example, w, w2);
+          for (std::size_t k = 0; k < d.size(); ++k) {
+            CAPTURE(k);
+            const Index count = d[k].rows() * d[k].columns();
+            const Matrix<double> direction =
+                random_matrix<double>(d[k].rows(), d[k].columns(), 50 + k);
+            double along = 0;
+            for (Index i = 0; i < count; ++i) {
+              along += d[k].data()[i] * direction.data()[i];
+              steps.x[k].data()[i] += Complex(0, kStep * direction.data()[i]);
+            }
+            const double expected = objective(steps, w, w2).imag() / kStep;
+            for (Index i = 0; i < count; ++i) steps.x[k].data()[i].imag(0);
+            CHECK(std::abs(along - expected) <= 1e-12 * (1 + std::abs(expected)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "the general backward is the plain one where nothing is added, and adds to what is there") {
+  const BlockMap blocks(parse_mask("causal").bind({7, 7}));
+  const Example<double> example({7, 7, 4, 2, 3, 2});
+  const Matrix<double> w = random_matrix<double>(7, 8, 9);
+  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    nn::MaterializedAttention<double> attention;
+    attention.problem = example.problem(*normalizer, &blocks);
+    Matrix<double> d_key = Matrix<double>::zero(7, 6);
+    nn::attention_reference_backward<double>(attention.problem, w.view(), {{}, d_key.view(), {}});
+    Matrix<double> context(7, 8);
+    nn::GeneralSaved<double> saved;
+    nn::materialized_attention_forward(attention, context.view(), &saved);
+    nn::GeneralGradients<double> gradients;
+    gradients.key = d_key.view();
+    const Matrix<double> once = Matrix<double>::copy(d_key.view());
+    nn::materialized_attention_backward<double>(attention, saved, w.view(), gradients);
+    for (Index i = 0; i < 42; ++i) {
+      CHECK(std::abs(d_key.data()[i] - 2 * once.data()[i]) <=
+            1e-13 * (1 + std::abs(once.data()[i])));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace masque::test

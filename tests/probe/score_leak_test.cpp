@@ -1,0 +1,58 @@
+// Given masks of one-pass scores: leaks at the length that has them, and at no other.
+#include "probe/score/score_leak.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fake_model.hpp"
+#include "probe/score/model_kinds.hpp"
+#include "support/message.hpp"
+
+namespace masque::probe {
+namespace {
+
+using model::HeadKind;
+using test::message_of;
+
+TEST_CASE("leaks of given masks are found at the lengths that occur") {
+  const FakeModel bert(HeadKind::kMasked);
+  const auto leak = [&](ScoreKind kind, const char* mask, std::optional<KeySource> keys,
+                        std::optional<QueryStart> query, Index length) {
+    model::ModelOptions options;
+    options.masks = parse_mask_layers(mask);
+    options.keys = keys;
+    options.query = query;
+    check_kind(kind, bert.design(), options);
+    ScoreLeak check(kind, bert.design(), options);
+    return message_of<UsageError>([&] { check.at(length); });
+  };
+  const std::string clean = "(nothing thrown)";
+  constexpr auto kTta = ScoreKind::kTta;
+  constexpr auto kCausal = ScoreKind::kCausal;
+  constexpr auto kInput = KeySource::kInput;
+  constexpr auto kPosition = QueryStart::kPosition;
+  CHECK(leak(kTta, "tta", kInput, kPosition, 5000) == clean);
+  // Two layers whose keys are the layer before: the token comes back by way of a neighbour.
+  CHECK(
+      leak(kTta, "tta", {}, kPosition, 6) ==
+      "--kind tta --mask 'tta': of 6 tokens position 0 reads token 0 (token 0 -> layer 1 position "
+      "1 -> layer 2 position 0), expected a T-TA, or --kv input --query position --mask tta");
+  CHECK(leak(kTta, "tta", {}, kPosition, 1) == clean);
+  CHECK(leak(kTta, "strict_causal", {}, kPosition, 512) == clean);
+  CHECK(leak(kTta, "strict_causal", {}, kPosition, 513).find("513 tokens") != std::string::npos);
+  CHECK(leak(kTta, "tta", kInput, {}, 6).find("position 0 reads token 0,") != std::string::npos);
+  // Leaks that only texts of more than 16 tokens have.
+  CHECK(leak(kTta, "tta | diagonal & ~prefix(20)", kInput, kPosition, 20) == clean);
+  CHECK(leak(kTta, "tta | diagonal & ~prefix(20)", kInput, kPosition, 70)
+            .find("of 70 tokens position 20 reads token 20,") != std::string::npos);
+  CHECK(leak(kCausal, "causal", {}, {}, 5000) == clean);
+  CHECK(leak(kCausal, "causal, window(1) & ~prefix(20) | causal", {}, {}, 20) == clean);
+  CHECK(leak(kCausal, "causal, window(1) & ~prefix(20) | causal", {}, {}, 22)
+            .find("of 22 tokens position 19 reads token 20,") != std::string::npos);
+  // A later key that knows nothing yet brings nothing: the first layer is empty for it.
+  CHECK(leak(kCausal, "causal & ~causal, full", {}, kPosition, 6) == clean);
+  CHECK(leak(kCausal, "causal, full", {}, kPosition, 6).find("position 0 reads token 1") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace masque::probe
