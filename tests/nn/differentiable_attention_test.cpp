@@ -7,7 +7,7 @@
 
 #include "kernel/parallel.hpp"
 #include "nn/attention_gradients.hpp"
-#include "nn/trained_example.hpp"
+#include "nn/differentiable_example.hpp"
 
 namespace masque::test {
 namespace {

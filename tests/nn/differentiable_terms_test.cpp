@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/differentiable_example.hpp"
 #include "nn/position_layer.hpp"
-#include "nn/trained_example.hpp"
 
 namespace masque::test {
 namespace {

@@ -30,7 +30,7 @@ struct RunOptions {
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
   Index decoder_layers = 1;
-  /// Weights of the measures in lib/train/diversity.hpp, which the loss rewards; none: not
+  /// Weights of the measures in train/loss/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
   TrainerOptions trainer;
