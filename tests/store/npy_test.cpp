@@ -183,7 +183,8 @@ TEST_CASE("every rule of the npy sources has a test") {
   for (const BadCase& row : kBadCases) tested.insert(row.rule);
   std::set<std::string> written;
   for (const char* file : {"npy.cpp", "npy_descr.cpp"}) {
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/numpy/") + file)));
+    written.merge(
+        test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/numpy/") + file)));
   }
   CHECK(written.size() >= 15);
   CHECK(written == tested);

@@ -163,7 +163,8 @@ TEST_CASE("every rule of the PyTorch sources has a test") {
   std::set<std::string> written = {"zip-crc", "zip-duplicate", "pickle-storage", "pickle-bounds",
                                    "unsupported-format"};
   for (const char* file : {"torch_state.cpp", "torch_zip.cpp", "torch_legacy.cpp"})
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/torch/") + file)));
+    written.merge(
+        test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/torch/") + file)));
   CHECK(written == tested);
 }
 

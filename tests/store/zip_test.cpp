@@ -260,7 +260,8 @@ TEST_CASE("every rule of the zip sources has a test") {
   for (const BadCase& row : kBadCases) tested.insert(row.rule);
   std::set<std::string> written;
   for (const char* file : {"zip.cpp", "zip_end.cpp", "zip_local.cpp", "zip_stream.cpp"}) {
-    written.merge(test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/zip/") + file)));
+    written.merge(
+        test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/zip/") + file)));
   }
   CHECK(written.size() >= 20);
   CHECK(written == tested);

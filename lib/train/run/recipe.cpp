@@ -12,6 +12,7 @@
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
+#include "train/run/deepnorm.hpp"
 
 namespace masque::train {
 
@@ -30,18 +31,8 @@ void about(const char* option, const std::function<void()>& work) {
     throw UsageError(fmt::format("{}: {}", option, *problem));
 }
 
-struct DeepNorm {
-  double scale = 1;  ///< α of the residual
-  double gain = 0;   ///< β of the weights behind it
-};
-
-DeepNorm deep_norm(const DesignRecipe& recipe) {
-  const auto layers = static_cast<double>(recipe.num_hidden_layers);
-  if (recipe.norm_placement == "deepnorm")
-    return {std::pow(2 * layers, 0.25), std::pow(8 * layers, -0.25)};
-  if (recipe.norm_placement == "deepnorm_su")
-    return {std::sqrt(2 * layers), 1 / std::sqrt(2 * layers)};
-  return {};
+DeepNorm deepnorm_of(const DesignRecipe& recipe) {
+  return deepnorm(recipe.norm_placement, recipe.num_hidden_layers);
 }
 
 void set_position(const DesignRecipe& recipe, Design& design) {
@@ -80,7 +71,7 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
   } else if (placement == "post" || placement == "deepnorm" || placement == "deepnorm_su") {
     design.norm_placement = NormPlacement::kPost;
     design.embedding_norm = design.norm;
-    design.variants.residual_scale = deep_norm(recipe).scale;
+    design.variants.residual_scale = deepnorm_of(recipe).residual_scale;
   } else {
     refuse("--norm-placement", placement, "post, pre, parallel, deepnorm or deepnorm_su");
   }
@@ -105,7 +96,7 @@ DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
   return own;
 }
 
-double residual_gain(const DesignRecipe& recipe) { return deep_norm(recipe).gain; }
+double residual_gain(const DesignRecipe& recipe) { return deepnorm_of(recipe).gain; }
 
 Design design_of(const DesignRecipe& recipe) {
   using model::LayerKind;

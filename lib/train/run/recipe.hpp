@@ -36,9 +36,8 @@ struct DesignRecipe {
 /// size where that is possible.
 DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size);
 
-/// How the parameters of a norm placement start: the gain of DeepNorm behind the residual; 0: as
-/// ever. DeepNorm: Wang 2022, arXiv:2203.00555, table of encoders and decoders; deepnorm_su: the
-/// same for Adam, https://kexue.fm/archives/8978.
+/// How the parameters of a norm placement start: the gain of DeepNorm (deepnorm.hpp); 0: the
+/// default initialization.
 double residual_gain(const DesignRecipe& recipe);
 
 /// The design, with head, mask and streams left for the objective (Objective::adapt). Throws

@@ -1,0 +1,23 @@
+// DeepNorm: the scale of the residual and the gain of initial weights that let deep post-norm
+// models train. x ← norm(α x + f(x)); weights of values, output and feed-forward layers start β
+// times as large.
+#pragma once
+
+#include <string_view>
+
+#include "base/types.hpp"
+
+namespace masque::train {
+
+/// α and β. A gain of 0: the default initialization.
+struct DeepNorm {
+  double residual_scale = 1;  ///< α
+  double gain = 0;            ///< β
+};
+
+/// For a number of layers. "deepnorm": α = (2L)^(1/4), β = (8L)^(−1/4), of encoders and decoders
+/// alone (Wang 2022, arXiv:2203.00555, table 1). "deepnorm_su": α = (2L)^(1/2), β = (2L)^(−1/2),
+/// the same for Adam (Su 2022, https://kexue.fm/archives/8978). Any other placement: 1 and 0.
+DeepNorm deepnorm(std::string_view norm_placement, Index layers);
+
+}  // namespace masque::train
