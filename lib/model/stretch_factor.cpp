@@ -1,5 +1,7 @@
 #include "model/stretch_factor.hpp"
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 
 namespace masque::model {

@@ -1,6 +1,7 @@
 #include "store/names/name_plan.hpp"
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace masque {

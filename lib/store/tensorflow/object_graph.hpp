@@ -3,10 +3,12 @@
 // variables.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "store/checkpoint.hpp"
 #include "store/names/name_plan.hpp"
 
 namespace masque {

@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "surgery/vocabulary/vocabulary_files.hpp"
 
 namespace masque {
 
