@@ -8,7 +8,7 @@ A request runs once to warm up and then REPEATS times.
   forward BACKEND DTYPE BxN REPEATS                BERT-base, last hidden states: openvino, sdpa, eager; f32, bf16
   training CASE MODE DTYPE REPEATS                 a step with AdamW of the cases of `bench training`: eager, sdpa, compile
   objective NAME CASE REPEATS                      the same in f32 with another objective: mlm75 (75 % are predicted), mae (75 % are
-                                                   hidden from the encoder), drop (15 % left out of all layers but the first and last)
+                                                   hidden from the encoder), drop (15 % of the tokens are left out of the input)
   attention N REPEATS                              causal attention of 8 heads of 64 columns
   pll DTYPE FOLDER TEXT OUTPUT                     scores of the lines of a text, once
 

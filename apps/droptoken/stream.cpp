@@ -107,12 +107,6 @@ std::string tally_text(const records::Tally& t) {
   return out;
 }
 
-void write_stats(const std::string& path, const std::string& text) {
-  OutputFile file(path);
-  write_all(file.descriptor(), as_bytes(text), path);
-  file.commit();
-}
-
 }  // namespace
 
 Tokens::Tokens(const StreamOptions& options) {
@@ -200,13 +194,13 @@ cli::ExitCode run_stream(const StreamOptions& options, const Tokens& tokens,
                                  .tokens = tokens.table()};
     const records::Tally tally = filter_binary(filter, *corruption);
     session.note(tally_text(tally));
-    if (options.stats) write_stats(*options.stats, tally_json(tally, 0));
+    if (options.stats) replace_text(*options.stats, tally_json(tally, 0));
     return cli::ExitCode::kDone;
   }
   if (options.output) throw UsageError("-o is for --binary; records go to standard output");
   const records::FilterResult result =
       filter_records(filter_of(options, tokens, session), corruption);
-  if (options.stats) write_stats(*options.stats, tally_json(result.tally, result.bad));
+  if (options.stats) replace_text(*options.stats, tally_json(result.tally, result.bad));
   const cli::ExitCode code = report_bad(options, result, session);
   session.flush();
   session.note(tally_text(result.tally));

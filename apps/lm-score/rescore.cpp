@@ -113,12 +113,10 @@ class ErrorTable {
 
 void write_chosen(const std::string& path, std::span<const Utterance> utterances, double weight,
                   const LengthNormalization& length) {
-  OutputFile file(path);
   std::string out;
   for (const Utterance& u : utterances)
     out += fmt::format("{}\t{}\n", u.name, u.hypotheses[choose(u, weight, length)].text);
-  write_all(file.descriptor(), as_bytes(out), path);
-  file.commit();
+  replace_text(path, out);
 }
 
 void check(const Options& o) {

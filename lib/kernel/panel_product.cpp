@@ -126,15 +126,13 @@ void Right::pack_transposed(Kind kind, std::span<const float* const> rows, Index
   });
 }
 
-void multiply_right(MatrixView<const float> x, const Right& right, Start start,
+void multiply_right(MatrixView<const float> x, const Right& right, Onto onto,
                     std::span<const float> bias, MatrixView<float> y) {
   check_result(right, x.rows, x.columns, y);
-  MASQUE_CHECK(start != Start::kBias || static_cast<Index>(bias.size()) == y.columns);
+  MASQUE_CHECK(onto != Onto::kChain);
+  MASQUE_CHECK(onto != Onto::kBias || static_cast<Index>(bias.size()) == y.columns);
   if (y.empty()) return;
   const Kind kind = right.kind();
-  const Onto first = start == Start::kBias     ? Onto::kBias
-                     : start == Start::kResult ? Onto::kSum
-                                               : Onto::kNothing;
   for_ranges(x.rows, right, [&](const Range& range) {
     thread_local Matrix<float> packed;
     for_groups(range, right, [&](const Range& group, Index k, Index count) {
@@ -146,8 +144,8 @@ void multiply_right(MatrixView<const float> x, const Right& right, Start start,
         pack_left(kind, part, packed.data());
         left = {packed.data(), size, 1};
       }
-      const Onto onto = k > 0 ? Onto::kSum : first;
-      multiply_group(left, right, group, first_element(kind, k), size, onto, bias, y);
+      multiply_group(left, right, group, first_element(kind, k), size, k > 0 ? Onto::kSum : onto,
+                     bias, y);
     });
   });
 }

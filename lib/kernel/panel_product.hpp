@@ -38,11 +38,9 @@ class Right {
   Matrix<float> data_;
 };
 
-/// What a product begins with.
-enum class Start { kZero, kResult, kBias };
-
-/// y = x · right, x (rows, depth). Start::kBias: behind bias (right.columns()), added first.
-void multiply_right(MatrixView<const float> x, const Right& right, Start start,
+/// y = x · right, or added to y or to a bias (right.columns()); x (rows, depth). Not Onto::kChain:
+/// long products are sums of chains.
+void multiply_right(MatrixView<const float> x, const Right& right, Onto onto,
                     std::span<const float> bias, MatrixView<float> y);
 
 /// y += xᵀ · right, x (depth, rows of y). sums[r] += Σ_k x(k, r) where given.

@@ -86,10 +86,10 @@ struct TrainedLinear<float>::State {
     if (packed != Packed::kForward) back.pack(kind, rows, inputs);
   }
   void forward(MatrixView<const float> x, std::span<const float> bias, MatrixView<float> y) const {
-    multiply_right(x, ahead, bias.empty() ? panel::Start::kZero : panel::Start::kBias, bias, y);
+    multiply_right(x, ahead, bias.empty() ? Onto::kNothing : Onto::kBias, bias, y);
   }
   void backward(MatrixView<const float> d_y, bool add, MatrixView<float> d_x) const {
-    multiply_right(d_y, back, add ? panel::Start::kResult : panel::Start::kZero, {}, d_x);
+    multiply_right(d_y, back, add ? Onto::kSum : Onto::kNothing, {}, d_x);
   }
 
   Index inputs = 0;

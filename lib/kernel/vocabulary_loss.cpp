@@ -94,7 +94,7 @@ class Chunk {
         logits = some.view();
       }
       panel::multiply_right(task_.weight.middle_rows(tile * kTile, logits.rows), right_,
-                            panel::Start::kZero, {}, logits);
+                            Onto::kNothing, {}, logits);
       tile_statistics(tile, logits);
     });
   }
@@ -206,7 +206,7 @@ class Chunk {
         gradients.bias[at(first + i)] += sum_of_row(d_logits.row(i), rows());
       }
       if (gradients.weight.data == nullptr) return;
-      panel::multiply_right(d_logits, right_, panel::Start::kResult, {},
+      panel::multiply_right(d_logits, right_, Onto::kSum, {},
                             gradients.weight.middle_rows(first, d_logits.rows));
     });
   }

@@ -1,4 +1,4 @@
-// What a length run is asked for, and one cell of its result.
+// The request of a length run, and one cell of its result.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a correction is asked for.
+// The request of a correction.
 #pragma once
 
 #include <optional>
