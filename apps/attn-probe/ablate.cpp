@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "../common/selection_options.hpp"
 #include "base/error.hpp"
 #include "commands.hpp"
-#include "engine/number_format.hpp"
-#include "engine/number_list.hpp"
-#include "engine/scoring.hpp"
-#include "engine/sequences.hpp"
+#include "commands/number_list.hpp"
+#include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
+#include "commands/selection_options.hpp"
+#include "commands/sequences.hpp"
 #include "probe/attention/masked_ablation.hpp"
 
 namespace masque::attn_probe {
@@ -20,9 +20,9 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::ScoringOptions scoring;
-  engine::StreamOptions stream;
+  commands::OpenOptions open;
+  commands::ScoringOptions scoring;
+  commands::StreamOptions stream;
   std::optional<std::string> rates;
   std::optional<std::string> split;
   std::optional<std::uint64_t> seed;
@@ -43,7 +43,7 @@ const char* name_of(model::AttentionOverride attention) {
 const std::vector<std::string> kColumns = {"layer", "attention", "lines", "tokens",
                                            "nll",   "nll_se",    "gap",   "gap_se"};
 
-void add_cells(const probe::AblationRow& row, const engine::NumberFormat& format,
+void add_cells(const probe::AblationRow& row, const commands::ResultFormat& format,
                std::vector<cli::Cell>& cells) {
   cells.emplace_back(row.layer == 0 ? std::string("all") : std::to_string(row.layer));
   cells.emplace_back(name_of(row.attention));
@@ -55,7 +55,7 @@ void add_cells(const probe::AblationRow& row, const engine::NumberFormat& format
 }
 
 std::vector<double> rates_of(const std::string& list) {
-  std::vector<double> rates = engine::parse_numbers("--rates", list, 1e-6, 1);
+  std::vector<double> rates = commands::parse_numbers("--rates", list, 1e-6, 1);
   std::vector<double> sorted = rates;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
@@ -65,7 +65,7 @@ std::vector<double> rates_of(const std::string& list) {
 }
 
 std::array<double, 3> split_of(const std::string& list) {
-  const std::vector<double> shares = common::parse_shares("--split", list, 3, 3);
+  const std::vector<double> shares = commands::parse_shares("--split", list, 3, 3);
   const double sum = shares[0] + shares[1] + shares[2];
   if (std::abs(sum - 1) > 1e-9)
     throw UsageError(fmt::format("--split: found shares that add up to {}, expected 1", sum));
@@ -73,7 +73,7 @@ std::array<double, 3> split_of(const std::string& list) {
 }
 
 void check_options(const Options& o) {
-  const engine::ScoringOptions& s = o.scoring;
+  const commands::ScoringOptions& s = o.scoring;
   if (!o.rates && (o.split || o.seed))
     throw UsageError("--split and --seed are of corrupted text, expected --rates with them");
   if (o.rates && (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text)) {
@@ -83,21 +83,21 @@ void check_options(const Options& o) {
   }
 }
 
-cli::ExitCode run_scored(const Options& o, const engine::Engine& engine,
+cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, cli::Session& session) {
-  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
-  probe::Ablation ablation(*engine.model, scoring.options);
-  engine::LineWork work;
+  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  probe::Ablation ablation(*opened.model, scoring.options);
+  commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
-    const probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
+    const probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
     if (const auto problem = ablation.length_problem(sentence))
-      engine::refuse_line(o.stream, id, *problem);
+      commands::refuse_line(o.stream, id, *problem);
     ablation.add(id, sentence);
   };
   work.flush = [&] { ablation.flush(); };
-  const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
-  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
-  cli::Table table(session, o.engine.common, kColumns);
+  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
+  cli::Table table(session, o.open.common, kColumns);
   for (const probe::AblationRow& row : ablation.rows()) {
     std::vector<cli::Cell> cells;
     add_cells(row, format, cells);
@@ -108,22 +108,22 @@ cli::ExitCode run_scored(const Options& o, const engine::Engine& engine,
 }
 
 cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& request,
-                         const engine::Engine& engine, const cli::Command& command,
+                         const commands::OpenedModel& opened, const cli::Command& command,
                          cli::Session& session) {
-  probe::MaskedAblation ablation(*engine.model, request);
-  session.note(fmt::format("{}: {}; split {}, seed {}", engine.path, engine.description(),
+  probe::MaskedAblation ablation(*opened.model, request);
+  session.note(fmt::format("{}: {}; split {}, seed {}", opened.path, opened.description(),
                            o.split.value_or(kSplit), request.seed));
-  engine::SequenceOptions sequences;
+  commands::SequenceOptions sequences;
   sequences.stream = o.stream;
   sequences.skip_empty = true;
-  engine::SequenceWork work;
+  commands::SequenceWork work;
   work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };
-  const cli::ExitCode code = engine::each_sequence(sequences, engine, command, work, session);
-  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+  const cli::ExitCode code = commands::each_sequence(sequences, opened, command, work, session);
+  const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   std::vector<std::string> columns = {"rate", "fate"};
   columns.insert(columns.end(), kColumns.begin(), kColumns.end());
-  cli::Table table(session, o.engine.common, columns);
+  cli::Table table(session, o.open.common, columns);
   for (const probe::MaskedAblationRow& row : ablation.rows()) {
     std::vector<cli::Cell> cells = {row.rate, row.fate ? probe::fate_name(*row.fate) : "all"};
     add_cells(row.ablation, format, cells);
@@ -134,7 +134,7 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   check_options(o);
   probe::MaskedAblationRequest request;
   if (o.rates) {
@@ -142,12 +142,12 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     request.split = split_of(o.split.value_or(kSplit));
   }
   cli::need_stream(command);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  if (!o.rates) return run_scored(o, engine, command, session);
-  request.mask = engine.tokenizer->roles().mask;
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  if (!o.rates) return run_scored(o, opened, command, session);
+  request.mask = opened.tokenizer->roles().mask;
   request.seed = o.seed.value_or(0);
-  request.batch_tokens = o.engine.batch_tokens;
-  return run_masked(o, request, engine, command, session);
+  request.batch_tokens = o.open.batch_tokens;
+  return run_masked(o, request, opened, command, session);
 }
 
 }  // namespace
@@ -160,9 +160,9 @@ void declare_ablate(cli::Command& tool) {
             "pseudo-log-likelihood: what hidden tokens lose without the attention of a layer");
   c.example("attn-probe ablate bert-base-uncased/ --rates 0.05,0.15,0.4,0.6,0.8 < text",
             "by mask ratio, for masked, random and kept tokens: the residual shortcut");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
-  engine::add_scoring(c, o->scoring);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  commands::add_scoring(c, o->scoring);
   c.option("--rates", "LIST", o->rates,
            "instead of scoring: corrupt so large a share of the tokens, and predict these");
   c.option(
@@ -170,9 +170,9 @@ void declare_ablate(cli::Command& tool) {
       "with --rates: shares of the selected tokens that become the mask token, stay, and become "
       "a random one [0.8:0.1:0.1]");
   c.option("--seed", "N", o->seed, "with --rates: seed of the random numbers [0]");
-  engine::add_digits(c, o->engine.digits);
-  engine::add_stream(c, o->stream);
-  cli::add_table(c, o->engine.common);
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

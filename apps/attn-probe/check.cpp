@@ -7,15 +7,15 @@
 #include "base/parallel.hpp"
 #include "check_output.hpp"
 #include "commands.hpp"
-#include "engine/sequences.hpp"
+#include "commands/sequences.hpp"
 
 namespace masque::attn_probe {
 
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions sequences;
+  commands::OpenOptions open;
+  commands::SequenceOptions sequences;
   std::optional<Objective> objective;
   std::int64_t tokens = 64;
   std::int64_t replacements = 3;
@@ -39,31 +39,31 @@ probe::CheckInput input_of(const probe::Sequence& sequence, const model::Design&
   return input;
 }
 
-engine::Engine open(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
-  engine::check_sequences(o.sequences, command);
-  engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  return engine;
+commands::OpenedModel open(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.open.common);
+  commands::check_sequences(o.sequences, command);
+  commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  return opened;
 }
 
 /// Calls use(texts) for groups of so many texts, and for what is left, as they come.
 template <class Use>
-cli::ExitCode each_group(const Options& o, const engine::Engine& engine,
+cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, std::size_t group, std::size_t fewest,
                          cli::Session& session, const Use& use) {
   std::vector<probe::NumberedInput> waiting;
   std::uint64_t texts = 0;
-  engine::SequenceWork work;
+  commands::SequenceWork work;
   work.use = [&](probe::Sequence&& sequence, std::string_view) {
     ++texts;
-    waiting.push_back({sequence.number, input_of(sequence, engine.model->design())});
+    waiting.push_back({sequence.number, input_of(sequence, opened.model->design())});
     if (waiting.size() < group) return;
     use(std::span<probe::NumberedInput>(waiting));
     waiting.clear();
   };
-  const cli::ExitCode code = engine::each_sequence(o.sequences, engine, command, work, session);
+  const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
   // A test that compared nothing must not pass.
   if (texts < fewest) {
     throw InputError(
@@ -79,16 +79,16 @@ cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
 }
 
 cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Session& session) {
-  const engine::Engine engine = open(o, command, session);
-  const model::Design& design = engine.model->design();
+  const commands::OpenedModel opened = open(o, command, session);
+  const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
   request.objective = o.objective.value_or(causal ? Objective::kNext : Objective::kSelf);
   request.tokens = o.tokens;
   request.replacements = o.replacements;
   request.tolerance = o.tolerance.value_or(0);
-  request.seed = o.engine.common.seed;
-  request.batch_tokens = o.engine.batch_tokens;
+  request.seed = o.open.common.seed;
+  request.batch_tokens = o.open.batch_tokens;
   if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
   const bool self = request.objective == Objective::kSelf;
   probe::LeakReport report;
@@ -100,19 +100,19 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
       input.query_mask = parse_mask(self ? "tta" : "strict_causal").bind(lengths);
       input.mask = parse_mask(self ? "full" : "causal").bind(lengths);
     }
-    probe::check_leak(*engine.model, texts.front().text, input, request, report);
+    probe::check_leak(*opened.model, texts.front().text, input, request, report);
   };
-  const cli::ExitCode code = each_group(o, engine, command, 1, 1, session, check);
+  const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, check);
   if (report.pairs == 0) {
     throw InputError("nothing to compare: no output and token that must not know each other");
   }
-  return worse(code, print_leaks(report, request, o.engine, session));
+  return worse(code, print_leaks(report, request, o.open, session));
 }
 
-TokenId padding_token(const engine::Engine& engine) {
-  if (const auto& pad = engine.model->design().pad_token_id) return static_cast<TokenId>(*pad);
-  if (!engine.tokenizer) return 0;  // hidden as it is, any id will do
-  const text::Roles roles = engine.tokenizer->roles();
+TokenId padding_token(const commands::OpenedModel& opened) {
+  if (const auto& pad = opened.model->design().pad_token_id) return static_cast<TokenId>(*pad);
+  if (!opened.tokenizer) return 0;  // hidden as it is, any id will do
+  const text::Roles roles = opened.tokenizer->roles();
   return roles.pad ? *roles.pad : 0;
 }
 
@@ -121,41 +121,37 @@ enum class Invariance { kPadding, kBatch, kOrder };
 cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Command& command,
                              cli::Session& session) {
   const bool padding = kind == Invariance::kPadding;
-  const engine::Engine engine = open(o, command, session);
-  const model::Model& model = *engine.model;
+  const commands::OpenedModel opened = open(o, command, session);
+  const model::Model& model = *opened.model;
   probe::InvarianceReport report;
   report.tolerance =
       o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
   probe::PaddingRequest request;
   request.count = o.count;
-  request.token = padding_token(engine);
+  request.token = padding_token(opened);
   const auto check = [&](std::span<const probe::NumberedInput> texts) {
     switch (kind) {
       case Invariance::kPadding:
-        probe::check_padding(model, engine.options, texts.front(), request, o.engine.batch_tokens,
+        probe::check_padding(model, opened.options, texts.front(), request, o.open.batch_tokens,
                              report);
         break;
-      case Invariance::kBatch:
-        probe::check_batch(model, texts, o.engine.batch_tokens, report);
-        break;
-      case Invariance::kOrder:
-        probe::check_order(model, texts, o.engine.common.seed, report);
-        break;
+      case Invariance::kBatch: probe::check_batch(model, texts, o.open.batch_tokens, report); break;
+      case Invariance::kOrder: probe::check_order(model, texts, o.open.common.seed, report); break;
     }
   };
   const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
-  const cli::ExitCode code = each_group(o, engine, command, group, padding ? 1 : 2, session, check);
-  return worse(code, print_invariance(report, o.engine, model.design().num_hidden_layers, session));
+  const cli::ExitCode code = each_group(o, opened, command, group, padding ? 1 : 2, session, check);
+  return worse(code, print_invariance(report, o.open, model.design().num_hidden_layers, session));
 }
 
-std::vector<std::pair<std::string, TokenId>> special_tokens(const engine::Engine& engine) {
+std::vector<std::pair<std::string, TokenId>> special_tokens(const commands::OpenedModel& opened) {
   std::vector<std::pair<std::string, TokenId>> special;
-  const auto& pad = engine.model->design().pad_token_id;
-  const text::Roles roles = engine.tokenizer ? engine.tokenizer->roles() : text::Roles{};
+  const auto& pad = opened.model->design().pad_token_id;
+  const text::Roles roles = opened.tokenizer ? opened.tokenizer->roles() : text::Roles{};
   for (const auto& [name, role] : text::kRoleFields) {
     std::optional<TokenId> id = roles.*role;
     if (!id && name == "pad" && pad) id = static_cast<TokenId>(*pad);
-    if (!id && name == "mask") id = engine.options.mask_token_id;
+    if (!id && name == "mask") id = opened.options.mask_token_id;
     if (id) special.emplace_back(name, *id);
   }
   return special;
@@ -163,25 +159,24 @@ std::vector<std::pair<std::string, TokenId>> special_tokens(const engine::Engine
 
 cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Session& session) {
   const double tolerance = o.tolerance.value_or(1e-3);
-  session.configure(o.engine.common);
-  engine::check_sequences(o.sequences, command);
-  const Checkpoint checkpoint = open_checkpoint(o.engine.model);
+  session.configure(o.open.common);
+  commands::check_sequences(o.sequences, command);
+  const Checkpoint checkpoint = open_checkpoint(o.open.model);
   const probe::SaneRow finite = probe::check_finite(
-      checkpoint, o.engine.common.threads > 0 ? o.engine.common.threads : default_threads());
+      checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
   // No model is made of numbers that are not finite.
-  if (finite.found > 0) return print_sane({finite}, tolerance, o.engine, session);
-  const engine::Engine engine = open(o, command, session);
-  const model::Model& model = *engine.model;
+  if (finite.found > 0) return print_sane({finite}, tolerance, o.open, session);
+  const commands::OpenedModel opened = open(o, command, session);
+  const model::Model& model = *opened.model;
   probe::SaneHeads heads(model, tolerance);
   const auto add = [&](std::span<const probe::NumberedInput> texts) {
     heads.add(texts.front().input);
   };
-  const cli::ExitCode code = each_group(o, engine, command, 1, 1, session, add);
+  const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, add);
   std::vector<probe::SaneRow> rows = heads.rows();
   rows.push_back(finite);
-  const auto weights =
-      probe::check_weights(model::load_model<float>(o.engine.model, {.family = o.engine.family}),
-                           special_tokens(engine));
+  const auto weights = probe::check_weights(
+      model::load_model<float>(o.open.model, {.family = o.open.family}), special_tokens(opened));
   rows.insert(rows.end(), weights.begin(), weights.end());
   probe::SaneRow unused;
   unused.check = "unused_tensor";
@@ -190,16 +185,16 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   unused.found = unused.places.size();
   unused.value = static_cast<double>(unused.found);
   rows.push_back(unused);
-  return worse(code, print_sane(rows, tolerance, o.engine, session));
+  return worse(code, print_sane(rows, tolerance, o.open, session));
 }
 
 void add_common(cli::Command& command, Options& options, const std::string& tolerance) {
-  engine::add_engine(command, options.engine);
-  engine::add_sequences(command, options.sequences);
-  engine::add_skip_long(command, options.sequences);
+  commands::add_open_options(command, options.open);
+  commands::add_sequences(command, options.sequences);
+  commands::add_skip_long(command, options.sequences);
   options.sequences.skip_empty = true;
   command.option("--tolerance", "X", options.tolerance, cli::Range{0, 1e9}, tolerance);
-  cli::add_table(command, options.engine.common);
+  cli::add_table(command, options.open.common);
 }
 
 constexpr const char* kDifference =
@@ -221,8 +216,8 @@ void declare_leak(cli::Command& check) {
   c.option("--replacements", "N", o->replacements, cli::Range{1, 1e6},
            "random tokens that are put in for each");
   add_common(c, *o, kDifference);
-  engine::add_batch_tokens(c, o->engine);
-  cli::add_seed(c, o->engine.common);
+  commands::add_batch_tokens(c, o->open);
+  cli::add_seed(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run_leak(*o, c, session); });
 }
 
@@ -233,7 +228,7 @@ void declare_invariance(cli::Command& check) {
   p.option("--count", "N", pad->count, cli::Range{1, 1e6}, "tokens of padding");
   add_common(p, *pad,
              "as in check leak [1e-5; f64 1e-12, bf16 0.05: sums over other numbers of keys]");
-  engine::add_batch_tokens(p, pad->engine);
+  commands::add_batch_tokens(p, pad->open);
   p.action([pad, &p](cli::Session& session) {
     return run_invariance(Invariance::kPadding, *pad, p, session);
   });
@@ -243,7 +238,7 @@ void declare_invariance(cli::Command& check) {
   b.example("attn-probe check batch bert-base-uncased/ < text", "each alone, then 8 together");
   b.option("--group", "N", batch->group, cli::Range{2, 1e6}, "texts that are run together");
   add_common(b, *batch, kDifference);
-  engine::add_batch_tokens(b, batch->engine);
+  commands::add_batch_tokens(b, batch->open);
   b.action([batch, &b](cli::Session& session) {
     return run_invariance(Invariance::kBatch, *batch, b, session);
   });
@@ -255,7 +250,7 @@ void declare_invariance(cli::Command& check) {
             "each alone, then 8 in another order, a long one before and after a short one");
   r.option("--group", "N", order->group, cli::Range{1, 1e6}, "texts whose order is changed");
   add_common(r, *order, kDifference);
-  cli::add_seed(r, order->engine.common);
+  cli::add_seed(r, order->open.common);
   r.action([order, &r](cli::Session& session) {
     return run_invariance(Invariance::kOrder, *order, r, session);
   });

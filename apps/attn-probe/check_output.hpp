@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/run_tool.hpp"
-#include "engine/engine.hpp"
+#include "commands/open_model.hpp"
 #include "probe/check/check_invariance.hpp"
 #include "probe/check/check_leak.hpp"
 #include "probe/check/check_sane.hpp"
@@ -13,15 +13,15 @@ namespace masque::attn_probe {
 
 /// A row a layer and one of the output. Returns kFound if something leaks.
 cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
-                          const engine::EngineOptions& options, cli::Session& session);
+                          const commands::OpenOptions& options, cli::Session& session);
 
 /// A row a way to run. Returns kFound if a row differs.
 cli::ExitCode print_invariance(const probe::InvarianceReport& report,
-                               const engine::EngineOptions& options, Index layers,
+                               const commands::OpenOptions& options, Index layers,
                                cli::Session& session);
 
 /// A row a check. Returns kFound if one found something; unused tensors alone are none.
 cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
-                         const engine::EngineOptions& options, cli::Session& session);
+                         const commands::OpenOptions& options, cli::Session& session);
 
 }  // namespace masque::attn_probe

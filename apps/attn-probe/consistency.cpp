@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
-#include "engine/number_format.hpp"
-#include "engine/number_list.hpp"
-#include "engine/sequences.hpp"
+#include "commands/number_list.hpp"
+#include "commands/result_format.hpp"
+#include "commands/sequences.hpp"
 #include "probe/score/model_average.hpp"
 
 namespace masque::attn_probe {
@@ -20,23 +20,23 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions sequences;
+  commands::OpenOptions open;
+  commands::SequenceOptions sequences;
   std::string rates = "0.15,0.3,0.4,0.6,0.8";
   std::optional<std::string> corruptions;
   std::optional<std::string> average;
   std::optional<std::string> corrected;
 };
 
-std::vector<probe::Corruption> parse_corruptions(const std::string& list) {
-  std::vector<probe::Corruption> out;
+std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
+  std::vector<probe::TokenNoise> out;
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const auto corruption =
-        probe::parse_corruption(std::string_view(list).substr(begin, end - begin));
+        probe::parse_token_noise(std::string_view(list).substr(begin, end - begin));
     if (std::ranges::find(out, corruption) != out.end()) {
       throw UsageError(fmt::format("--corruptions: {} twice, expected each once",
-                                   probe::corruption_name(corruption)));
+                                   probe::token_noise_name(corruption)));
     }
     out.push_back(corruption);
     begin = end + 1;
@@ -45,7 +45,7 @@ std::vector<probe::Corruption> parse_corruptions(const std::string& list) {
 }
 
 std::vector<double> rates_of(const Options& o) {
-  std::vector<double> rates = engine::parse_numbers("--rates", o.rates, 1e-6, 1);
+  std::vector<double> rates = commands::parse_numbers("--rates", o.rates, 1e-6, 1);
   for (auto rate = rates.begin(); rate != rates.end(); ++rate) {
     if (std::find(rates.begin(), rate, *rate) != rate)
       throw UsageError(fmt::format("--rates: {} twice, expected each once", *rate));
@@ -55,7 +55,7 @@ std::vector<double> rates_of(const Options& o) {
 
 std::vector<Index> samples_of(const std::string& list) {
   std::vector<Index> samples;
-  for (const double k : engine::parse_numbers("--average", list, 1, 1e6)) {
+  for (const double k : commands::parse_numbers("--average", list, 1, 1e6)) {
     if (k != std::floor(k)) throw UsageError("--average: found a fraction, expected whole numbers");
     samples.push_back(static_cast<Index>(k));
   }
@@ -65,14 +65,14 @@ std::vector<Index> samples_of(const std::string& list) {
 }
 
 /// The mean, its standard error, and over how many lines and tokens.
-void add_mean(const probe::RatioMean& mean, const engine::NumberFormat& format,
+void add_mean(const probe::RatioMean& mean, const commands::ResultFormat& format,
               std::vector<cli::Cell>& cells) {
   cells.push_back(format.cell(mean.mean()));
   cells.push_back(format.cell(mean.standard_error()));
 }
 
-engine::NumberFormat format_of(const Options& o, const engine::Engine& engine) {
-  return engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
+commands::ResultFormat format_of(const Options& o, const commands::OpenedModel& opened) {
+  return commands::ResultFormat::of(opened.model->precision(), o.open.digits);
 }
 
 std::uint64_t tokens_of(const probe::RatioMean& mean) {
@@ -80,24 +80,24 @@ std::uint64_t tokens_of(const probe::RatioMean& mean) {
 }
 
 template <class Work>
-cli::ExitCode each(const Options& o, const engine::Engine& engine, const cli::Command& command,
-                   Work& work, cli::Session& session) {
-  engine::SequenceWork add;
+cli::ExitCode each(const Options& o, const commands::OpenedModel& opened,
+                   const cli::Command& command, Work& work, cli::Session& session) {
+  commands::SequenceWork add;
   add.use = [&](probe::Sequence&& sequence, std::string_view) {
     if (const auto problem = input_error_message([&] { work.add(sequence); }))
       throw InputError(fmt::format("sequence {}: {}", sequence.number, *problem));
   };
-  return engine::each_sequence(o.sequences, engine, command, add, session);
+  return commands::each_sequence(o.sequences, opened, command, add, session);
 }
 
 void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
-                       const engine::NumberFormat& format, const Options& o,
+                       const commands::ResultFormat& format, const Options& o,
                        cli::Session& session) {
-  cli::Table table(session, o.engine.common,
+  cli::Table table(session, o.open.common,
                    {"corruption", "rate", "lines", "tokens", "distance", "distance_se", "cosine",
                     "cosine_se", "kl", "kl_se", "total_variation", "total_variation_se"});
   for (const probe::ConsistencyRow& row : rows) {
-    std::vector<cli::Cell> cells = {probe::corruption_name(row.corruption), row.rate,
+    std::vector<cli::Cell> cells = {probe::token_noise_name(row.corruption), row.rate,
                                     row.distance.lines, tokens_of(row.distance)};
     for (const auto* mean : {&row.distance, &row.cosine, &row.divergence, &row.total_variation})
       add_mean(*mean, format, cells);
@@ -106,9 +106,9 @@ void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
   table.finish();
 }
 
-void print_average(const std::vector<probe::AverageRow>& rows, const engine::NumberFormat& format,
+void print_average(const std::vector<probe::AverageRow>& rows, const commands::ResultFormat& format,
                    const Options& o, cli::Session& session) {
-  cli::Table table(session, o.engine.common,
+  cli::Table table(session, o.open.common,
                    {"rate", "samples", "lines", "tokens", "nll_raw", "nll_corrected", "nll_average",
                     "accuracy_raw", "accuracy_corrected", "accuracy_average", "kl_average_raw",
                     "kl_average_raw_se", "kl_average_corrected", "kl_average_corrected_se"});
@@ -126,24 +126,24 @@ void print_average(const std::vector<probe::AverageRow>& rows, const engine::Num
 }
 
 cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
-                          const engine::Engine& engine, const cli::Command& command,
+                          const commands::OpenedModel& opened, const cli::Command& command,
                           cli::Session& session) {
-  request.seed = o.engine.common.seed;
-  if (!engine.options.mask_token_id) {
-    throw InputError(engine.path, "no mask token, expected one to mask with (--tokenizer)");
+  request.seed = o.open.common.seed;
+  if (!opened.options.mask_token_id) {
+    throw InputError(opened.path, "no mask token, expected one to mask with (--tokenizer)");
   }
-  request.mask = *engine.options.mask_token_id;
+  request.mask = *opened.options.mask_token_id;
   std::unique_ptr<model::Model> corrected;
-  if (o.corrected) corrected = model::open_model(*o.corrected, engine.options);
-  probe::ModelAverage average(*engine.model, corrected.get(), request);
-  const cli::ExitCode code = each(o, engine, command, average, session);
-  print_average(average.rows(), format_of(o, engine), o, session);
+  if (o.corrected) corrected = model::open_model(*o.corrected, opened.options);
+  probe::ModelAverage average(*opened.model, corrected.get(), request);
+  const cli::ExitCode code = each(o, opened, command, average, session);
+  print_average(average.rows(), format_of(o, opened), o, session);
   return code;
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
-  engine::check_sequences(o.sequences, command);
+  session.configure(o.open.common);
+  commands::check_sequences(o.sequences, command);
   if (o.average && o.corruptions) {
     throw UsageError("--average masks as BERT does, expected no --corruptions with it");
   }
@@ -159,18 +159,18 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.rates = rates_of(o);
   probe::AverageRequest average;
   average.rates = request.rates;
-  average.batch_tokens = o.engine.batch_tokens;
+  average.batch_tokens = o.open.batch_tokens;
   if (o.average) average.samples = samples_of(*o.average);
-  const engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  if (o.average) return run_average(o, average, engine, command, session);
-  request.mask = engine.options.mask_token_id;
-  request.seed = o.engine.common.seed;
-  request.batch_tokens = o.engine.batch_tokens;
-  probe::Consistency consistency(*engine.model, request);
-  const cli::ExitCode code = each(o, engine, command, consistency, session);
-  print_consistency(consistency.rows(), format_of(o, engine), o, session);
+  const commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  if (o.average) return run_average(o, average, opened, command, session);
+  request.mask = opened.options.mask_token_id;
+  request.seed = o.open.common.seed;
+  request.batch_tokens = o.open.batch_tokens;
+  probe::Consistency consistency(*opened.model, request);
+  const cli::ExitCode code = each(o, opened, command, consistency, session);
+  print_consistency(consistency.rows(), format_of(o, opened), o, session);
   return code;
 }
 
@@ -184,9 +184,9 @@ void declare_consistency(cli::Command& tool) {
             "by rate, for masked, dropped and random tokens");
   c.example("attn-probe consistency bert/ --average 1,4,16 --rates 0.15 --corrected fixed/ < text",
             "the average over masks, the model, and the model with embed-fix's embeddings");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
-  engine::add_sequences(c, o->sequences);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  commands::add_sequences(c, o->sequences);
   c.option("--rates", "LIST", o->rates, "shares of the tokens that are corrupted");
   c.option("--corruptions", "LIST", o->corruptions,
            "mask, drop, random and none [mask,drop,random]");
@@ -195,9 +195,9 @@ void declare_consistency(cli::Command& tool) {
            "10 % kept), at tokens that are never masked");
   c.option("--corrected", "MODEL", o->corrected,
            "with --average: the model after embed-fix mlm-correct");
-  engine::add_digits(c, o->engine.digits);
-  cli::add_seed(c, o->engine.common);
-  cli::add_table(c, o->engine.common);
+  commands::add_digits(c, o->open.digits);
+  cli::add_seed(c, o->open.common);
+  cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

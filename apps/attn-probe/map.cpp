@@ -8,11 +8,11 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "commands.hpp"
+#include "commands/open_model.hpp"
+#include "commands/sequences.hpp"
 #include "draw/figure_file.hpp"
 #include "draw/head_explorer.hpp"
 #include "draw/terminal.hpp"
-#include "engine/engine.hpp"
-#include "engine/sequences.hpp"
 #include "map_figure.hpp"
 #include "probe/attention/head_maps.hpp"
 #include "probe/score/dump.hpp"
@@ -30,8 +30,8 @@ constexpr Index kPanelCells = 48;
 constexpr Index kHeadCells = 1024;
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions sequences;
+  commands::OpenOptions open;
+  commands::SequenceOptions sequences;
   std::optional<std::string> text;
   std::int64_t line = 0;
   std::optional<std::int64_t> layer, head;
@@ -66,34 +66,34 @@ void check(const Options& o, const cli::Command& command) {
     throw UsageError("without -o one head is drawn: --layer and --head say which");
   if ((tensors || ends(o, ".html")) && (o.layer || o.head))
     throw UsageError("--layer and --head choose for .svg, .png and .npy: other files hold all");
-  const engine::StreamOptions& stream = o.sequences.stream;
+  const commands::StreamOptions& stream = o.sequences.stream;
   if (o.text && (o.sequences.records || o.line != 0 || stream.shard || stream.first_record != 0 ||
                  stream.input.crlf || stream.input.invalid != cli::Invalid::kReplace)) {
     throw UsageError("--text is the sequence, expected no option of records or lines with it");
   }
-  if (!o.text) engine::check_sequences(o.sequences, command);
+  if (!o.text) commands::check_sequences(o.sequences, command);
 }
 
-probe::Sequence sequence_of(const Options& o, const engine::Engine& engine,
+probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opened,
                             const cli::Command& command, cli::Session& session) {
   if (!o.text) {
     const auto wanted = static_cast<std::uint64_t>(o.line);
     std::uint64_t found = 0;
     std::optional<probe::Sequence> sequence;
-    engine::SequenceWork work;
+    commands::SequenceWork work;
     work.use = [&](probe::Sequence&& each, std::string_view) {
       ++found;
       if (each.number == wanted) sequence = std::move(each);
     };
     work.enough = [&] { return sequence.has_value(); };
-    engine::each_sequence(o.sequences, engine, command, work, session);
+    commands::each_sequence(o.sequences, opened, command, work, session);
     if (!sequence)
       throw InputError(fmt::format("--line {}: there are {} sequences", o.line, found));
     return std::move(*sequence);
   }
   probe::Sentence sentence =
-      probe::encode_sentence(*engine.tokenizer, *o.text, {.special = !o.sequences.no_special});
-  const Index longest = engine.model->design().max_position_embeddings;
+      probe::encode_sentence(*opened.tokenizer, *o.text, {.special = !o.sequences.no_special});
+  const Index longest = opened.model->design().max_position_embeddings;
   if (sentence.size() == 0) throw InputError("--text: no tokens, expected some");
   if (longest > 0 && sentence.size() > longest)
     throw InputError(
@@ -124,8 +124,8 @@ void write_page(const Options& o, const model::Model& model, const probe::Sequen
   const std::vector<std::string> labels = labels_of(sequence);
   draw::write_head_explorer(
       *o.output,
-      {fmt::format("{}: {} tokens", o.engine.model, sequence.size()), design.num_hidden_layers,
-       heads, labels, labels},
+      {fmt::format("{}: {} tokens", o.open.model, sequence.size()), design.num_hidden_layers, heads,
+       labels, labels},
       [&](Index layer, Index head) {
         return std::move(maps[static_cast<std::size_t>(layer * heads + head)]);
       });
@@ -196,31 +196,31 @@ void write_array(const Options& o, const model::Model& model, const probe::Seque
   });
 }
 
-void write_tensors(const Options& o, const engine::Engine& engine,
+void write_tensors(const Options& o, const commands::OpenedModel& opened,
                    const probe::Sequence& sequence) {
   probe::DumpRequest request;
   request.attentions = o.what == What::kAttentions;
   request.hidden_states = o.what == What::kHiddenStates;
   request.metadata = {
-      {"model", o.engine.model},
-      {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
-  for (const engine::Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
-  probe::dump(*engine.model, {&sequence, 1}, request, *o.output);
+      {"model", o.open.model},
+      {"precision", std::string(kernel::precision_name(opened.model->precision()))}};
+  for (const commands::Given& g : opened.given) request.metadata.emplace_back(g.name, g.value);
+  probe::dump(*opened.model, {&sequence, 1}, request, *o.output);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   check(o, command);
-  const engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  const model::Model& model = *engine.model;
+  const commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+  const model::Model& model = *opened.model;
   probe::HeadChoice choice = choice_of(o);
   if (o.what == What::kAttentions) probe::check_choice(choice, model.design());
   const Index states = model.design().num_hidden_layers;
   if (o.what == What::kHiddenStates && choice.layer && *choice.layer > states) {
     throw UsageError(fmt::format("--layer: found {}, expected 0 to {}", *choice.layer, states));
   }
-  const probe::Sequence sequence = sequence_of(o, engine, command, session);
+  const probe::Sequence sequence = sequence_of(o, opened, command, session);
   if (!o.output) {
     const draw::TerminalStyle style{.width = session.terminal_width(),
                                     .unicode = session.takes_utf8(),
@@ -230,7 +230,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   } else if (ends(o, ".html")) {
     write_page(o, model, sequence);
   } else if (ends(o, ".safetensors")) {
-    write_tensors(o, engine, sequence);
+    write_tensors(o, opened, sequence);
   } else if (ends(o, ".npy")) {
     if (model.precision() == kernel::Precision::kF64) {
       write_array<double>(o, model, sequence, DType::kF64);
@@ -254,7 +254,7 @@ void declare_map(cli::Command& tool) {
   c.example("attn-probe map bert-base-uncased/ --text 'the cat sat' --layer 3 --head 5",
             "one head in the terminal");
   c.example("attn-probe map gpt2/ -o heads.svg < text", "all heads of the first line");
-  engine::add_engine(c, o->engine);
+  commands::add_open_options(c, o->open);
   c.option("--text", "TEXT", o->text, "the text [a line of standard input]");
   c.option("--line", "N", o->line, cli::Range{0, 1e15}, "which line, from 0");
   c.option("--layer", "L", o->layer, cli::Range{0, 1e9}, "only this layer, from 0");
@@ -264,8 +264,8 @@ void declare_map(cli::Command& tool) {
            "of .npy and .safetensors: weights, or states (state 0 is the embeddings)");
   c.option("-o,--output", "FILE", o->output,
            ".svg, .png, .html, .npy or .safetensors [the terminal]");
-  engine::add_sequences(c, o->sequences);
-  add_color(c, o->engine.common);
+  commands::add_sequences(c, o->sequences);
+  add_color(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

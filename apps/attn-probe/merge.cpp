@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
-#include "engine/files.hpp"
+#include "commands/files.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -23,13 +23,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check_output(o.output, o.common.json);
   StatsMerger merger;
   for (const std::string& path : o.files)
-    merger.add(engine::read_file(path), engine::name_of(path));
+    merger.add(commands::read_file(path), commands::name_of(path));
   if (const auto missing = merger.missing_shard())
     session.note(fmt::format("shard {} is missing", *missing));
   const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;
   const auto precision = f64 ? kernel::Precision::kF64 : kernel::Precision::kF32;
   print_stats(merger.totals(), merger.provenance(), o.output,
-              engine::NumberFormat::of(precision, o.output.digits), o.common, session);
+              commands::ResultFormat::of(precision, o.output.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "commands.hpp"
-#include "engine/number_format.hpp"
-#include "engine/sequences.hpp"
+#include "commands/result_format.hpp"
+#include "commands/sequences.hpp"
 #include "probe/states/state_probe.hpp"
 #include "probe/states/zero_scheme.hpp"
 
@@ -16,8 +16,8 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions sequences;
+  commands::OpenOptions open;
+  commands::SequenceOptions sequences;
   probe::ProbeRequest request;
   std::optional<double> rate;
   std::optional<std::int64_t> seed;
@@ -27,25 +27,24 @@ struct Options {
 };
 
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
-  engine::check_sequences(o.sequences, command);
+  session.configure(o.open.common);
+  commands::check_sequences(o.sequences, command);
   if ((o.rate || o.seed) && !o.request.at_mask)
     throw UsageError("--rate and --seed are of replaced tokens, expected --at mask with them");
-  const engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  const commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
   probe::ProbeRequest request = o.request;
   request.rate = o.rate.value_or(request.rate);
-  request.mask = engine.options.mask_token_id;
+  request.mask = opened.options.mask_token_id;
   request.seed = static_cast<std::uint64_t>(o.seed.value_or(0));
-  probe::StateProbe states(*engine.model, request);
-  engine::SequenceWork work;
+  probe::StateProbe states(*opened.model, request);
+  commands::SequenceWork work;
   work.use = [&](probe::Sequence&& sequence, std::string_view) { states.add(sequence); };
   work.enough = [&] { return states.full(); };
-  const cli::ExitCode code = engine::each_sequence(o.sequences, engine, command, work, session);
-  const auto format = engine::NumberFormat::of(engine.model->precision(), o.engine.digits);
-  cli::Table table(session, o.engine.common,
-                   {"layer", "rows", "r_squared", "accuracy", "baseline"});
+  const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
+  const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
+  cli::Table table(session, o.open.common, {"layer", "rows", "r_squared", "accuracy", "baseline"});
   for (const probe::ProbeRow& row : states.fit()) {
     table.row({row.layer, row.rows, format.cell(row.r_squared), format.cell(row.accuracy),
                format.cell(row.baseline)});
@@ -54,29 +53,29 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   return code;
 }
 
-void print_zero(const std::vector<probe::ZeroRow>& rows, const engine::NumberFormat& format,
+void print_zero(const std::vector<probe::ZeroRow>& rows, const commands::ResultFormat& format,
                 const Options& o, cli::Session& session) {
-  cli::Table table(session, o.engine.common, {"layer", "spread", "scale"});
+  cli::Table table(session, o.open.common, {"layer", "spread", "scale"});
   for (const probe::ZeroRow& row : rows)
     table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
   table.finish();
 }
 
 cli::ExitCode run_scheme(const Options& o, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   probe::ZeroSchemeRequest request = o.scheme;
-  request.seed = o.engine.common.seed;
+  request.seed = o.open.common.seed;
   print_zero(probe::zero_probe(request),
-             engine::NumberFormat::of(kernel::Precision::kF64, o.engine.digits), o, session);
+             commands::ResultFormat::of(kernel::Precision::kF64, o.open.digits), o, session);
   return cli::ExitCode::kDone;
 }
 
 cli::ExitCode run_zero(const Options& o, cli::Session& session) {
-  session.configure(o.engine.common);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, false, session);
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  print_zero(probe::zero_probe(*engine.model, static_cast<TokenId>(o.token), o.length),
-             engine::NumberFormat::of(engine.model->precision(), o.engine.digits), o, session);
+  session.configure(o.open.common);
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, false, session);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  print_zero(probe::zero_probe(*opened.model, static_cast<TokenId>(o.token), o.length),
+             commands::ResultFormat::of(opened.model->precision(), o.open.digits), o, session);
   return cli::ExitCode::kDone;
 }
 
@@ -93,8 +92,8 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   } else {
     c.example(fmt::format("attn-probe probe {} bert-base-uncased/ < text", name), what);
   }
-  engine::add_engine(c, o->engine);
-  engine::add_sequences(c, o->sequences);
+  commands::add_open_options(c, o->open);
+  commands::add_sequences(c, o->sequences);
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
            "states of all tokens of the text, or only of tokens that were replaced by the mask "
            "token");
@@ -111,10 +110,10 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
            "parts of the texts, each predicted from the others");
   c.option("--ridge", "X", o->request.ridge, cli::Range{1e-12, 1e12},
            "penalty, in mean variances of a feature");
-  engine::add_digits(c, o->engine.digits);
+  commands::add_digits(c, o->open.digits);
   c.option("--seed", "N", o->seed, cli::Range{0, 1e18},
            "with --at mask: seed of the choice of tokens [0]");
-  cli::add_table(c, o->engine.common);
+  cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
 }
 
@@ -131,9 +130,9 @@ void declare_scheme(cli::Command& parent) {
   c.option("--layers", "N", o->scheme.layers, cli::Range{1, 1000}, "layers of attention");
   c.option("--hidden-size", "N", o->scheme.hidden_size, cli::Range{1, 4096}, "width of a layer");
   c.option("--heads", "N", o->scheme.heads, cli::Range{1, 4096}, "a divisor of the width");
-  engine::add_digits(c, o->engine.digits);
-  cli::add_seed(c, o->engine.common);
-  cli::add_table(c, o->engine.common);
+  commands::add_digits(c, o->open.digits);
+  cli::add_seed(c, o->open.common);
+  cli::add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run_scheme(*o, session); });
 }
 
@@ -153,11 +152,11 @@ void declare_probe(cli::Command& tool) {
       parent.subcommand("zero", "can positions be told apart where all tokens are the same");
   c.example("attn-probe probe zero roformer/ --precision f64",
             "spread 0: schemes that act on scores alone fail");
-  engine::add_engine(c, o->engine);
+  commands::add_open_options(c, o->open);
   c.option("--token", "ID", o->token, cli::Range{0, 2147483647}, "the token");
   c.option("--length", "N", o->length, cli::Range{2, 1e6}, "how often it stands there");
-  engine::add_digits(c, o->engine.digits);
-  cli::add_table(c, o->engine.common);
+  commands::add_digits(c, o->open.digits);
+  cli::add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run_zero(*o, session); });
   declare_scheme(parent);
 }

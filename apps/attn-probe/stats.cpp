@@ -6,8 +6,8 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/sequences.hpp"
+#include "commands/open_model.hpp"
+#include "commands/sequences.hpp"
 #include "probe/attention/attention_stats.hpp"
 #include "probe/attention/token_marks.hpp"
 #include "stats_output.hpp"
@@ -18,8 +18,8 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions input;
+  commands::OpenOptions open;
+  commands::SequenceOptions input;
   OutputOptions output;
   double sink_threshold = 0.3;
   std::int64_t rank = 0;
@@ -33,45 +33,45 @@ void check_shard(const Options& o) {
   }
 }
 
-Provenance provenance_of(const Options& o, const engine::Engine& engine) {
+Provenance provenance_of(const Options& o, const commands::OpenedModel& opened) {
   return fmt::format(R"("model":{},"precision":"{}","sink_epsilon":{}{}{})",
-                     quote_json(engine.path), kernel::precision_name(engine.model->precision()),
-                     o.sink_threshold, engine::given_json(engine.given),
+                     quote_json(opened.path), kernel::precision_name(opened.model->precision()),
+                     o.sink_threshold, commands::given_json(opened.given),
                      o.input.no_special ? R"(,"no_special":true)" : "");
 }
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   o.input.skip_empty = true;
-  check_output(o.output, o.engine.common.json);
+  check_output(o.output, o.open.common.json);
   if (o.rank == 0 && needs_ranks(o.output))
     throw UsageError("ranks are of the first sentences, expected --rank to say of how many");
   check_shard(o);
-  engine::check_sequences(o.input, command);
-  const engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.input.records, session);
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
-  probe::AttentionStats stats(*engine.model,
-                              {.batch_tokens = o.engine.batch_tokens,
+  commands::check_sequences(o.input, command);
+  const commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.input.records, session);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  probe::AttentionStats stats(*opened.model,
+                              {.batch_tokens = o.open.batch_tokens,
                                .sink_threshold = o.sink_threshold,
                                .rank_sentences = static_cast<std::uint64_t>(o.rank)});
-  engine::SequenceWork work;
+  commands::SequenceWork work;
   work.flush = [&] { stats.flush(); };
   work.use = [&](probe::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
     probe::TokenMarks marks;
-    if (engine.tokenizer) marks = probe::mark_tokens(sequence, text, *engine.tokenizer);
+    if (opened.tokenizer) marks = probe::mark_tokens(sequence, text, *opened.tokenizer);
     stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
   };
-  const cli::ExitCode code = engine::each_sequence(o.input, engine, command, work, session);
-  const Provenance provenance = provenance_of(o, engine);
+  const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);
+  const Provenance provenance = provenance_of(o, opened);
   if (stats.totals().sentences == 0) session.note("no text to measure");
   if (o.input.stream.shard) {
     session.print(part_json(stats.totals(), *o.input.stream.shard, provenance));
   } else {
     print_stats(stats.totals(), provenance, o.output,
-                engine::NumberFormat::of(engine.model->precision(), o.output.digits),
-                o.engine.common, session);
+                commands::ResultFormat::of(opened.model->precision(), o.output.digits),
+                o.open.common, session);
   }
   return code;
 }
@@ -86,17 +86,17 @@ void declare_stats(cli::Command& tool) {
             "three fields of each head, with standard errors and counts");
   c.example("attn-probe stats bert-base-uncased/ --draw js -o heads.svg < text > heads.tsv",
             "the whole table, and a picture of one field");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
   c.option("--sink", "EPSILON", o->sink_threshold, cli::Range{0, 1},
            "mass that a row gives to a sink");
   c.option("--rank", "N", o->rank, cli::Range{0, 1e9},
            "ranks of logits and maps of the first N sentences");
   add_output(c, o->output);
-  engine::add_sequences(c, o->input);
-  engine::add_skip_long(c, o->input);
-  c.flag("--json", o->engine.common.json, "one JSON object a line; --shard prints its own");
-  c.flag("--no-header", o->engine.common.no_header, "a table without its first line");
+  commands::add_sequences(c, o->input);
+  commands::add_skip_long(c, o->input);
+  c.flag("--json", o->open.common.json, "one JSON object a line; --shard prints its own");
+  c.flag("--no-header", o->open.common.no_header, "a table without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

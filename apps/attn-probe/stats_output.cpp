@@ -115,7 +115,7 @@ const Moments& divergence_of(const AttentionTotals& totals, Index layer, Index h
 
 std::string json_line(const AttentionTotals& totals, Index layer, Index head,
                       const std::vector<Column>& columns, const Provenance& provenance, bool pairs,
-                      const engine::NumberFormat& format) {
+                      const commands::ResultFormat& format) {
   std::string line = layer < 0 ? R"({"layer":null,"head":null)"
                                : fmt::format(R"({{"layer":{},"head":{})", layer, head);
   for (const Column& column : columns) {
@@ -133,7 +133,7 @@ std::string json_line(const AttentionTotals& totals, Index layer, Index head,
 }
 
 void print_table(const AttentionTotals& totals, const std::vector<Column>& columns,
-                 const engine::NumberFormat& format, const cli::CommonOptions& common,
+                 const commands::ResultFormat& format, const cli::CommonOptions& common,
                  cli::Session& session) {
   std::vector<std::string> names{"layer", "head"};
   for (const Column& column : columns) {
@@ -163,7 +163,7 @@ void print_table(const AttentionTotals& totals, const std::vector<Column>& colum
   table.finish();
 }
 
-void print_pairs(const AttentionTotals& totals, const engine::NumberFormat& format,
+void print_pairs(const AttentionTotals& totals, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session) {
   cli::Table table(session, common, {"layer", "head", "other", "js", "js_se", "js_n"});
   for (Index layer = 0; layer < totals.layers; ++layer) {
@@ -216,7 +216,7 @@ void add_output(cli::Command& command, OutputOptions& options) {
   command.option("-o,--output", "FILE", options.picture,
                  "also draws layers × heads as a picture (.svg .png)");
   command.option("--draw", "FIELD", options.draw, "what -o draws, instead of entropy");
-  engine::add_digits(command, options.digits);
+  commands::add_digits(command, options.digits);
 }
 
 void check_output(const OutputOptions& options, bool json) {
@@ -245,7 +245,7 @@ bool needs_ranks(const OutputOptions& options) {
 }
 
 void print_stats(const AttentionTotals& totals, const Provenance& provenance,
-                 const OutputOptions& options, const engine::NumberFormat& format,
+                 const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session) {
   std::vector<Column> columns = chosen(options.fields);
   if (options.fields == "all") leave_out_ranks(totals, columns);

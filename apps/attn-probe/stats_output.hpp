@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/run_tool.hpp"
-#include "engine/number_format.hpp"
+#include "commands/result_format.hpp"
 #include "probe/attention/attention_totals.hpp"
 
 namespace masque::attn_probe {
@@ -33,7 +33,7 @@ bool needs_ranks(const OutputOptions& options);
 
 /// One row a head, behind one of the embeddings if fields of states are shown; writes the picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
-                 const OutputOptions& options, const engine::NumberFormat& format,
+                 const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session);
 
 }  // namespace masque::attn_probe

@@ -6,7 +6,7 @@
 #include "base/escape.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
-#include "engine/result_lines.hpp"
+#include "commands/result_lines.hpp"
 
 namespace masque::attn_probe {
 
@@ -32,7 +32,7 @@ std::string json_of(const LinePoints& p) {
 
 bool is_slope(const probe::HeadFieldInfo& field) { return field.sample == probe::Sample::kSlope; }
 
-constexpr engine::ResultReader kReader("a line that stats --shard printed");
+constexpr commands::ResultReader kReader("a line that stats --shard printed");
 
 std::uint64_t count_below(const JsonValue& root, std::string_view name, std::uint64_t limit) {
   const std::uint64_t count = kReader.count(root, name);
@@ -113,7 +113,7 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
 }
 
 void StatsMerger::add(std::string_view text, const std::string& path) {
-  engine::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
+  commands::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
   finish_part(path);
 }
 

@@ -48,7 +48,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_variants(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("variants", "every variant of attention that the engine has");
+  cli::Command& c = tool.subcommand("variants", "every variant of attention that the library has");
   c.example("attn-probe variants --kind position", "name, parameters, masks, cost, source");
   c.option("--kind", "KIND", o->kind, "only normalizer, position, mixer, structure or evaluation");
   add_table(c, o->common);

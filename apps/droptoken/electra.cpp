@@ -3,18 +3,18 @@
 
 #include <memory>
 
-#include "../common/selection_options.hpp"
-#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/selection_options.hpp"
+#include "commands/similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
 
-using common::add_selection;
-using common::selection_of;
-using common::SelectionChoice;
+using commands::add_selection;
+using commands::selection_of;
+using commands::SelectionChoice;
 
 namespace {
 
@@ -35,7 +35,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   } else {
     records::ElectraOptions electra{.selection = selection, .temperature = o.temperature};
     if (o.generator.starts_with("unigram:")) {
-      electra.weights = common::read_weights(o.generator.substr(8), tokens.names());
+      electra.weights = commands::read_weights(o.generator.substr(8), tokens.names());
     } else if (o.generator != "uniform") {
       throw UsageError("--generator: expected uniform, unigram:FILE or join:FILE");
     }

@@ -5,19 +5,19 @@
 
 #include <fmt/format.h>
 
-#include "../common/selection_options.hpp"
-#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/selection_options.hpp"
+#include "commands/similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
 
-using common::add_selection;
-using common::parse_shares;
-using common::selection_of;
-using common::SelectionChoice;
+using commands::add_selection;
+using commands::parse_shares;
+using commands::selection_of;
+using commands::SelectionChoice;
 
 namespace {
 
@@ -41,8 +41,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                           .draws = o.draws,
                           .fixed_selection = o.fixed_selection};
   if (o.replace.starts_with("similar:")) {
-    mlm.similar =
-        common::read_similar(o.replace.substr(8), tokens.names(), o.stream.common.threads, session);
+    mlm.similar = commands::read_similar(o.replace.substr(8), tokens.names(),
+                                         o.stream.common.threads, session);
   } else if (o.replace != "mask") {
     throw UsageError("--replace: expected mask or similar:FILE");
   }

@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "../common/selection_options.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/selection_options.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
 
-using common::parse_shares;
+using commands::parse_shares;
 
 namespace {
 

@@ -2,16 +2,16 @@
 #include <memory>
 #include <mutex>
 
-#include "../common/selection_options.hpp"
 #include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/selection_options.hpp"
 #include "records/undo.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
 
-using common::parse_shares;
+using commands::parse_shares;
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../common/similar_tokens.hpp"
 #include "cli/session.hpp"
+#include "commands/similar_tokens.hpp"
 #include "records/binary_filter.hpp"
 #include "records/record_filter.hpp"
 
@@ -58,7 +58,7 @@ class Tokens {
   explicit Tokens(const StreamOptions& options);
   const records::TokenTable& table() const { return table_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
-  common::TokenNames names() const { return {tokenizer_.get(), table_}; }
+  commands::TokenNames names() const { return {tokenizer_.get(), table_}; }
 
  private:
   records::TokenTable table_;

@@ -65,11 +65,11 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const auto subject = subject_of(o, asked);
   request.subject = subject.get();
   request.options = [&](std::size_t arm, std::int64_t steps, std::uint64_t seed) {
-    common::ModelOptions model = static_cast<const common::ModelOptions&>(o);
+    commands::TrainingOptions model = static_cast<const commands::TrainingOptions&>(o);
     if (o.rate) model.selection.rate = fmt::format("{}", *o.rate);
     model.design = asked.arms[arm].recipe;
     model.position = model.design.position;
-    train::RunOptions options = common::run_options(model, steps, seed);
+    train::RunOptions options = commands::run_options(model, steps, seed);
     // A mixer has weights for every place that there may be.
     if (!model.design.mixer.empty())
       options.design.max_position_embeddings =

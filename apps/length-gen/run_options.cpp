@@ -62,7 +62,7 @@ Asked asked_of(const RunOptions& o) {
   asked.train_lengths = length::parse_lengths("--train-length", o.train_lengths);
   request.eval_lengths = length::parse_lengths("--eval-lengths", o.eval_lengths);
   request.steps = o.steps;
-  if (o.budget) request.budget_seconds = common::parse_seconds(*o.budget);
+  if (o.budget) request.budget_seconds = commands::parse_seconds(*o.budget);
   for (std::int64_t s = 0; s < o.seeds; ++s)
     request.seeds.push_back(o.common.seed + static_cast<std::uint64_t>(s));
   if (o.windows) {
@@ -144,11 +144,11 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
   c.option("--eval-examples", "N", o.eval_examples, cli::Range{1, 1e9},
            "of a task, at each length");
   c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");
-  common::declare_design(c, o, "; or several, with commas");
+  commands::declare_design(c, o, "; or several, with commas");
   c.option("--scale", "LIST", o.scale,
            "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
            "--train-length; short for --normalizer softmax,log_n(base=N)");
-  common::declare_optimizer(c, o);
+  commands::declare_optimizer(c, o);
   c.option("--chunk-tokens", "N", o.chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");
   cli::add_seed(c, o.common);

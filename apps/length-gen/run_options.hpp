@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "../common/model_options.hpp"
+#include "commands/training_options.hpp"
 #include "length/arms.hpp"
 #include "length/run.hpp"
 
 namespace masque::length_gen {
 
-struct RunOptions : common::ModelOptions {
+struct RunOptions : commands::TrainingOptions {
   std::optional<double> rate;
   std::optional<std::string> text, eval_text, tokenizer, objective_given, task;
   std::string output;

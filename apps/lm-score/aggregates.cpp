@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "engine/number_format.hpp"
-#include "engine/result_lines.hpp"
+#include "commands/result_format.hpp"
+#include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
 
 namespace masque::lm_score {
@@ -40,7 +40,7 @@ std::string list_json(const std::vector<double>& values) {
 }
 
 std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs,
-                     const engine::NumberFormat& format) {
+                     const commands::ResultFormat& format) {
   std::string out =
       fmt::format(R"({{"command":"sim","file":{},"n":{},"pearson":{},"spearman":{},{})",
                   quote_json(s.file), s.gold.size(), format.json(probe::pearson(s.gold, s.cosines)),
@@ -61,7 +61,7 @@ Similarities all_of(const std::vector<Similarities>& files) {
   return all;
 }
 
-constexpr engine::ResultReader kReader("a line that --json printed");
+constexpr commands::ResultReader kReader("a line that --json printed");
 
 std::vector<double> list_of(const JsonValue& root, std::string_view name) {
   const JsonValue& list = kReader.member(root, name, JsonKind::kArray);
@@ -120,7 +120,7 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
 }
 
 void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
-               const engine::NumberFormat& format, const cli::CommonOptions& common,
+               const commands::ResultFormat& format, const cli::CommonOptions& common,
                cli::Session& session) {
   if (common.json) {
     session.print(
@@ -143,7 +143,7 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
 }
 
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const engine::NumberFormat& format,
+               bool keep_pairs, const commands::ResultFormat& format,
                const cli::CommonOptions& common, cli::Session& session) {
   std::vector<Similarities> rows = files;
   if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
@@ -161,7 +161,7 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
 }
 
 void Merger::add(std::string_view text, const std::string& path) {
-  engine::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
+  commands::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
 }
 
 void Merger::add_line(const JsonValue& root) {
@@ -196,7 +196,7 @@ void Merger::add_line(const JsonValue& root) {
   }
 }
 
-void Merger::print(const engine::NumberFormat& number, const cli::CommonOptions& common,
+void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);

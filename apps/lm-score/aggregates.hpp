@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "engine/number_format.hpp"
+#include "commands/result_format.hpp"
 #include "probe/score/minimal_pairs.hpp"
 #include "probe/score/perplexity.hpp"
 
@@ -22,7 +22,7 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
 
 /// The TSV form has `policy` and so on as lines of their own.
 void print_ppl(const probe::Perplexity& perplexity, const Provenance& provenance,
-               const engine::NumberFormat& number, const cli::CommonOptions& common,
+               const commands::ResultFormat& number, const cli::CommonOptions& common,
                cli::Session& session);
 
 /// Gold scores of pairs of sentences and the cosines of their vectors.
@@ -35,7 +35,7 @@ struct Similarities {
 /// A row a file and, if there are several, one of all. With `keep_pairs` the JSON lines hold every
 /// pair and no row of all: what merge needs.
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const engine::NumberFormat& number,
+               bool keep_pairs, const commands::ResultFormat& number,
                const cli::CommonOptions& common, cli::Session& session);
 
 /// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, or
@@ -45,7 +45,7 @@ class Merger {
   /// `path` is what messages call the file.
   void add(std::string_view text, const std::string& path);
   /// Throws InputError if nothing was added.
-  void print(const engine::NumberFormat& number, const cli::CommonOptions& common,
+  void print(const commands::ResultFormat& number, const cli::CommonOptions& common,
              cli::Session& session) const;
 
  private:

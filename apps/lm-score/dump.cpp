@@ -7,42 +7,42 @@
 
 #include "base/error.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/sequences.hpp"
+#include "commands/open_model.hpp"
+#include "commands/sequences.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::SequenceOptions sequences;
+  commands::OpenOptions open;
+  commands::SequenceOptions sequences;
   std::string what = "hidden_states";
   std::string output;
 };
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   probe::DumpRequest request;
   probe::parse_dump_parts(o.what, request);
   if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
-  engine::check_sequences(o.sequences, command);
-  const engine::Engine engine =
-      engine::open_engine(o.engine, o.engine.model, !o.sequences.records, session);
-  if (request.logits && engine.model->design().head.kind == model::HeadKind::kNone)
-    throw InputError(o.engine.model, "the model has no head, expected one for --what logits");
-  session.note(fmt::format("{}: {}", engine.path, engine.description()));
+  commands::check_sequences(o.sequences, command);
+  const commands::OpenedModel opened =
+      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+  if (request.logits && opened.model->design().head.kind == model::HeadKind::kNone)
+    throw InputError(o.open.model, "the model has no head, expected one for --what logits");
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
   const std::vector<probe::Sequence> items =
-      engine::read_sequences(o.sequences, engine, command, code, session);
-  request.batch_tokens = o.engine.batch_tokens;
+      commands::read_sequences(o.sequences, opened, command, code, session);
+  request.batch_tokens = o.open.batch_tokens;
   request.metadata = {
-      {"model", o.engine.model},
-      {"precision", std::string(kernel::precision_name(engine.model->precision()))}};
-  for (const engine::Given& g : engine.given) request.metadata.emplace_back(g.name, g.value);
+      {"model", o.open.model},
+      {"precision", std::string(kernel::precision_name(opened.model->precision()))}};
+  for (const commands::Given& g : opened.given) request.metadata.emplace_back(g.name, g.value);
   if (o.sequences.no_special) request.metadata.emplace_back("no_special", "true");
   request.progress = session.progress("running");
-  probe::dump(*engine.model, items, request, o.output);
+  probe::dump(*opened.model, items, request, o.output);
   session.clear_progress();
   return code;
 }
@@ -60,11 +60,11 @@ void declare_dump(cli::Command& tool) {
       "lm-score dump bert-base-uncased/ --what attentions --records ids.jsonl -o "
       "out.safetensors",
       "of sequences of ids, used as they are");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
   c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
   c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
-  engine::add_sequences(c, o->sequences);
+  commands::add_sequences(c, o->sequences);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "commands.hpp"
-#include "engine/number_format.hpp"
-#include "engine/text_stream.hpp"
+#include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/numpy/array_writer.hpp"
 #include "vector_options.hpp"
@@ -18,20 +18,20 @@ namespace {
 
 struct Options {
   VectorCommand vectors;
-  engine::StreamOptions stream;
+  commands::StreamOptions stream;
   std::optional<std::string> output;
 };
 
 /// Takes vectors in order, to stdout or for a file.
 class VectorOutput {
  public:
-  VectorOutput(const Options& options, const VectorEngine& engine, cli::Session& session)
+  VectorOutput(const Options& options, const OpenedVectors& opened, cli::Session& session)
       : options_(options),
-        wide_(engine.engine.model->precision() == kernel::Precision::kF64),
-        size_(engine.dim),
-        number_(engine::NumberFormat::of(engine.engine.model->precision(),
-                                         options.vectors.engine.digits)),
-        provenance_(engine.provenance),
+        wide_(opened.opened.model->precision() == kernel::Precision::kF64),
+        size_(opened.dim),
+        number_(commands::ResultFormat::of(opened.opened.model->precision(),
+                                           options.vectors.open.digits)),
+        provenance_(opened.provenance),
         session_(session) {}
 
   void add(std::uint64_t id, const std::vector<double>& vector) {
@@ -40,7 +40,7 @@ class VectorOutput {
       ++count_;
       return;
     }
-    const bool json = options_.vectors.engine.common.json;
+    const bool json = options_.vectors.open.common.json;
     std::string out = json ? fmt::format(R"({{"id":{},{},"vector":[)", id, provenance_) : "";
     for (std::size_t i = 0; i < vector.size(); ++i) {
       if (i > 0) out += json ? ',' : '\t';
@@ -83,7 +83,7 @@ class VectorOutput {
   const Options& options_;
   bool wide_;
   Index size_;
-  engine::NumberFormat number_;
+  commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
   std::vector<std::byte> bytes_;
@@ -92,35 +92,35 @@ class VectorOutput {
 
 void check(const Options& o) {
   if (!o.output) return;
-  if (o.vectors.engine.common.json) throw UsageError("--json and -o, expected one");
+  if (o.vectors.open.common.json) throw UsageError("--json and -o, expected one");
   if (!o.output->ends_with(".npy") && !o.output->ends_with(".safetensors"))
     throw UsageError("-o: expected a name that ends in .npy or .safetensors");
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.vectors.engine.common);
+  session.configure(o.vectors.open.common);
   check(o);
   cli::need_stream(command);
-  const VectorEngine engine = open_vectors(o.vectors, session);
-  VectorOutput output(o, engine, session);
-  WhitenedVectors whitened(engine);
+  const OpenedVectors opened = open_vectors(o.vectors, session);
+  VectorOutput output(o, opened, session);
+  WhitenedVectors whitened(opened);
   std::vector<std::uint64_t> ids;
-  probe::VectorMaker maker(*engine.engine.model, engine.options,
+  probe::VectorMaker maker(*opened.opened.model, opened.options,
                            [&](std::uint64_t id, std::vector<double>&& vector) {
-                             if (!engine.whiten) return output.add(id, vector);
+                             if (!opened.whiten) return output.add(id, vector);
                              whitened.add(vector);
                              ids.push_back(id);
                            });
-  engine::LineWork work;
+  commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence = encode_sentence(*engine.engine.tokenizer, line, engine.sentence);
+    probe::Sentence sentence = encode_sentence(*opened.opened.tokenizer, line, opened.sentence);
     if (const auto problem = maker.length_problem(sentence))
-      engine::refuse_line(o.stream, id, *problem);
+      commands::refuse_line(o.stream, id, *problem);
     maker.add(id, std::move(sentence));
   };
   work.flush = [&] { maker.flush(); };
-  const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
-  if (engine.whiten) {
+  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  if (opened.whiten) {
     whitened.fit();
     for (Index i = 0; i < whitened.count(); ++i)
       output.add(ids[static_cast<std::size_t>(i)], whitened.get(i));
@@ -141,9 +141,9 @@ void declare_embed(cli::Command& tool) {
   add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
            "a matrix: .npy, or .safetensors with the tensor embeddings");
-  engine::add_digits(c, o->vectors.engine.digits);
-  engine::add_stream(c, o->stream);
-  c.flag("--json", o->vectors.engine.common.json, "one JSON object a line instead of TSV");
+  commands::add_digits(c, o->vectors.open.digits);
+  commands::add_stream(c, o->stream);
+  c.flag("--json", o->vectors.open.common.json, "one JSON object a line instead of TSV");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -13,9 +13,9 @@
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/number_format.hpp"
-#include "engine/text_stream.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/states/sentence.hpp"
 #include "text/template_tokens.hpp"
 
@@ -24,8 +24,8 @@ namespace masque::lm_score {
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::StreamOptions stream;
+  commands::OpenOptions open;
+  commands::StreamOptions stream;
   bool to_target = false;
   bool bos = false;
   probe::GenerateOptions generate;
@@ -37,7 +37,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
 };
 
-probe::GenerateOptions generate_options(const Options& o, const engine::Engine& engine) {
+probe::GenerateOptions generate_options(const Options& o, const commands::OpenedModel& opened) {
   probe::GenerateOptions options = o.generate;
   options.max_new_tokens = o.max_new_tokens;
   options.num_return_sequences = o.num_return_sequences;
@@ -53,7 +53,7 @@ probe::GenerateOptions generate_options(const Options& o, const engine::Engine& 
   sampling.top_k = o.top_k.value_or(0);
   sampling.top_p = o.top_p.value_or(1);
   options.seed = o.seed.value_or(0);
-  const text::Roles& roles = engine.tokenizer->roles();
+  const text::Roles& roles = opened.tokenizer->roles();
   for (const std::optional<TokenId>& end : {roles.eos, roles.sep}) {
     if (end) options.ends.push_back(*end);
   }
@@ -76,8 +76,8 @@ std::string choice_json(const Options& o, const probe::GenerateOptions& options)
 /// Lines to prompts: the template's tokens up to where the model goes on.
 class Prompts {
  public:
-  Prompts(const Options& options, const engine::Engine& engine)
-      : tokenizer_(*engine.tokenizer),
+  Prompts(const Options& options, const commands::OpenedModel& opened)
+      : tokenizer_(*opened.tokenizer),
         encoder_(tokenizer_.id_encoder({})),
         around_(options.to_target ? text::pair_tokens(tokenizer_)
                                   : text::template_tokens(tokenizer_, 1)) {
@@ -104,18 +104,19 @@ class Prompts {
 class Printer {
  public:
   Printer(const Options& options, const probe::GenerateOptions& generate,
-          const engine::Engine& engine, cli::Session& session)
+          const commands::OpenedModel& opened, cli::Session& session)
       : options_(options),
-        tokenizer_(*engine.tokenizer),
-        number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
+        tokenizer_(*opened.tokenizer),
+        number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
         provenance_(fmt::format(R"("model":{},"kind":"{}","precision":"{}"{}{})",
-                                quote_json(engine.path), options.to_target ? "unilm" : "causal",
-                                kernel::precision_name(engine.model->precision()),
-                                engine::given_json(engine.given), choice_json(options, generate))),
+                                quote_json(opened.path), options.to_target ? "unilm" : "causal",
+                                kernel::precision_name(opened.model->precision()),
+                                commands::given_json(opened.given),
+                                choice_json(options, generate))),
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.engine.common;
+    const cli::CommonOptions& common = options_.open.common;
     const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
     if (common.json || common.no_header || !first) return;
     session_.print("id\tsample\tscore\ttokens\ttext\n");
@@ -123,7 +124,7 @@ class Printer {
 
   void print(const probe::Generated& g) {
     const std::string text = tokenizer_.decode(g.ids, true);
-    if (options_.engine.common.json) {
+    if (options_.open.common.json) {
       session_.print(fmt::format(
           R"({{"id":{},"sample":{},"score":{},"tokens":{},"ended":{},"ids":[{}],"text":{},{}}})"
           "\n",
@@ -139,42 +140,42 @@ class Printer {
  private:
   const Options& options_;
   const text::Tokenizer& tokenizer_;
-  engine::NumberFormat number_;
+  commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
 };
 
-void check(const Options& o, const engine::Engine& engine) {
-  if (o.to_target && o.engine.mask) {
+void check(const Options& o, const commands::OpenedModel& opened) {
+  if (o.to_target && o.open.mask) {
     throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
   }
   if (o.to_target && o.bos) {
     throw UsageError("--bos: --kind unilm begins as its template does, expected none");
   }
   const auto problem =
-      input_error_message([&] { probe::check_generation(engine.model->design(), o.to_target); });
-  if (problem) throw InputError(engine.path, *problem);
+      input_error_message([&] { probe::check_generation(opened.model->design(), o.to_target); });
+  if (problem) throw InputError(opened.path, *problem);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   cli::need_stream(command);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  check(o, engine);
-  const probe::GenerateOptions options = generate_options(o, engine);
-  session.note(fmt::format("{}: {}; {}, at most {} tokens", engine.path, engine.description(),
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  check(o, opened);
+  const probe::GenerateOptions options = generate_options(o, opened);
+  session.note(fmt::format("{}: {}; {}, at most {} tokens", opened.path, opened.description(),
                            options.sampling.do_sample ? "sampled" : "greedy",
                            options.max_new_tokens));
-  const Index limit = engine.model->design().max_position_embeddings;
-  Prompts prompts(o, engine);
-  Printer printer(o, options, engine, session);
+  const Index limit = opened.model->design().max_position_embeddings;
+  Prompts prompts(o, opened);
+  Printer printer(o, options, opened, session);
   printer.header();
   std::vector<probe::Prompt> waiting;
   Index cost = 0;
-  engine::LineWork work;
+  commands::LineWork work;
   work.flush = [&] {
     if (waiting.empty()) return;
-    for (const probe::Generated& g : generate(*engine.model, waiting, options)) printer.print(g);
+    for (const probe::Generated& g : generate(*opened.model, waiting, options)) printer.print(g);
     waiting.clear();
     cost = 0;
   };
@@ -182,19 +183,21 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     probe::Prompt prompt{id, prompts.encode(line)};
     const Index size = std::ssize(prompt.ids);
     if (size == 0) {
-      engine::refuse_line(o.stream, id, "no token, and the tokenizer has none that begins a text");
+      commands::refuse_line(o.stream, id,
+                            "no token, and the tokenizer has none that begins a text");
     }
     if (limit > 0 && size > limit) {
-      engine::refuse_line(o.stream, id, fmt::format("{} tokens, expected at most {}", size, limit));
+      commands::refuse_line(o.stream, id,
+                            fmt::format("{} tokens, expected at most {}", size, limit));
     }
     const Index longest = size + options.max_new_tokens;
     const Index own =
         (limit > 0 ? std::min(longest, limit) : longest) * options.num_return_sequences;
-    if (cost + own > o.engine.batch_tokens) work.flush();
+    if (cost + own > o.open.batch_tokens) work.flush();
     cost += own;
     waiting.push_back(std::move(prompt));
   };
-  return engine::run_lines(o.stream, command, work, session);
+  return commands::run_lines(o.stream, command, work, session);
 }
 
 }  // namespace
@@ -208,8 +211,8 @@ void declare_generate(cli::Command& tool) {
             "five samples of each, from the likeliest tokens that have 90 % of the probability");
   c.example("lm-score generate model/ --kind unilm < sources",
             "targets, of a model that lm-train --objective unilm --format pairs made");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
   c.choice("--kind", o->to_target, {{"causal", false}, {"unilm", true}},
            "the lines are beginnings, or sources whose target is wanted");
   c.option("--max-new-tokens", "N", o->max_new_tokens, cli::Range{1, 1e9},
@@ -228,10 +231,10 @@ void declare_generate(cli::Command& tool) {
   c.flag("--bos", o->bos,
          "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
          "does; empty lines have it anyway");
-  engine::add_digits(c, o->engine.digits);
-  engine::add_stream(c, o->stream);
-  c.flag("--json", o->engine.common.json, "one JSON object a text, with its ids, instead of TSV");
-  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  c.flag("--json", o->open.common.json, "one JSON object a text, with its ids, instead of TSV");
+  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -3,8 +3,8 @@
 
 #include "aggregates.hpp"
 #include "commands.hpp"
-#include "engine/files.hpp"
-#include "engine/number_format.hpp"
+#include "commands/files.hpp"
+#include "commands/result_format.hpp"
 
 namespace masque::lm_score {
 
@@ -20,8 +20,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
   for (const std::string& path : o.files)
-    merger.add(engine::read_file(path), engine::name_of(path));
-  merger.print(engine::NumberFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
+    merger.add(commands::read_file(path), commands::name_of(path));
+  merger.print(commands::ResultFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -32,7 +32,7 @@ void declare_merge(cli::Command& tool) {
   cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
   c.example("lm-score merge part-*.jsonl", "pairs, ppl or sim of the whole");
   c.arguments("FILE", o->files, "what pairs, ppl or sim --shard printed; - is standard input");
-  engine::add_digits(c, o->digits);
+  commands::add_digits(c, o->digits);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -8,17 +8,17 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/files.hpp"
-#include "engine/scoring.hpp"
+#include "commands/files.hpp"
+#include "commands/open_model.hpp"
+#include "commands/scoring.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::ScoringOptions scoring;
+  commands::OpenOptions open;
+  commands::ScoringOptions scoring;
   std::vector<std::string> files;
   std::optional<std::string> shard;
 };
@@ -26,10 +26,10 @@ struct Options {
 /// Pairs wait here for their two scores.
 class PairScorer {
  public:
-  PairScorer(const engine::Engine& engine, const engine::Scoring& scoring)
-      : engine_(engine),
+  PairScorer(const commands::OpenedModel& opened, const commands::Scoring& scoring)
+      : opened_(opened),
         scoring_(scoring),
-        scorer_(*engine.model, scoring.options,
+        scorer_(*opened.model, scoring.options,
                 [this](probe::ScoredSentence&& s) { take(s.score); }) {}
 
   /// Throws InputError for a line that is no pair, or a sentence that is too long.
@@ -46,7 +46,7 @@ class PairScorer {
 
  private:
   probe::Sentence encode(const std::string& text) const {
-    probe::Sentence sentence = encode_sentence(*engine_.tokenizer, text, scoring_.sentence);
+    probe::Sentence sentence = encode_sentence(*opened_.tokenizer, text, scoring_.sentence);
     if (const auto problem = scorer_.length_problem(sentence)) throw InputError(*problem);
     return sentence;
   }
@@ -62,8 +62,8 @@ class PairScorer {
     good_.reset();
   }
 
-  const engine::Engine& engine_;
-  const engine::Scoring& scoring_;
+  const commands::OpenedModel& opened_;
+  const commands::Scoring& scoring_;
   std::deque<probe::MinimalPair> waiting_;
   std::optional<double> good_;
   probe::PairTally tally_;
@@ -71,17 +71,17 @@ class PairScorer {
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  cli::CommonOptions& common = o.engine.common;
+  cli::CommonOptions& common = o.open.common;
   session.configure(common);
   common.json = common.json || o.shard;
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
-  PairScorer scorer(engine, scoring);
-  const auto add = [&](const engine::FileLine& line) { scorer.add(line.text); };
-  engine::each_line_of(o.files, o.shard, add, session);
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  PairScorer scorer(opened, scoring);
+  const auto add = [&](const commands::FileLine& line) { scorer.add(line.text); };
+  commands::each_line_of(o.files, o.shard, add, session);
   scorer.flush();
   session.clear_progress();
-  print_pairs(scorer.tally(), engine::provenance_json(scoring, engine), common, session);
+  print_pairs(scorer.tally(), commands::provenance_json(scoring, opened), common, session);
   return cli::ExitCode::kDone;
 }
 
@@ -95,14 +95,14 @@ void declare_pairs(cli::Command& tool) {
             "accuracy by paradigm and field, and of all");
   c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
             "a part, to be added by lm-score merge");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
   c.arguments("FILE", o->files,
               "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
               "bad, uid; - is standard input");
-  engine::add_scoring(c, o->scoring);
+  commands::add_scoring(c, o->scoring);
   c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
-  add_table(c, o->engine.common);
+  add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -3,42 +3,42 @@
 
 #include "aggregates.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/number_format.hpp"
-#include "engine/scoring.hpp"
-#include "engine/text_stream.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
+#include "commands/text_stream.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::ScoringOptions scoring;
-  engine::StreamOptions stream;
+  commands::OpenOptions open;
+  commands::ScoringOptions scoring;
+  commands::StreamOptions stream;
 };
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
-  cli::CommonOptions& common = o.engine.common;
+  cli::CommonOptions& common = o.open.common;
   session.configure(common);
   common.json = common.json || o.stream.shard;
   cli::need_stream(command);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   probe::Perplexity sum;
-  probe::TextScorer scorer(*engine.model, scoring.options,
+  probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });
-  engine::LineWork work;
+  commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
+    probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
     if (const auto problem = scorer.length_problem(sentence))
-      engine::refuse_line(o.stream, id, *problem);
+      commands::refuse_line(o.stream, id, *problem);
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = engine::run_lines(o.stream, command, work, session);
-  print_ppl(sum, engine::provenance_json(scoring, engine),
-            engine::NumberFormat::of(engine.model->precision(), o.engine.digits), common, session);
+  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  print_ppl(sum, commands::provenance_json(scoring, opened),
+            commands::ResultFormat::of(opened.model->precision(), o.open.digits), common, session);
   return code;
 }
 
@@ -49,12 +49,12 @@ void declare_ppl(cli::Command& tool) {
   cli::Command& c = tool.subcommand("ppl", "perplexity of the text on standard input");
   c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
-  engine::add_scoring(c, o->scoring);
-  engine::add_digits(c, o->engine.digits);
-  engine::add_stream(c, o->stream);
-  c.flag("--json", o->engine.common.json,
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  commands::add_scoring(c, o->scoring);
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  c.flag("--json", o->open.common.json,
          "one JSON object, with what merge needs; --shard prints it, too");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

@@ -10,9 +10,9 @@
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/files.hpp"
-#include "engine/scoring.hpp"
+#include "commands/files.hpp"
+#include "commands/open_model.hpp"
+#include "commands/scoring.hpp"
 #include "probe/score/nbest.hpp"
 
 namespace masque::lm_score {
@@ -24,8 +24,8 @@ using probe::Utterance;
 using probe::WordErrors;
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::ScoringOptions scoring;
+  commands::OpenOptions open;
+  commands::ScoringOptions scoring;
   std::string file;
   std::optional<std::string> dev;
   std::optional<double> weight;
@@ -54,14 +54,14 @@ std::vector<double> parse_weights(const std::optional<std::string>& list) {
 }
 
 void score_lists(std::vector<Utterance>& utterances, const std::string& path,
-                 const engine::Engine& engine, const engine::Scoring& scoring,
+                 const commands::OpenedModel& opened, const commands::Scoring& scoring,
                  cli::Session& session) {
   std::vector<probe::Hypothesis*> hypotheses;
   for (Utterance& u : utterances) {
     for (probe::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
   }
   const auto progress = session.progress("scoring");
-  probe::TextScorer scorer(*engine.model, scoring.options, [&](probe::ScoredSentence&& s) {
+  probe::TextScorer scorer(*opened.model, scoring.options, [&](probe::ScoredSentence&& s) {
     hypotheses[s.id]->language_score = s.score;
     hypotheses[s.id]->tokens = s.tokens;
     if (progress) progress(s.id + 1, hypotheses.size());
@@ -69,9 +69,9 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path,
   std::uint64_t id = 0;
   for (const Utterance& u : utterances) {
     for (const probe::Hypothesis& h : u.hypotheses) {
-      probe::Sentence sentence = encode_sentence(*engine.tokenizer, h.text, scoring.sentence);
+      probe::Sentence sentence = encode_sentence(*opened.tokenizer, h.text, scoring.sentence);
       if (const auto problem = scorer.length_problem(sentence))
-        throw InputError(engine::name_of(path),
+        throw InputError(commands::name_of(path),
                          fmt::format("utterance '{}': {}", escape(u.name), *problem));
       scorer.add(id++, std::move(sentence));
     }
@@ -85,7 +85,7 @@ class ErrorTable {
  public:
   ErrorTable(const Options& options, const LengthNormalization& length, cli::Session& session)
       : length_(length),
-        table_(session, options.engine.common,
+        table_(session, options.open.common,
                {"file", "choice", "weight", "utterances", "words", "substitutions", "deletions",
                 "insertions", "wer"}) {}
 
@@ -143,7 +143,7 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
     const bool bad = apart(u.name) || std::any_of(u.hypotheses.begin(), u.hypotheses.end(),
                                                   [&](const auto& h) { return apart(h.text); });
     if (!bad) continue;
-    throw InputError(engine::name_of(path),
+    throw InputError(commands::name_of(path),
                      fmt::format("utterance '{}': a tab or an end of line in a "
                                  "text, expected none with -o",
                                  escape(u.name)));
@@ -151,21 +151,21 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   check(o);
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
   std::vector<Utterance> test =
-      probe::read_nbest(engine::read_file(o.file), engine::name_of(o.file));
+      probe::read_nbest(commands::read_file(o.file), commands::name_of(o.file));
   if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
-  if (o.dev) dev = probe::read_nbest(engine::read_file(*o.dev), engine::name_of(*o.dev));
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
+  if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), commands::name_of(*o.dev));
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   ErrorTable table(o, length, session);
   double weight = o.weight.value_or(weights.front());
   if (o.dev) {
-    score_lists(dev, *o.dev, engine, scoring, session);
+    score_lists(dev, *o.dev, opened, scoring, session);
     std::uint64_t fewest = UINT64_MAX;
     for (const double w : weights) {
       const std::uint64_t errors = table.at(*o.dev, "dev", w, dev).errors();
@@ -174,7 +174,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       weight = w;
     }
   }
-  score_lists(test, o.file, engine, scoring, session);
+  score_lists(test, o.file, opened, scoring, session);
   table.at(o.file, "first-pass", 0, test);
   table.at(o.file, "rescored", weight, test);
   table.oracle(o.file, test);
@@ -192,12 +192,12 @@ void declare_rescore(cli::Command& tool) {
             "the weight that is best on dev, used on test");
   c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
             "ESPnet's lists with a weight of one's own");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
   c.argument("FILE", o->file,
              "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
              "mlm-scoring; - is standard input");
-  engine::add_scoring(c, o->scoring);
+  commands::add_scoring(c, o->scoring);
   c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
   c.option("--weight", "X", o->weight, cli::Range{0, 1e6}, "of the language model's score");
   c.option("--weights", "LIST", o->weights, "weights tried on --dev [0,0.05,…,1]");
@@ -205,7 +205,7 @@ void declare_rescore(cli::Command& tool) {
            "none, gnmt:ALPHA or power:ALPHA: divides the language model's score by "
            "((5 + tokens) / 6)^ALPHA or tokens^ALPHA");
   c.option("-o,--output", "FILE", o->output, "the chosen hypotheses: utterance, tab, text");
-  add_table(c, o->engine.common);
+  add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -7,34 +7,34 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
-#include "engine/engine.hpp"
-#include "engine/number_format.hpp"
-#include "engine/scoring.hpp"
-#include "engine/text_stream.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
+#include "commands/text_stream.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
 struct Options {
-  engine::EngineOptions engine;
-  engine::ScoringOptions scoring;
-  engine::StreamOptions stream;
+  commands::OpenOptions open;
+  commands::ScoringOptions scoring;
+  commands::StreamOptions stream;
   bool per_token = false;
 };
 
 /// Prints sentences as they are finished.
 class ScorePrinter {
  public:
-  ScorePrinter(const Options& options, const engine::Engine& engine, const engine::Scoring& scoring,
-               cli::Session& session)
+  ScorePrinter(const Options& options, const commands::OpenedModel& opened,
+               const commands::Scoring& scoring, cli::Session& session)
       : options_(options),
-        number_(engine::NumberFormat::of(engine.model->precision(), options.engine.digits)),
-        provenance_(engine::provenance_json(scoring, engine)),
+        number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
+        provenance_(commands::provenance_json(scoring, opened)),
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.engine.common;
+    const cli::CommonOptions& common = options_.open.common;
     const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
     if (common.json || common.no_header || !first) return;
     session_.print(options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
@@ -42,7 +42,7 @@ class ScorePrinter {
   }
 
   void print(const probe::ScoredSentence& s) {
-    if (options_.engine.common.json) {
+    if (options_.open.common.json) {
       print_json(s);
     } else if (options_.per_token) {
       print_tokens(s);
@@ -86,29 +86,29 @@ class ScorePrinter {
   }
 
   const Options& options_;
-  engine::NumberFormat number_;
+  commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
 };
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.engine.common);
+  session.configure(o.open.common);
   cli::need_stream(command);
-  const engine::Engine engine = engine::open_engine(o.engine, o.engine.model, true, session);
-  const engine::Scoring scoring = engine::make_scoring(o.scoring, o.engine, engine, session);
-  ScorePrinter printer(o, engine, scoring, session);
-  probe::TextScorer scorer(*engine.model, scoring.options,
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  ScorePrinter printer(o, opened, scoring, session);
+  probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();
-  engine::LineWork work;
+  commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence = encode_sentence(*engine.tokenizer, line, scoring.sentence);
+    probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
     if (const auto problem = scorer.length_problem(sentence))
-      engine::refuse_line(o.stream, id, *problem);
+      commands::refuse_line(o.stream, id, *problem);
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
-  return engine::run_lines(o.stream, command, work, session);
+  return commands::run_lines(o.stream, command, work, session);
 }
 
 }  // namespace
@@ -125,15 +125,15 @@ void declare_score(cli::Command& tool) {
       "< text",
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
-  engine::add_engine(c, o->engine);
-  engine::add_batch_tokens(c, o->engine);
-  engine::add_scoring(c, o->scoring);
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
-  engine::add_digits(c, o->engine.digits);
-  engine::add_stream(c, o->stream);
-  c.flag("--json", o->engine.common.json, "one JSON object a line instead of TSV");
-  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  c.flag("--json", o->open.common.json, "one JSON object a line instead of TSV");
+  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

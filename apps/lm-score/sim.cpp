@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "commands.hpp"
-#include "engine/files.hpp"
-#include "engine/number_format.hpp"
+#include "commands/files.hpp"
+#include "commands/result_format.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -46,29 +46,29 @@ StsLine parse_sts(std::string_view line) {
 /// Cosines of the pairs, in their order; with a whitening when all are there.
 class PairVectors {
  public:
-  PairVectors(const VectorEngine& engine, std::vector<Similarities>& files)
-      : engine_(engine),
+  PairVectors(const OpenedVectors& opened, std::vector<Similarities>& files)
+      : opened_(opened),
         files_(files),
-        whitened_(engine),
-        maker_(*engine.engine.model, engine.options,
+        whitened_(opened),
+        maker_(*opened.opened.model, opened.options,
                [this](std::uint64_t, std::vector<double>&& vector) { take(std::move(vector)); }) {}
 
-  void add(const engine::FileLine& line) {
+  void add(const commands::FileLine& line) {
     const StsLine pair = parse_sts(line.text);
     for (const std::string_view text : {pair.first, pair.second}) {
       const probe::Sentence sentence =
-          encode_sentence(*engine_.engine.tokenizer, text, engine_.sentence);
+          encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence);
       if (const auto problem = maker_.length_problem(sentence)) throw InputError(*problem);
     }
     files_[line.file].gold.push_back(pair.gold);
     file_of_.push_back(line.file);
     for (const std::string_view text : {pair.first, pair.second})
-      maker_.add(0, encode_sentence(*engine_.engine.tokenizer, text, engine_.sentence));
+      maker_.add(0, encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence));
   }
 
   void finish() {
     maker_.flush();
-    if (!engine_.whiten || file_of_.empty()) return;
+    if (!opened_.whiten || file_of_.empty()) return;
     whitened_.fit();
     for (Index i = 0; i < whitened_.count(); i += 2)
       put(probe::cosine(whitened_.get(i), whitened_.get(i + 1)));
@@ -76,7 +76,7 @@ class PairVectors {
 
  private:
   void take(std::vector<double>&& vector) {
-    if (engine_.whiten) {
+    if (opened_.whiten) {
       whitened_.add(vector);
     } else if (first_.empty()) {
       first_ = std::move(vector);
@@ -88,7 +88,7 @@ class PairVectors {
 
   void put(double cosine) { files_[file_of_[done_++]].cosines.push_back(cosine); }
 
-  const VectorEngine& engine_;
+  const OpenedVectors& opened_;
   std::vector<Similarities>& files_;
   std::vector<std::size_t> file_of_;  ///< of each pair
   std::size_t done_ = 0;
@@ -98,21 +98,21 @@ class PairVectors {
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  cli::CommonOptions& common = o.vectors.engine.common;
+  cli::CommonOptions& common = o.vectors.open.common;
   session.configure(common);
   if (o.shard && o.vectors.whiten)
     throw UsageError("--whiten is fitted to all pairs, expected no --shard");
   common.json = common.json || o.shard;
-  const VectorEngine engine = open_vectors(o.vectors, session);
+  const OpenedVectors opened = open_vectors(o.vectors, session);
   std::vector<Similarities> files;
   for (const std::string& path : o.files) files.push_back({path, {}, {}});
-  PairVectors vectors(engine, files);
-  const auto add = [&](const engine::FileLine& line) { vectors.add(line); };
-  engine::each_line_of(o.files, o.shard, add, session);
+  PairVectors vectors(opened, files);
+  const auto add = [&](const commands::FileLine& line) { vectors.add(line); };
+  commands::each_line_of(o.files, o.shard, add, session);
   vectors.finish();
   session.clear_progress();
-  print_sim(files, engine.provenance, o.shard.has_value(),
-            engine::NumberFormat::of(engine.engine.model->precision(), o.vectors.engine.digits),
+  print_sim(files, opened.provenance, o.shard.has_value(),
+            commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);
   return cli::ExitCode::kDone;
 }
@@ -129,8 +129,8 @@ void declare_sim(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "lines of score, tab, sentence, tab, sentence; - is standard input");
   c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
-  engine::add_digits(c, o->vectors.engine.digits);
-  add_table(c, o->vectors.engine.common);
+  commands::add_digits(c, o->vectors.open.digits);
+  add_table(c, o->vectors.open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -33,8 +33,8 @@ Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder
 }  // namespace
 
 void add_vectors(cli::Command& command, VectorCommand& options) {
-  engine::add_engine(command, options.engine);
-  engine::add_batch_tokens(command, options.engine);
+  commands::add_open_options(command, options.open);
+  commands::add_batch_tokens(command, options.open);
   command.choice("--pooling", options.pooling,
                  {{"mean", std::optional(Pooling::kMean)},
                   {"cls", std::optional(Pooling::kCls)},
@@ -56,16 +56,16 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
                "special tokens that stand in the text are text");
 }
 
-VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
-  const probe::SentenceFolder folder = probe::read_sentence_folder(options.engine.model);
-  VectorEngine out{.engine = engine::open_engine(options.engine, folder.model, true, session)};
-  const model::Design& design = out.engine.model->design();
+OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) {
+  const probe::SentenceFolder folder = probe::read_sentence_folder(options.open.model);
+  OpenedVectors out{.opened = commands::open_model(options.open, folder.model, true, session)};
+  const model::Design& design = out.opened.model->design();
   for (const std::string& note : folder.notes) session.note(note);
   out.options.pooling = choose_pooling(options, folder, design);
   out.options.truncate = options.truncate;
   out.options.max_length = options.max_length.value_or(folder.max_length);
   if (options.max_length) probe::token_limit(design, *options.max_length);
-  out.options.batch_tokens = options.engine.batch_tokens;
+  out.options.batch_tokens = options.open.batch_tokens;
   out.sentence.special_in_text = !options.no_special_in_text;
   out.whiten = options.whiten;
   out.normalize = options.normalize || folder.normalize;
@@ -77,11 +77,11 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
         fmt::format("--dim {}, expected at most the {} of the model", out.dim, design.hidden_size));
   }
   const std::string_view policy = options.truncate ? "truncate" : "error";
-  session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.engine.path,
-                           out.engine.description(), pooling_name(out.options.pooling),
+  session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.opened.path,
+                           out.opened.description(), pooling_name(out.options.pooling),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
                            policy));
-  std::vector<engine::Given> given = out.engine.given;
+  std::vector<commands::Given> given = out.opened.given;
   if (options.max_length)
     given.push_back({"max_length", std::to_string(*options.max_length), false});
   if (options.whiten) given.push_back({"whiten", "true", false});
@@ -89,21 +89,21 @@ VectorEngine open_vectors(const VectorCommand& options, cli::Session& session) {
   if (options.no_special_in_text) given.push_back({"no_special_in_text", "true", false});
   out.provenance = fmt::format(
       R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{}{})",
-      quote_json(out.engine.path), kernel::precision_name(out.engine.model->precision()), policy,
-      pooling_name(out.options.pooling), out.normalize, engine::given_json(given));
+      quote_json(out.opened.path), kernel::precision_name(out.opened.model->precision()), policy,
+      pooling_name(out.options.pooling), out.normalize, commands::given_json(given));
   return out;
 }
 
 void WhitenedVectors::fit() {
-  const Index size = engine_.engine.model->design().hidden_size;
-  whitening_ = probe::fit_whitening({numbers_.data(), count_, size}, engine_.dim);
+  const Index size = opened_.opened.model->design().hidden_size;
+  whitening_ = probe::fit_whitening({numbers_.data(), count_, size}, opened_.dim);
 }
 
 std::vector<double> WhitenedVectors::get(Index i) const {
   const auto size = whitening_.mean.size();
   std::vector<double> out =
       whitening_.apply({numbers_.data() + static_cast<std::size_t>(i) * size, size});
-  if (engine_.normalize) probe::normalize(out);
+  if (opened_.normalize) probe::normalize(out);
   return out;
 }
 

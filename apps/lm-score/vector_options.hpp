@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "engine/engine.hpp"
+#include "commands/open_model.hpp"
 #include "probe/states/sentence_vectors.hpp"
 #include "probe/states/whitening.hpp"
 
 namespace masque::lm_score {
 
 struct VectorCommand {
-  engine::EngineOptions engine;
+  commands::OpenOptions open;
   std::optional<probe::Pooling> pooling;
   bool normalize = false;
   bool whiten = false;
@@ -21,13 +21,13 @@ struct VectorCommand {
   bool no_special_in_text = false;
 };
 
-/// MODEL and the options of the engine, --pooling, --normalize, --whiten, --dim, --policy,
+/// MODEL and the options that open it, --pooling, --normalize, --whiten, --dim, --policy,
 /// --max-length.
 void add_vectors(cli::Command& command, VectorCommand& options);
 
 /// A model and how it makes vectors.
-struct VectorEngine {
-  engine::Engine engine;
+struct OpenedVectors {
+  commands::OpenedModel opened;
   probe::VectorOptions options;
   probe::SentenceOptions sentence;
   bool whiten = false;
@@ -37,12 +37,12 @@ struct VectorEngine {
 };
 
 /// Opens the model, follows what a folder of sentence-transformers says, and says what runs.
-VectorEngine open_vectors(const VectorCommand& options, cli::Session& session);
+OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session);
 
 /// Vectors in memory, whitened.
 class WhitenedVectors {
  public:
-  explicit WhitenedVectors(const VectorEngine& engine) : engine_(engine) {}
+  explicit WhitenedVectors(const OpenedVectors& opened) : opened_(opened) {}
   void add(const std::vector<double>& vector) {
     numbers_.insert(numbers_.end(), vector.begin(), vector.end());
     ++count_;
@@ -54,7 +54,7 @@ class WhitenedVectors {
   std::vector<double> get(Index i) const;
 
  private:
-  const VectorEngine& engine_;
+  const OpenedVectors& opened_;
   std::vector<double> numbers_;
   Index count_ = 0;
   probe::Whitening whitening_;

@@ -8,13 +8,13 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/interrupt.hpp"
 #include "base/output_folder.hpp"
 #include "classify_data.hpp"
 #include "classify_options.hpp"
 #include "classify_results.hpp"
 #include "kernel/parallel.hpp"
 #include "train/classify/classify_run.hpp"
+#include "train/run/training_loop.hpp"
 
 namespace masque::lm_train {
 
@@ -32,20 +32,20 @@ std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string
   std::string metrics;
   const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesTold);
   double sum = 0;
-  while (run.trainer().done() < steps) {
-    throw_if_interrupted();
-    const train::StepReport r = run.trainer().step();
+  train::TrainingLoop loop;
+  loop.report = [&](const train::StepReport& r) {
     metrics +=
         fmt::format(R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{}}})"
                     "\n",
                     r.step, json_number(r.loss.mean()), json_number(r.loss.accuracy()),
                     r.learning_rate, json_number(r.gradient_norm));
     sum += r.loss.mean();
-    if (r.step % every != 0) continue;
+    if (r.step % every != 0) return;
     session.note(fmt::format("{}step {} of {}: loss {:.4f}", what, r.step, steps,
                              sum / static_cast<double>(every)));
     sum = 0;
-  }
+  };
+  train::run_steps(run.trainer(), loop);
   return metrics;
 }
 

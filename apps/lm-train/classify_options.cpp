@@ -55,7 +55,7 @@ void check_classify(const ClassifyCommand& o) {
 
 train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
                                    std::uint64_t seed) {
-  return common::run_options(o, steps, seed);
+  return commands::run_options(o, steps, seed);
 }
 
 train::LabelledOptions labelled_options(const ClassifyCommand& o) {
@@ -118,8 +118,8 @@ void declare_classify(cli::Command& tool) {
   c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "texts of a step");
   c.option("--seeds", "N", o->seeds, cli::Range{1, 1e6},
            "runs, with the seeds --seed, --seed + 1 …: of the labels' layer, the order, dropout");
-  common::declare_optimizer(c, *o);
-  common::declare_design(c, *o);
+  commands::declare_optimizer(c, *o);
+  commands::declare_design(c, *o);
   c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");
   cli::add_seed(c, o->common);

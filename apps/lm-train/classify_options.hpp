@@ -4,13 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "../common/model_options.hpp"
+#include "commands/training_options.hpp"
 #include "train/classify/classifier.hpp"
 #include "train/data/labelled_corpus.hpp"
 
 namespace masque::lm_train {
 
-struct ClassifyCommand : common::ModelOptions {
+struct ClassifyCommand : commands::TrainingOptions {
   std::string text;
   std::optional<std::string> model, tokenizer, output, eval_data;
   std::string text_columns = "1", label_column = "2";

@@ -10,7 +10,7 @@
 #include "base/json.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
-#include "kernel/trained_linear.hpp"
+#include "kernel/product_speed.hpp"
 
 namespace masque::lm_train {
 
@@ -74,33 +74,12 @@ std::string parts(const train::StepLosses& losses, std::string_view prefix) {
   return text;
 }
 
-/// Operations a second of a product of large matrices, here and now: the best of a tenth of a
-/// second.
-double measure_peak(kernel::Precision precision) {
-  constexpr Index kSize = 1024;
-  constexpr double kSeconds = 0.1;
-  const Matrix<float> x = Matrix<float>::zero(kSize, kSize);
-  Matrix<float> y(kSize, kSize);
-  kernel::TrainedLinear<float> weight;
-  const MatrixView<const float> view = x.view();
-  weight.pack({&view, 1}, precision);
-  weight.forward(view, {}, y.view());
-  double best = 1e9;
-  const auto begin = Clock::now();
-  do {
-    const auto start = Clock::now();
-    weight.forward(view, {}, y.view());
-    best = std::min(best, since(start));
-  } while (since(begin) < kSeconds);
-  return 2.0 * kSize * kSize * kSize / best;
-}
-
 }  // namespace
 
 Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session)
     : options_(options), run_(run), session_(session) {
   if (session.shows_progress())
-    peak_ = measure_peak(options.precision) * options.launch->ranks().count();
+    peak_ = kernel::measure_product(options.precision) * options.launch->ranks().count();
   begin_ = Clock::now();
 }
 

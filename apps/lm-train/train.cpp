@@ -7,12 +7,11 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
 #include "budget.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/states/sentence.hpp"
+#include "train/run/training_loop.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
@@ -21,7 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSecondsBetween = 60;  // of checkpoints
 // Of the time of a training step.
 constexpr double kForwardShare = 1.0 / 3;
 
@@ -65,7 +63,7 @@ class Loop {
   void go_on() {
     log_.go_on(run_.resume(options_.output), join(options_.output, "metrics.jsonl"));
     saved_ = true;
-    session_.note(fmt::format("goes on behind step {}", trainer().done()));
+    session_.note(fmt::format("goes on after step {}", trainer().done()));
   }
 
   void all() {
@@ -73,21 +71,20 @@ class Loop {
     any(ranks_, false);
     if (!saved_) save();
     if (plan_.pacer) plan_.pacer->begin(spent());
-    const auto failed = caught([&] {
-      evaluate_if_due();  // a signal may have broken it off
-      while (trainer().done() < steps()) step();
-    });
-    {
-      // A step that a signal broke off has changed nothing: what was reached is saved. Behind
-      // another failure the last checkpoint stays.
-      const InterruptsHeld held;
-      if (!failed || held.interrupted() || stopped_) save();
+    train::TrainingLoop loop;
+    loop.begin = [this] { evaluate_if_due(); };  // a signal may have broken it off
+    loop.agree = [this] { keep_time(); };
+    loop.report = [this](const train::StepReport& report) {
+      log_.step(report, steps());
+      evaluate_if_due();
+    };
+    loop.save = [this] { save(); };
+    loop.save_every = options_.checkpoint_every;
+    loop.end = [this] {
       session_.say_if_interrupted(
           fmt::format("{} is at step {}, --resume goes on", options_.output, trainer().done()));
-    }
-    // A rank that ends by a signal ends all: not before the first one has saved.
-    if (failed && stopped_) any(ranks_, false);
-    if (failed) std::rethrow_exception(failed);
+    };
+    run_steps(trainer(), loop, ranks_);
     if (plan_.pacer) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
   }
 
@@ -97,26 +94,7 @@ class Loop {
   std::string plan_text() { return trainer().options().schedule.plan().text(); }
   double spent() const { return plan_.spent + seconds_since(begin_); }
 
-  void step() {
-    // A signal to one process is one to all, and all stop in front of the same step: who is inside
-    // of one when it comes is chance, and the others would wait for its sums.
-    std::optional<InterruptsPutOff> together;
-    if (ranks_.count() > 1) together.emplace();
-    const int signal = of_any(ranks_, noted_interrupt());
-    stopped_ = signal != 0;
-    if (stopped_) throw Interrupted(signal);
-    const train::StepReport report = trainer().step();
-    keep_time();
-    together.reset();
-    log_.step(report, steps());
-    const std::int64_t done = trainer().done();
-    evaluate_if_due();
-    const bool due = options_.checkpoint_every > 0 ? done % options_.checkpoint_every == 0
-                                                   : seconds_since(last_save_) > kSecondsBetween;
-    if (due) save();
-  }
-
-  /// Behind the step that is done, what metrics.jsonl has not yet.
+  /// After the step that is done, what metrics.jsonl has not yet.
   void evaluate_if_due() {
     const std::int64_t done = trainer().done();
     if (done == 0 || !ranks_.is_first()) return;
@@ -162,7 +140,6 @@ class Loop {
     if (plan_.pacer && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;
-    last_save_ = Clock::now();
     save_seconds_ = seconds_since(start);
   }
 
@@ -174,10 +151,8 @@ class Loop {
   Clock::time_point begin_;
   cli::Session& session_;
   Log log_;
-  Clock::time_point last_save_ = Clock::now();
   double save_seconds_ = 0;
   bool saved_ = false;
-  bool stopped_ = false;
 };
 
 }  // namespace
@@ -188,7 +163,7 @@ cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
   cli::CommonOptions common = o.common;
   common.quiet = common.quiet || !ranks.is_first();
   session.configure(common);
-  common::check_objective(o);
+  commands::check_objective(o);
   train::CorpusOptions reading = corpus_options(o);
   kernel::set_threads(o.common.threads);
   if (ranks.count() > 1 && o.text == "-")

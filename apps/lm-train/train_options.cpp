@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "../common/similar_tokens.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "commands/similar_tokens.hpp"
 
 namespace masque::lm_train {
 
@@ -77,12 +77,13 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
         fmt::format("--replace does nothing for the objective {}, expected none", o.objective));
   }
   const records::TokenTable table = train::token_table(tokenizer);
-  return common::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads, session);
+  return commands::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads,
+                                session);
 }
 
 train::RunOptions run_options(const TrainOptions& o, const records::SimilarTokens& similar,
                               const train::StepPlan& steps) {
-  train::RunOptions run = common::run_options(o, steps.first, o.common.seed);
+  train::RunOptions run = commands::run_options(o, steps.first, o.common.seed);
   run.trainer.schedule.changes = steps.changes;
   for (auto& [name, value] : run.settings) {
     if (name == "steps") value = steps.text();
@@ -126,7 +127,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--budget", "AMOUNT", o->budget,
            "as many steps as fit into a time (120s, 5m, 2h) or tokens ('10M tokens')");
   c.one_of({"--steps", "--budget"});
-  common::declare_objective(c, *o);
+  commands::declare_objective(c, *o);
   c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
            "electra: widths of the generator, as a share of the model's [0.25]");
   c.option("--discriminator-weight", "X", o->discriminator_weight, cli::Range{0, 1e9},
@@ -152,8 +153,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--checkpoint-every", "N", o->checkpoint_every, cli::Range{0, 1e9},
            "steps between checkpoints [0: one a minute]");
   c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
-  common::declare_design(c, *o);
-  common::declare_optimizer(c, *o);
+  commands::declare_design(c, *o);
+  commands::declare_optimizer(c, *o);
   c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");
   cli::add_seed(c, o->common);

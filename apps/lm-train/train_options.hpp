@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "../common/model_options.hpp"
+#include "commands/training_options.hpp"
 #include "launch.hpp"
 
 namespace masque::lm_train {
 
-struct TrainOptions : common::ModelOptions {
+struct TrainOptions : commands::TrainingOptions {
   std::string text;
   std::string output;
   std::string tokenizer;

@@ -30,7 +30,7 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 /// makes them reads the weights as they are, and so does the one that makes the weights' gradient
 /// read the gradient of the logits. Sums over the vocabulary run in tiles of kTile words: inside a
 /// tile in float, over tiles in double.
-class Chunk {
+class VocabularyChunk {
  public:
   VocabularyLoss<float> run(const VocabularyTask<float>& whole, Index first, Index count,
                             Precision precision, const VocabularyGradients<float>& gradients,
@@ -238,7 +238,7 @@ class Chunk {
 VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision precision,
                                  const VocabularyGradients<float>& gradients,
                                  std::span<double> losses, std::span<TokenId> draws) {
-  thread_local Chunk chunk;
+  thread_local VocabularyChunk chunk;
   const Index rows = task.x.rows;
   const Index most =
       std::max<Index>(kChunkLogits / task.weight.rows / panel::kColumns, 1) * panel::kColumns;

@@ -9,11 +9,13 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
-#include "base/parallel.hpp"
-#include "length/cell_state.hpp"
 #include "mask/builtin.hpp"
 #include "mask/expression.hpp"
 #include "model/masks.hpp"
+#include "store/checkpoint.hpp"
+#include "store/checkpoint_writer.hpp"
+#include "train/run/trainer_state.hpp"
+#include "train/run/training_loop.hpp"
 
 namespace masque::length {
 
@@ -21,7 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSecondsBetween = 60;  // of checkpoints
 // Examples that a signal waits for.
 constexpr std::size_t kBatch = 16;
 
@@ -62,38 +63,28 @@ class Cell {
  private:
   void learn() {
     const auto begin = Clock::now();
-    auto last_save = begin;
     train::Trainer& trainer = learner_->trainer();
     Index tokens = 0;
     double loss = std::numeric_limits<double>::quiet_NaN();
     const std::int64_t steps = options_.trainer.schedule.steps;
     if (exists(files_.checkpoint)) {
-      load_cell_state(files_.checkpoint, trainer, learner_->parameters());
-      request_.note(fmt::format("{}, goes on behind step {}", name(), trainer.done()));
+      train::read_trainer_state(open_checkpoint(files_.checkpoint), files_.checkpoint, trainer,
+                                learner_->parameters());
+      request_.note(fmt::format("{}, goes on after step {}", name(), trainer.done()));
       if (trainer.done() == steps) return;
     }
     const std::int64_t first = trainer.done();
-    const auto save = [&] {
-      save_cell_state(files_.checkpoint, trainer, learner_->parameters());
-      last_save = Clock::now();
+    train::TrainingLoop loop;
+    loop.report = [&](const train::StepReport& report) {
+      tokens += report.tokens;
+      loss = report.loss.mean();
     };
-    const auto failed = caught([&] {
-      while (trainer.done() < steps) {
-        throw_if_interrupted();
-        const train::StepReport report = trainer.step();
-        tokens += report.tokens;
-        loss = report.loss.mean();
-        if (seconds_since(last_save) > kSecondsBetween) save();
-      }
-    });
-    if (failed) {
-      // A step that a signal broke off has changed nothing.
-      const InterruptsHeld held;
-      if (held.interrupted() && trainer.done() > first) save();
-    }
-    if (failed) std::rethrow_exception(failed);
-    // What comes now has no checkpoint of its own.
-    save();
+    // What comes after the last step has no checkpoint of its own.
+    loop.save = [&] {
+      write_checkpoint_file(files_.checkpoint,
+                            train::trainer_state(trainer, learner_->parameters()), {});
+    };
+    train::run_steps(trainer, loop);
     request_.note(fmt::format("{}: {} steps, {} tokens, last loss {:.4f}, {:.0f} s", name(),
                               steps - first, tokens, loss, seconds_since(begin)));
   }
@@ -107,10 +98,9 @@ class Cell {
       std::ranges::copy(trained, values.begin());
       const auto trainer = learner_->finetuner(length, finetuning_options(options_, finetuning));
       Index tokens = 0;
-      while (trainer->done() < finetuning.schedule.steps) {
-        throw_if_interrupted();
-        tokens += trainer->step().tokens;
-      }
+      train::TrainingLoop loop;
+      loop.report = [&](const train::StepReport& report) { tokens += report.tokens; };
+      train::run_steps(*trainer, loop);
       request_.note(fmt::format("{}, fine-tuned at {}: {} steps, {} tokens, {:.0f} s", name(),
                                 length, finetuning.schedule.steps, tokens, seconds_since(begin)));
       if (!files_.model.empty()) {

@@ -12,13 +12,13 @@ constexpr Index kKeptElements = Index{4} << 20;
 }  // namespace
 
 template <class T>
-Scratch<T>& Scratch<T>::own() {
-  static thread_local Scratch scratch;
+PassMemory<T>& PassMemory<T>::own() {
+  static thread_local PassMemory scratch;
   return scratch;
 }
 
 template <class T>
-void Scratch<T>::shrink() {
+void PassMemory<T>::shrink() {
   for (Matrix<T>* matrix : {&normed, &query, &key_value, &context, &attended, &wide, &relative}) {
     if (matrix->rows() * matrix->columns() > kKeptElements) *matrix = Matrix<T>();
   }
@@ -36,7 +36,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       observer_(observer),
       chunk_(chunk),
       normalizer_(settings.normalizer.get()),
-      scratch_(Scratch<T>::own()) {}
+      scratch_(PassMemory<T>::own()) {}
 
 template <class T>
 void Pass<T>::show_states(Index state, const Stream<T>& stream) const {

@@ -46,11 +46,11 @@ struct Stream {
 
 /// Memory that every layer fills anew, kept from chunk to chunk by each thread.
 template <class T>
-struct Scratch {
+struct PassMemory {
   Matrix<T> normed, query, key_value, context, attended, wide, relative;
 
   /// That of this thread.
-  static Scratch& own();
+  static PassMemory& own();
   /// Gives memory back that only an unusually large chunk needs.
   void shrink();
 };
@@ -156,7 +156,7 @@ class Pass {
   Repeats repeats_;    ///< of the rows of content_ before the first layer
 
   const nn::Normalizer* normalizer_;
-  Scratch<T>& scratch_;
+  PassMemory<T>& scratch_;
   MatrixView<const T> key_, value_;
   /// Layers with the same angles share the table of a stream.
   struct Turned {

@@ -17,8 +17,8 @@ constexpr Index kMaskedRows = 32;
 
 /// Buffers of a thread.
 template <class T>
-struct Scratch {
-  Operand<T> query, key, value, d_context;
+struct BackwardMemory {
+  TileOperand<T> query, key, value, d_context;
   PackedMatrix<T> key_transposed, packed_key, value_transposed, packed_query, packed_d_context;
   QueryBlock<T> block;
   /// Of a tile or, with terms, of a head: weights, those that met the values, and gradients by
@@ -35,7 +35,7 @@ struct Scratch {
 template <class T>
 class Backward {
  public:
-  Backward(const TrainedBackward<T>& sequence, Index group, Scratch<T>& scratch)
+  Backward(const TrainedBackward<T>& sequence, Index group, BackwardMemory<T>& scratch)
       : b_(sequence),
         problem_(sequence.attention.problem),
         group_(group),
@@ -322,7 +322,7 @@ class Backward {
   const AttentionProblem<T>& problem_;
   Index group_;
   Operands operands_;
-  Scratch<T>& s_;
+  BackwardMemory<T>& s_;
   Index head_ = 0;
   std::unique_ptr<HeadBias<T>> bias_;
   MatrixView<T> d_key_, d_value_, d_query_, d_query_tile_;
@@ -333,7 +333,7 @@ class Backward {
 
 template <class T>
 void backward_key_head(const TrainedBackward<T>& sequence, Index group) {
-  thread_local Scratch<T> scratch;
+  thread_local BackwardMemory<T> scratch;
   Backward<T>(sequence, group, scratch).run();
 }
 

@@ -38,7 +38,7 @@ void PackedMatrix<T>::pack_transposed(MatrixView<const T> x, Operands operands) 
 }
 
 template <class T>
-void Operand<T>::take(MatrixView<const T> x, bool unit, Operands operands) {
+void TileOperand<T>::take(MatrixView<const T> x, bool unit, Operands operands) {
   plain_ = x;
   if (unit) {
     unit_ = unit_rows(x, 1);
@@ -184,7 +184,7 @@ void add_product(MatrixView<const T> x, const TileRun& run, Index keys, const Pa
 
 #define MASQUE_INSTANTIATE(T)                                                                   \
   template class PackedMatrix<T>;                                                               \
-  template class Operand<T>;                                                                    \
+  template class TileOperand<T>;                                                                \
   template class QueryBlock<T>;                                                                 \
   template void drop(const DifferentiableAttention<T>&, Index, Index, std::span<const TileRun>, \
                      MatrixView<T>);                                                            \

@@ -66,7 +66,7 @@ struct PaddedMatrix {
 
 /// Columns of one head, at unit length and rounded where the problem wants it.
 template <class T>
-class Operand {
+class TileOperand {
  public:
   void take(MatrixView<const T> x, bool unit, Operands operands);
   MatrixView<const T> plain() const { return plain_; }      ///< as position terms see it
@@ -88,7 +88,7 @@ double product_scale(const AttentionProblem<T>& problem) {
 template <class T>
 struct HeadOperands {
   const AttentionProblem<T>* problem = nullptr;
-  const Operand<T>* query = nullptr;
+  const TileOperand<T>* query = nullptr;
   const PackedMatrix<T>* key_transposed = nullptr;
   const HeadBias<T>* bias = nullptr;
   Index keys() const { return problem->key.rows; }

@@ -13,8 +13,8 @@ namespace {
 
 /// Buffers of a thread.
 template <class T>
-struct Scratch {
-  Operand<T> query, key, value;
+struct ForwardMemory {
+  TileOperand<T> query, key, value;
   PackedMatrix<T> key_transposed, packed_value;
   QueryBlock<T> block;
   PaddedMatrix<T> weights, sums, context;
@@ -24,7 +24,7 @@ struct Scratch {
 template <class T>
 class Forward {
  public:
-  Forward(const TrainedForward<T>& sequence, Index group, Scratch<T>& scratch)
+  Forward(const TrainedForward<T>& sequence, Index group, ForwardMemory<T>& scratch)
       : f_(sequence),
         problem_(sequence.attention.problem),
         group_(group),
@@ -175,7 +175,7 @@ class Forward {
   const AttentionProblem<T>& problem_;
   Index group_;
   Operands operands_;
-  Scratch<T>& s_;
+  ForwardMemory<T>& s_;
   MatrixView<T> out_;
 };
 
@@ -183,7 +183,7 @@ class Forward {
 
 template <class T>
 void forward_key_head(const TrainedForward<T>& sequence, Index group) {
-  thread_local Scratch<T> scratch;
+  thread_local ForwardMemory<T> scratch;
   Forward<T>(sequence, group, scratch).run();
 }
 

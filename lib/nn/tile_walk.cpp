@@ -18,7 +18,7 @@ constexpr Index kBlock = BlockMap::kBlock;
 
 /// Buffers of a thread and the state of the rows of a block row.
 template <class T>
-struct Scratch {
+struct WalkMemory {
   Matrix<T> query;
   Matrix<T> scores;
   Matrix<T> context;
@@ -34,7 +34,7 @@ struct Scratch {
 template <class T>
 class Walk {
  public:
-  Walk(const BlockRow<T>& row, Index step, Scratch<T>& scratch)
+  Walk(const BlockRow<T>& row, Index step, WalkMemory<T>& scratch)
       : row_(row), step_(step), s_(scratch), rows_(row.query.rows) {
     const Normalizer& normalizer = *row.normalizer;
     map_ = normalizer.map();
@@ -269,7 +269,7 @@ class Walk {
 
   const BlockRow<T>& row_;
   Index step_;
-  Scratch<T>& s_;
+  WalkMemory<T>& s_;
   Index rows_;
   ScoreMap map_ = ScoreMap::kExp;
   Divisor divisor_ = Divisor::kSum;
@@ -279,7 +279,7 @@ class Walk {
 
 template <class T>
 void walk_block_row(const BlockRow<T>& row, Index step) {
-  thread_local Scratch<T> scratch;
+  thread_local WalkMemory<T> scratch;
   Walk<T>(row, step, scratch).run();
 }
 

@@ -8,12 +8,12 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/google_folder.hpp"
 #include "base/output_file.hpp"
 #include "base/output_group.hpp"
 #include "base/roll_back.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/tensorflow/bundle_place.hpp"
+#include "text/google_folder.hpp"
 
 namespace masque {
 
@@ -263,7 +263,7 @@ std::vector<OutputExtra> other_files(const std::string& folder,
     out.push_back({name, CopyFrom{&file, 0}, file.size(), file.mode() & 0777U});
   }
   constexpr const char* kTokenizerConfig = "tokenizer_config.json";
-  const auto by_name = tokenizer_config_by_name(folder);
+  const auto by_name = text::tokenizer_config_by_name(folder);
   if (by_name && !excepted(kTokenizerConfig))
     out.push_back({kTokenizerConfig, Literal{*by_name}, by_name->size(), 0644});
   return out;

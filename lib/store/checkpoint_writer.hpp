@@ -68,7 +68,7 @@ std::vector<std::string> other_bundle_notes(const std::vector<std::string>& file
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);
 
 /// Every file of the checkpoint's folder except those in `except`, as copies, and the
-/// tokenizer_config.json of a folder that has it in its name only (base/google_folder.hpp). The
+/// tokenizer_config.json of a folder that has it in its name only (text/google_folder.hpp). The
 /// files are kept open in `opened`, which must outlive the writing. `left_out`: see list_files.
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,

@@ -55,7 +55,7 @@ std::optional<std::uint64_t> evaluate(std::string_view text, const Sizes& sizes)
   return sum;
 }
 
-Sizes sizes_of(const Family& family, const ModelConfig& config) {
+Sizes sizes_of(const FamilyNames& family, const ModelConfig& config) {
   Sizes sizes;
   for (const SizeField& field : family.sizes) {
     std::optional<std::uint64_t> value;
@@ -138,7 +138,7 @@ void fill_values(const PlannedTensor& tensor, const RandomStream& stream, double
 
 }  // namespace
 
-std::vector<PlannedTensor> plan_tensors(const Family& family, const ModelConfig& config) {
+std::vector<PlannedTensor> plan_tensors(const FamilyNames& family, const ModelConfig& config) {
   const Sizes sizes = sizes_of(family, config);
   std::vector<PlannedTensor> out;
   for (const TensorPattern& pattern : family.tensors) {
@@ -163,7 +163,7 @@ std::vector<PlannedTensor> plan_tensors(const Family& family, const ModelConfig&
 
 namespace {
 
-OutputWeights random_weights(const Family& family, const ModelConfig& config, DType dtype,
+OutputWeights random_weights(const FamilyNames& family, const ModelConfig& config, DType dtype,
                              std::uint64_t seed) {
   const double range = config.number("initializer_range").value_or(0.02);
   // The largest normal value that is drawn is below 7 deviations.
@@ -206,11 +206,11 @@ OutputWeights random_weights(const Family& family, const ModelConfig& config, DT
   return weights;
 }
 
-const Family& family_of(const ModelConfig& config, const std::optional<std::string>& name) {
+const FamilyNames& family_of(const ModelConfig& config, const std::optional<std::string>& name) {
   const std::string type = name.value_or(config.model_type());
-  if (const Family* family = find_family(type)) return *family;
+  if (const FamilyNames* family = find_family_names(type)) return *family;
   std::string known;
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family->name);
   }
   throw InputError(config.path(), fmt::format("{} '{}', expected one of {}",
@@ -226,7 +226,7 @@ NewCheckpointResult new_checkpoint(const std::string& config_path, const std::st
                                  dtype_name(request.dtype)));
   }
   const ModelConfig config = ModelConfig::read(config_path);
-  const Family& family = family_of(config, request.family);
+  const FamilyNames& family = family_of(config, request.family);
   OutputWeights weights = random_weights(family, config, request.dtype, request.seed);
   NewCheckpointResult result;
   result.family = family.name;

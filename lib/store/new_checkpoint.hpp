@@ -20,7 +20,7 @@ struct PlannedTensor {
 
 /// The tensors of a family's language model for the sizes in a config. Throws InputError naming
 /// the field if a size is missing, zero or too large.
-std::vector<PlannedTensor> plan_tensors(const Family& family, const ModelConfig& config);
+std::vector<PlannedTensor> plan_tensors(const FamilyNames& family, const ModelConfig& config);
 
 struct NewCheckpointRequest {
   std::optional<std::string> family;  ///< absent: by the config's model_type

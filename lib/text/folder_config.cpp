@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/google_folder.hpp"
+#include "text/google_folder.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {

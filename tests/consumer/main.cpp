@@ -14,6 +14,6 @@ int main() {
     std::cout << '\n';
   }
   std::cout << "more than 30 masks: " << (masque::mask_kinds().size() > 30) << '\n';
-  std::cout << "bert is a family: " << (masque::find_family("bert") != nullptr) << '\n';
+  std::cout << "bert is a family: " << (masque::find_family_names("bert") != nullptr) << '\n';
   std::cout << "has a version: " << !std::string_view(masque::kVersion).empty() << '\n';
 }

@@ -7,11 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "length/cell_state.hpp"
 #include "length/table.hpp"
 #include "model/treatable_model.hpp"
+#include "store/checkpoint_writer.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
+#include "train/run/trainer_state.hpp"
 
 namespace masque::length {
 using namespace train;
@@ -63,6 +64,11 @@ bool same(const std::vector<LengthRow>& a, const std::vector<LengthRow>& b) {
   });
 }
 
+/// As an interrupted cell leaves it.
+void save_state(const std::string& path, Learner& learner) {
+  write_checkpoint_file(path, trainer_state(learner.trainer(), learner.parameters()), {});
+}
+
 TEST_CASE("a cell goes on from its checkpoint to the same rows") {
   Case whole;
   const std::vector<LengthRow> expected = whole.rows();
@@ -72,10 +78,10 @@ TEST_CASE("a cell goes on from its checkpoint to the same rows") {
     Case other;
     const auto learner = other.learner();
     for (int s = 0; s < done; ++s) learner->trainer().step();
-    save_cell_state(other.files.checkpoint, learner->trainer(), learner->parameters());
+    save_state(other.files.checkpoint, *learner);
     CHECK(same(other.rows(), expected));
     REQUIRE(other.notes.size() == (done < 6 ? 2 : 1));
-    CHECK(test::contains(other.notes[0], "behind step " + std::to_string(done)));
+    CHECK(test::contains(other.notes[0], "after step " + std::to_string(done)));
   }
   // The test would notice: other steps, other rows.
   Case more;
@@ -94,7 +100,7 @@ TEST_CASE("what comes behind training may break off without losing it") {
     CHECK(test::message_of([&] { broken.rows(); }) == "here");
     broken.request.note = usual;
     CHECK(same(broken.rows(), whole.rows()));
-    CHECK(test::contains(broken.notes.at(0), "behind step 6"));
+    CHECK(test::contains(broken.notes.at(0), "after step 6"));
   }
 }
 
@@ -102,7 +108,7 @@ TEST_CASE("a checkpoint of another model is refused") {
   Case other;
   other.options.design.hidden_size = 16;
   const auto learner = other.learner();
-  save_cell_state(other.files.checkpoint, learner->trainer(), learner->parameters());
+  save_state(other.files.checkpoint, *learner);
   other.options.design.hidden_size = 8;
   CHECK(test::contains(test::message_of([&] { other.rows(); }), "numbers, expected"));
 }

@@ -142,20 +142,20 @@ TEST_CASE("corruption: the same tokens for every kind, more of them at a higher 
   CHECK(numbers == selection_numbers(sequence, 5, "test"));
   CHECK(numbers != selection_numbers(sequence, 6, "test"));
   const RandomStream random(5, "tokens", 3);
-  const auto run = [&](Corruption corruption, double rate) {
+  const auto run = [&](TokenNoise corruption, double rate) {
     return corrupt(sequence, numbers, rate, corruption, TokenId{4}, random, 45);
   };
-  const Corrupted mask = run(Corruption::kMask, 0.4);
-  const Corrupted drop = run(Corruption::kDrop, 0.4);
+  const Corrupted mask = run(TokenNoise::kMask, 0.4);
+  const Corrupted drop = run(TokenNoise::kDrop, 0.4);
   CHECK(mask.selected == drop.selected);
-  CHECK(mask.selected == run(Corruption::kRandom, 0.4).selected);
+  CHECK(mask.selected == run(TokenNoise::kRandom, 0.4).selected);
   CHECK(mask.kept == drop.kept);
   CHECK(mask.rows == mask.kept);
   CHECK(std::ssize(mask.selected) + std::ssize(mask.kept) == 37);
-  const std::vector<Index> fewer = run(Corruption::kMask, 0.1).selected;
+  const std::vector<Index> fewer = run(TokenNoise::kMask, 0.1).selected;
   CHECK(std::includes(mask.selected.begin(), mask.selected.end(), fewer.begin(), fewer.end()));
-  CHECK(run(Corruption::kMask, 1).selected.size() == 37);
-  CHECK(run(Corruption::kNone, 0.4).sequence.ids == sequence.ids);
+  CHECK(run(TokenNoise::kMask, 1).selected.size() == 37);
+  CHECK(run(TokenNoise::kNone, 0.4).sequence.ids == sequence.ids);
   CHECK(drop.sequence.size() == 40 - std::ssize(drop.selected));
   for (std::size_t i = 0; i < drop.kept.size(); ++i) {
     const auto row = static_cast<std::size_t>(drop.rows[i]);
@@ -165,15 +165,15 @@ TEST_CASE("corruption: the same tokens for every kind, more of them at a higher 
     CHECK(mask.sequence.ids[from] == sequence.ids[from]);
   }
   for (const Index i : mask.selected) CHECK(mask.sequence.ids[static_cast<std::size_t>(i)] == 4);
-  CHECK(parse_corruption("drop") == Corruption::kDrop);
-  CHECK_THROWS_AS(parse_corruption("dropp"), UsageError);
+  CHECK(parse_token_noise("drop") == TokenNoise::kDrop);
+  CHECK_THROWS_AS(parse_token_noise("dropp"), UsageError);
 }
 
 TEST_CASE("consistency: distances of a text from its corrupted copies, done again by hand") {
   const auto model = open("bert");
   ConsistencyRequest request;
-  request.corruptions = {Corruption::kNone, Corruption::kMask, Corruption::kDrop,
-                         Corruption::kRandom};
+  request.corruptions = {TokenNoise::kNone, TokenNoise::kMask, TokenNoise::kDrop,
+                         TokenNoise::kRandom};
   request.rates = {0.3};
   request.mask = 4;
   request.batch_tokens = 20;
@@ -183,7 +183,7 @@ TEST_CASE("consistency: distances of a text from its corrupted copies, done agai
   const auto numbers = selection_numbers(sequence, 0, "consistency");
   const Last plain = last_of(*model, sequence);
   for (const ConsistencyRow& row : consistency.rows()) {
-    CAPTURE(std::string(corruption_name(row.corruption)));
+    CAPTURE(std::string(token_noise_name(row.corruption)));
     const Corrupted copy =
         corrupt(sequence, numbers, 0.3, row.corruption, TokenId{4},
                 RandomStream(0, "consistency tokens", 8), model->design().vocab_size);
@@ -207,7 +207,7 @@ TEST_CASE("consistency: distances of a text from its corrupted copies, done agai
     CHECK(row.distance.counts == n);
     CHECK(row.distance.mean() == doctest::Approx(distance / n).epsilon(1e-12));
     CHECK(row.divergence.mean() == doctest::Approx(kl / n).epsilon(1e-9));
-    const bool none = row.corruption == Corruption::kNone;
+    const bool none = row.corruption == TokenNoise::kNone;
     CHECK((row.distance.mean() == 0) == none);
     CHECK((row.total_variation.mean() == 0) == none);
     CHECK((row.cosine.mean() > 1 - 1e-12) == none);

@@ -9,12 +9,12 @@
 namespace masque {
 namespace {
 
-bool has_tensor(const Family& family, std::string_view name) {
+bool has_tensor(const FamilyNames& family, std::string_view name) {
   return std::any_of(family.tensors.begin(), family.tensors.end(),
                      [&](const TensorPattern& tensor) { return tensor.name == name; });
 }
 
-std::set<char> symbols_of(const Family& family) {
+std::set<char> symbols_of(const FamilyNames& family) {
   std::set<char> symbols;
   for (const SizeField& size : family.sizes) symbols.insert(size.symbol);
   return symbols;
@@ -24,7 +24,7 @@ bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 TEST_CASE("the families are all there, sorted") {
   std::vector<std::string_view> names;
-  for (const Family* family : families()) names.push_back(family->name);
+  for (const FamilyNames* family : family_names()) names.push_back(family->name);
   const std::vector<std::string_view> expected = {"albert", "bert",    "distilbert", "electra",
                                                   "gpt2",   "roberta", "roformer",   "xlnet"};
   CHECK(std::is_sorted(names.begin(), names.end()));
@@ -37,24 +37,24 @@ TEST_CASE("the families are all there, sorted") {
 TEST_CASE("names, model types and classes belong to one family each") {
   std::set<std::string_view> names;
   std::set<std::string_view> classes;
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
-    CHECK(find_family(family->name) == family);
+    CHECK(find_family_names(family->name) == family);
     REQUIRE_FALSE(family->model_types.empty());
     REQUIRE_FALSE(family->lm_classes.empty());
     for (const std::string_view type : family->model_types) {
       CAPTURE(type);
       CHECK(names.insert(type).second);
-      CHECK(find_family(type) == family);
+      CHECK(find_family_names(type) == family);
     }
     for (const std::string_view name : family->lm_classes) CHECK(classes.insert(name).second);
   }
-  CHECK(find_family("no-such-model") == nullptr);
-  CHECK(find_family("") == nullptr);
+  CHECK(find_family_names("no-such-model") == nullptr);
+  CHECK(find_family_names("") == nullptr);
 }
 
 TEST_CASE("the tables of a family are among its tensors") {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     CHECK(has_tensor(*family, family->input_table));
     for (const std::string_view table :
@@ -77,7 +77,7 @@ TEST_CASE("the tables of a family are among its tensors") {
 }
 
 TEST_CASE("the tables have a row for each token, position or segment") {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     for (const TensorPattern& tensor : family->tensors) {
       if (tensor.name == family->input_table) CHECK(tensor.shape.starts_with("V,"));
@@ -88,7 +88,7 @@ TEST_CASE("the tables have a row for each token, position or segment") {
 }
 
 TEST_CASE("no tensor is listed twice") {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     std::set<std::string_view> seen;
     for (const TensorPattern& tensor : family->tensors) {
       CAPTURE(tensor.name);
@@ -99,7 +99,7 @@ TEST_CASE("no tensor is listed twice") {
 }
 
 TEST_CASE("every letter of a shape, a condition and a name is a size of the family") {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     const std::set<char> symbols = symbols_of(*family);
     CHECK(symbols.size() == family->sizes.size());
@@ -130,7 +130,7 @@ TEST_CASE("the prefix of the base model replaces the tilde") {
   CHECK(with_prefix("~embeddings.weight", "bert.") == "bert.embeddings.weight");
   CHECK(with_prefix("~embeddings.weight", "") == "embeddings.weight");
   CHECK(with_prefix("cls.bias", "bert.") == "cls.bias");
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     CHECK(family->prefix.ends_with('.'));
     CHECK(family->input_table.starts_with('~'));
@@ -145,7 +145,7 @@ TEST_CASE("a tensor has one name whatever prefix and age its file has") {
   CHECK(canonical_name("LayerNorm.gamma.x") == "LayerNorm.gamma.x");
   CHECK(canonical_name("cls.predictions.bias") == "cls.predictions.bias");
   CHECK(canonical_name("bert.bert.x") == "bert.x");  // one prefix is removed, not two
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     const std::string with = with_prefix(family->input_table, family->prefix);
     CAPTURE(with);
     CHECK(canonical_name(with) == with_prefix(family->input_table, ""));

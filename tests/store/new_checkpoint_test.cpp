@@ -31,7 +31,7 @@ using Names = std::vector<std::string>;
 struct Golden {
   std::string stem;
   std::string config_path;
-  const Family* family = nullptr;
+  const FamilyNames* family = nullptr;
   Names tied;
   Names untied_only;
 };
@@ -47,7 +47,7 @@ std::vector<Golden> goldens() {
     Golden golden;
     golden.stem = name.substr(0, name.size() - 12);
     golden.config_path = kFamilies + "/" + name;
-    golden.family = find_family(ModelConfig::read(golden.config_path).model_type());
+    golden.family = find_family_names(ModelConfig::read(golden.config_path).model_type());
     REQUIRE_MESSAGE(golden.family != nullptr, name, ": no family");
     for (const Row& row : read_table(kFamilies + "/" + golden.stem + ".tensors.tsv", 3)) {
       REQUIRE((row[2] == "tied" || row[2] == "untied-only"));
@@ -127,7 +127,7 @@ TEST_CASE("a new checkpoint is a folder with these tensors and the config as it 
 
 TEST_CASE("untying adds the decoder weight and the copies of the head, and nothing else") {
   for (const Golden& golden : goldens()) {
-    const Family& family = *golden.family;
+    const FamilyNames& family = *golden.family;
     CAPTURE(golden.stem);
     const auto shape_of = [&](std::string_view name) {
       const std::string start = with_prefix(name, family.prefix) + " ";
@@ -148,8 +148,8 @@ TEST_CASE("untying adds the decoder weight and the copies of the head, and nothi
 
 TEST_CASE("every registered family has a golden config, and its names are among the tensors") {
   const auto all = goldens();
-  REQUIRE(families().size() >= 8);
-  for (const Family* family : families()) {
+  REQUIRE(family_names().size() >= 8);
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     int seen = 0;
     for (const Golden& golden : all) {
@@ -465,7 +465,7 @@ TEST_CASE("a family can be named for a config without a model_type") {
   CHECK(new_checkpoint(folder / "c.json", folder / "out", request).family == "gpt2");
   CHECK(open_checkpoint(folder / "out").get("transformer.wte.weight").shape == Shape{7, 4});
   request.family = "xlm-roberta";  // a model_type counts as well
-  CHECK(find_family("xlm-roberta")->name == "roberta");
+  CHECK(find_family_names("xlm-roberta")->name == "roberta");
   CHECK(new_checkpoint(folder / "c.json", folder / "out2", request).family == "roberta");
 }
 

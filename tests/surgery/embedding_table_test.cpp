@@ -59,7 +59,7 @@ TEST_CASE("an absent tie_word_embeddings means tied") {
 }
 
 TEST_CASE("without a config the names tell the family") {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     CAPTURE(family->name);
     const TempFolder folder;
     const std::string name = with_prefix(family->input_table, family->prefix);

@@ -110,7 +110,7 @@ Complex complex_loss(Built<double>& from, const Case& one,
   ClassifierHead<Complex> head(built.classifier, built.parameters, kernel::Precision::kF64);
   encoder.prepare();
   head.prepare();
-  Chunk chunk;
+  ExampleChunk chunk;
   std::vector<TokenId> labels;
   for (const Example& e : examples_of(one.pooling)) {
     chunk.add(e);

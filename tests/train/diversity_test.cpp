@@ -41,7 +41,7 @@ Complex rewarded_loss(const model::Design& design, const ParameterMap& slots,
   encoder.measure_diversity();
   encoder.prepare();
   head.prepare();
-  Chunk chunk;
+  ExampleChunk chunk;
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
   Matrix<Complex> last(std::ssize(chunk.wanted), design.hidden_size);

@@ -62,7 +62,7 @@ Complex surrogate(const Pair<double>& pair, const Play& game, Parameters<Complex
   Complex sum = 0;
   for (std::size_t s = 0; s < game.selected.size(); ++s) {
     const std::vector<double>& rewards = game.rewards[s];
-    Chunk chunk;
+    ExampleChunk chunk;
     chunk.add(
         drawn_example(game.selected[s], game.samples[s], std::vector<double>(rewards.size(), 1)));
     Tape<Complex> tape;

@@ -54,7 +54,7 @@ Complex complex_loss(const Built& built, const model::Design& design,
   Head<Complex> head(design, slots, parameters, kernel::Precision::kF64);
   encoder.prepare();
   head.prepare();
-  Chunk chunk;
+  ExampleChunk chunk;
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
   Matrix<Complex> last(static_cast<Index>(chunk.wanted.size()), design.hidden_size);

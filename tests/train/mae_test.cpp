@@ -72,7 +72,7 @@ Complex plain_loss(const MaeModel& model, std::span<const StepItem> items,
   double rows = 0;
   for (const StepItem& item : items) {
     const MaeExamples examples = mae_examples(objective->example(item.item, item.epoch));
-    Chunk kept, all;
+    ExampleChunk kept, all;
     kept.add(examples.encoder);
     all.add(examples.decoder);
     all.given = examples.given;
@@ -125,7 +125,7 @@ TEST_CASE("mae: what is kept has the states that a column mask gives") {
     masked.targets = examples.encoder.targets;
     std::array<Matrix<double>, 2> states;
     for (const std::size_t kept : {0U, 1U}) {
-      Chunk chunk;
+      ExampleChunk chunk;
       chunk.add(kept == 1 ? examples.encoder : masked);
       Tape<double> tape;
       states[kept].resize(std::ssize(examples.given), coder.model.encoder.hidden_size);

@@ -41,7 +41,7 @@ dnnl::stream& stream() {
   return the_stream;
 }
 
-std::byte* scratch(Scratch purpose, std::size_t bytes) {
+std::byte* scratch(ScratchPurpose purpose, std::size_t bytes) {
   thread_local std::array<Matrix<std::byte>, 3> buffers;
   Matrix<std::byte>& buffer = buffers[static_cast<std::size_t>(purpose)];
   if (static_cast<std::size_t>(buffer.columns()) < bytes) {

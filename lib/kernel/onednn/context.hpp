@@ -14,8 +14,8 @@ dnnl::stream& stream();
 
 /// Memory of the calling thread, aligned to 64 bytes, at least `bytes`; its content is lost with
 /// the next call. One for each purpose.
-enum class Scratch { kLibrary, kOperand, kProduct };
-std::byte* scratch(Scratch purpose, std::size_t bytes);
+enum class ScratchPurpose { kLibrary, kOperand, kProduct };
+std::byte* scratch(ScratchPurpose purpose, std::size_t bytes);
 
 /// While it lives, the library does not start threads from this one: sums are never split, and all
 /// parallelism is ours.

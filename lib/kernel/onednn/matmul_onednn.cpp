@@ -263,8 +263,8 @@ Panel PackedWeights::panel(MatrixView<const float> x) const {
   if (dense && !s.round_to_bf16) return {x.data, x.rows, padded};
   const auto count = static_cast<std::size_t>(padded * s.padded_inputs);
   if (s.type == Type::bf16) {
-    auto* to =
-        reinterpret_cast<std::uint16_t*>(scratch(Scratch::kOperand, count * sizeof(std::uint16_t)));
+    auto* to = reinterpret_cast<std::uint16_t*>(
+        scratch(ScratchPurpose::kOperand, count * sizeof(std::uint16_t)));
     for (Index i = 0; i < x.rows; ++i) {
       std::uint16_t* row = to + i * s.padded_inputs;
       to_bf16_row(x.row(i), s.inputs, row);
@@ -274,7 +274,7 @@ Panel PackedWeights::panel(MatrixView<const float> x) const {
                 std::uint16_t{0});
     return {to, x.rows, padded};
   }
-  auto* to = reinterpret_cast<float*>(scratch(Scratch::kOperand, count * sizeof(float)));
+  auto* to = reinterpret_cast<float*>(scratch(ScratchPurpose::kOperand, count * sizeof(float)));
   for (Index i = 0; i < x.rows; ++i) {
     if (s.round_to_bf16) {
       round_row_to_bf16(x.row(i), s.inputs, to + i * s.inputs);
@@ -291,9 +291,9 @@ const float* PackedWeights::multiply(const Panel& panel, Index block) const {
   const Index columns = block_stride(block);
   const OneThread alone;
   Call& call = call_of_thread({panel.padded_rows, columns, s.padded_inputs, s.type});
-  std::byte* out = scratch(Scratch::kProduct,
+  std::byte* out = scratch(ScratchPurpose::kProduct,
                            sizeof(float) * static_cast<std::size_t>(panel.padded_rows * columns));
-  std::byte* work = scratch(Scratch::kLibrary, call.shared->scratchpad.get_size() + 1);
+  std::byte* work = scratch(ScratchPurpose::kLibrary, call.shared->scratchpad.get_size() + 1);
   call.src.set_data_handle(const_cast<void*>(panel.data));  // the library only reads it
   call.dst.set_data_handle(out);
   call.scratchpad.set_data_handle(work);

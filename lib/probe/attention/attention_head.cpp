@@ -16,7 +16,7 @@ std::vector<float> padded_marks(std::span<const std::uint8_t> marks, Index n) {
 }
 
 /// Memory of a thread.
-struct Scratch {
+struct HeadMemory {
   std::vector<float> buffer, sums, counts, squares;
   std::vector<RowSums> rows;
   std::vector<RowSpreads> spreads;
@@ -43,7 +43,7 @@ Spread spread_of(std::span<const double> values) {
 
 class Measure {
  public:
-  Measure(const HeadMap& head, const SentenceFacts& facts, Scratch& scratch)
+  Measure(const HeadMap& head, const SentenceFacts& facts, HeadMemory& scratch)
       : head_(head), facts_(facts), s_(scratch), n_(facts.size()) {
     for (Index i = 0; i < n_; ++i) kept_rows_ += kept(i) ? 1 : 0;
   }
@@ -179,7 +179,7 @@ class Measure {
 
   const HeadMap& head_;
   const SentenceFacts& facts_;
-  Scratch& s_;
+  HeadMemory& s_;
   Index n_;
   Index kept_rows_ = 0;
   HeadSample sample_;
@@ -226,7 +226,7 @@ SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::
 
 HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts, double sink_threshold,
                         std::span<float> entropy) {
-  thread_local Scratch scratch;
+  thread_local HeadMemory scratch;
   return Measure(head, facts, scratch).run(sink_threshold, entropy);
 }
 

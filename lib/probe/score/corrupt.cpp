@@ -13,21 +13,21 @@ namespace masque::probe {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Corruption>, 4> kNames{
-    {{"none", Corruption::kNone},
-     {"mask", Corruption::kMask},
-     {"drop", Corruption::kDrop},
-     {"random", Corruption::kRandom}}};
+constexpr std::array<std::pair<std::string_view, TokenNoise>, 4> kNames{
+    {{"none", TokenNoise::kNone},
+     {"mask", TokenNoise::kMask},
+     {"drop", TokenNoise::kDrop},
+     {"random", TokenNoise::kRandom}}};
 
 }  // namespace
 
-std::string_view corruption_name(Corruption corruption) {
+std::string_view token_noise_name(TokenNoise corruption) {
   return std::find_if(kNames.begin(), kNames.end(),
                       [&](const auto& entry) { return entry.second == corruption; })
       ->first;
 }
 
-Corruption parse_corruption(std::string_view name) {
+TokenNoise parse_token_noise(std::string_view name) {
   const auto found = std::find_if(kNames.begin(), kNames.end(),
                                   [&](const auto& entry) { return entry.first == name; });
   if (found != kNames.end()) return found->second;
@@ -47,10 +47,10 @@ std::vector<double> selection_numbers(const Sequence& sequence, std::uint64_t se
 }
 
 Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, double rate,
-                  Corruption corruption, std::optional<TokenId> mask, const RandomStream& random,
+                  TokenNoise corruption, std::optional<TokenId> mask, const RandomStream& random,
                   Index vocab_size) {
   MASQUE_CHECK(numbers.size() == sequence.ids.size());
-  MASQUE_CHECK(corruption != Corruption::kMask || mask);
+  MASQUE_CHECK(corruption != TokenNoise::kMask || mask);
   Corrupted out;
   Sequence& to = out.sequence;
   to.number = sequence.number;
@@ -59,19 +59,19 @@ Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, dou
     const auto row = static_cast<Index>(i);
     if (selected) {
       out.selected.push_back(row);
-      if (corruption == Corruption::kDrop) continue;
+      if (corruption == TokenNoise::kDrop) continue;
     } else if (numbers[i] < 1) {
       out.kept.push_back(row);
       out.rows.push_back(to.size());
     }
     TokenId id = sequence.ids[i];
-    if (selected && corruption == Corruption::kMask) id = *mask;
-    if (selected && corruption == Corruption::kRandom) {
+    if (selected && corruption == TokenNoise::kMask) id = *mask;
+    if (selected && corruption == TokenNoise::kRandom) {
       id = static_cast<TokenId>(random.block(i)[0] % static_cast<std::uint64_t>(vocab_size));
     }
     to.ids.push_back(id);
     if (!sequence.segments.empty()) to.segments.push_back(sequence.segments[i]);
-    if (!sequence.positions.empty() || corruption == Corruption::kDrop) {
+    if (!sequence.positions.empty() || corruption == TokenNoise::kDrop) {
       to.positions.push_back(sequence.positions.empty() ? row : sequence.positions[i]);
     }
   }

@@ -13,7 +13,7 @@
 namespace masque::probe {
 
 /// What is done to the selected tokens.
-enum class Corruption {
+enum class TokenNoise {
   kNone,    ///< nothing
   kMask,    ///< they become the mask token
   kDrop,    ///< they are taken out; the others keep their positions
@@ -21,9 +21,9 @@ enum class Corruption {
 };
 
 /// "none", "mask", "drop", "random".
-std::string_view corruption_name(Corruption corruption);
+std::string_view token_noise_name(TokenNoise corruption);
 /// Throws UsageError for a name that is not one.
-Corruption parse_corruption(std::string_view name);
+TokenNoise parse_token_noise(std::string_view name);
 
 /// One number in [0, 1) for each token of `sequence`, 2 for those of the template: token i is
 /// selected at rate r if number i is below r. A function of seed, purpose and the sequence's
@@ -42,7 +42,7 @@ struct Corrupted {
 /// Corrupts the tokens whose number is below `rate`. kMask needs `mask`; kRandom draws from
 /// `random`, token i from block i.
 Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, double rate,
-                  Corruption corruption, std::optional<TokenId> mask, const RandomStream& random,
+                  TokenNoise corruption, std::optional<TokenId> mask, const RandomStream& random,
                   Index vocab_size);
 
 }  // namespace masque::probe

@@ -124,8 +124,8 @@ void run_copies(const model::Model& model, std::span<Copy> copies, model::Reques
 
 Consistency::Consistency(const model::Model& model, const ConsistencyRequest& request)
     : model_(model), request_(request) {
-  for (const Corruption corruption : request.corruptions) {
-    if (corruption == Corruption::kMask && !request.mask) {
+  for (const TokenNoise corruption : request.corruptions) {
+    if (corruption == TokenNoise::kMask && !request.mask) {
       throw InputError("the tokenizer has no mask token, expected one to mask with");
     }
     for (const double rate : request.rates) {

@@ -11,7 +11,7 @@
 namespace masque::probe {
 
 struct ConsistencyRequest {
-  std::vector<Corruption> corruptions;
+  std::vector<TokenNoise> corruptions;
   std::vector<double> rates;    ///< in (0, 1]
   std::optional<TokenId> mask;  ///< of kMask
   std::uint64_t seed = 0;
@@ -20,7 +20,7 @@ struct ConsistencyRequest {
 
 /// One corruption at one rate, over tokens that were not selected, in lines where one was.
 struct ConsistencyRow {
-  Corruption corruption = Corruption::kNone;
+  TokenNoise corruption = TokenNoise::kNone;
   double rate = 0;
   RatioMean distance;         ///< of last states: |a − b| / |b|, b without corruption
   RatioMean cosine;           ///< of last states

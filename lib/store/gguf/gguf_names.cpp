@@ -13,7 +13,7 @@ namespace masque {
 
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "gguf",
     .model_types = {},
     .lm_classes = {},
@@ -54,7 +54,7 @@ std::optional<GgufPart> part_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-const Family& gguf_family() { return kFamily; }
+const FamilyNames& gguf_family() { return kFamily; }
 
 bool has_gguf_names(const Checkpoint& checkpoint) {
   const std::string name(kFamily.input_table);

@@ -19,9 +19,9 @@ inline constexpr const char* kGgufScores = "tokenizer.ggml.scores";
 inline constexpr const char* kGgufMerges = "tokenizer.ggml.merges";
 
 /// The tables by llama.cpp's names, which are the same for all its models: token_embd.weight,
-/// position_embd.weight, token_types.weight, output.weight. Not one of families(): a model has a
-/// family of its own, of which only these parts are known.
-const Family& gguf_family();
+/// position_embd.weight, token_types.weight, output.weight. Not one of family_names(): a model has
+/// a family of its own, of which only these parts are known.
+const FamilyNames& gguf_family();
 
 /// Whether a checkpoint is of GGUF files and has the table of tokens by llama.cpp's name, quantised
 /// or not.

@@ -9,16 +9,18 @@ namespace masque {
 
 namespace {
 
-using Families = Registry<Family>;
+using Families = Registry<FamilyNames>;
 
 }  // namespace
 
-FamilyRegistration::FamilyRegistration(const Family& family) { Families::of_process().add(family); }
+FamilyNamesRegistration::FamilyNamesRegistration(const FamilyNames& family) {
+  Families::of_process().add(family);
+}
 
-std::span<const Family* const> families() { return Families::of_process().all(); }
+std::span<const FamilyNames* const> family_names() { return Families::of_process().all(); }
 
-const Family* find_family(std::string_view name) {
-  for (const Family* family : families()) {
+const FamilyNames* find_family_names(std::string_view name) {
+  for (const FamilyNames* family : family_names()) {
     const auto& types = family->model_types;
     if (family->name == name || std::find(types.begin(), types.end(), name) != types.end()) {
       return family;
@@ -33,7 +35,7 @@ std::string with_prefix(std::string_view name, std::string_view prefix) {
 }
 
 std::string canonical_name(std::string_view name) {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     if (!family->prefix.empty() && name.starts_with(family->prefix)) {
       name.remove_prefix(family->prefix.size());
       break;

@@ -62,7 +62,7 @@ struct PositionBuffer {
 };
 
 /// Where a family keeps its vocabulary-sized parts. Names with a leading "~" carry the base prefix.
-struct Family {
+struct FamilyNames {
   std::string_view name;                        ///< stem: "bert"
   std::vector<std::string_view> model_types;    ///< values of config.json's model_type
   std::vector<std::string_view> lm_classes;     ///< values of `architectures` that carry the head
@@ -82,14 +82,15 @@ struct Family {
 };
 
 /// All registered families, sorted by name. Thread-safe; never empty.
-std::span<const Family* const> families();
+std::span<const FamilyNames* const> family_names();
 
 /// The family with this stem or model_type; nullptr if none.
-const Family* find_family(std::string_view name);
+const FamilyNames* find_family_names(std::string_view name);
 
-/// Adds a family at program start: `const FamilyRegistration registration{family};` in its file.
-struct FamilyRegistration {
-  explicit FamilyRegistration(const Family& family);
+/// Adds a family at program start: `const FamilyNamesRegistration registration{family};` in its
+/// file.
+struct FamilyNamesRegistration {
+  explicit FamilyNamesRegistration(const FamilyNames& family);
 };
 
 /// `name` with a leading "~" replaced by `prefix`.

@@ -28,7 +28,7 @@ struct Renamed {
 /// Families whose own files come without the base prefix even for a whole language model.
 constexpr std::array kBareFamilies{"gpt2"sv};
 
-/// Names that a family's files may have beside those of its language model. "~": see Family.
+/// Names that a family's files may have beside those of its language model. "~": see FamilyNames.
 constexpr std::array kFurther{
     "~pooler.dense.weight"sv,
     "~pooler.dense.bias"sv,
@@ -53,7 +53,7 @@ constexpr std::array kFurther{
 /// Matrices that other programs keep as [out, in] where the family has [in, out].
 struct Linear {
   std::string_view family;
-  std::string_view matrix;   ///< a pattern as in Family
+  std::string_view matrix;   ///< a pattern as in FamilyNames
   std::string_view witness;  ///< one that is not square, and so tells
   std::uint64_t wide = 1;    ///< its second dimension over its first in the family
 };
@@ -97,9 +97,9 @@ std::string without_wrappers(std::string_view name) {
 }
 
 /// The names of one family.
-class FamilyNames {
+class KnownNames {
  public:
-  explicit FamilyNames(const Family& family) : family_(family) {
+  explicit KnownNames(const FamilyNames& family) : family_(family) {
     for (const TensorPattern& pattern : family.tensors) patterns_.push_back(pattern.name);
     patterns_.insert(patterns_.end(), kFurther.begin(), kFurther.end());
     patterns_.push_back(family.decoder_weight);
@@ -121,17 +121,17 @@ class FamilyNames {
   }
 
  private:
-  const Family& family_;
+  const FamilyNames& family_;
   std::vector<std::string_view> patterns_;
   std::set<std::string_view> base_;  ///< first parts of names in the base model
 };
 
 /// The config's family; without a config one whose files come bare, by its table.
-const Family* family_of(const std::set<std::string>& names,
-                        const std::optional<ModelConfig>& config) {
-  if (config) return find_family(config->model_type());
+const FamilyNames* family_of(const std::set<std::string>& names,
+                             const std::optional<ModelConfig>& config) {
+  if (config) return find_family_names(config->model_type());
   for (const std::string_view name : kBareFamilies) {
-    const Family* family = find_family(name);
+    const FamilyNames* family = find_family_names(name);
     if (family != nullptr && (names.contains(with_prefix(family->input_table, "")) ||
                               names.contains(with_prefix(family->input_table, family->prefix))))
       return family;
@@ -140,7 +140,7 @@ const Family* family_of(const std::set<std::string>& names,
 }
 
 /// Whether the model that the config names has the base model inside, under its prefix.
-bool has_prefix(const Family& family, const std::optional<ModelConfig>& config) {
+bool has_prefix(const FamilyNames& family, const std::optional<ModelConfig>& config) {
   const auto classes = config ? config->architectures() : std::vector<std::string>();
   if (classes.empty()) return std::ranges::find(kBareFamilies, family.name) != kBareFamilies.end();
   return std::ranges::any_of(classes, [&](const std::string& name) {
@@ -150,7 +150,7 @@ bool has_prefix(const Family& family, const std::optional<ModelConfig>& config) 
 }
 
 /// Marks the matrices that lie the other way round.
-void find_transposed(const Checkpoint& checkpoint, const Family& family, NameMap& names) {
+void find_transposed(const Checkpoint& checkpoint, const FamilyNames& family, NameMap& names) {
   for (const Linear& rule : kLinear) {
     if (rule.family != family.name) continue;
     const auto is_name = [&](const std::string& name, std::string_view pattern) {
@@ -182,7 +182,7 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
     all.insert(name);
     plan.names[tensor.name] = {std::move(name)};
   }
-  const Family* family = family_of(all, config);
+  const FamilyNames* family = family_of(all, config);
   if (family == nullptr) {
     plan.notes.emplace_back(
         "no config.json with a family that we know: only LayerNorm's names and wrappers' prefixes "
@@ -190,7 +190,7 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
     for (const TensorInfo& tensor : checkpoint.tensors()) plan.unknown.push_back(tensor.name);
     return plan;
   }
-  const FamilyNames known(*family);
+  const KnownNames known(*family);
   const bool prefixed = has_prefix(*family, config);
   for (auto& [old, now] : plan.names) {
     if (prefixed && known.is_bare(now.name)) now.name = std::string(family->prefix) + now.name;

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/google_folder.hpp"
 #include "base/parallel.hpp"
 #include "store/convert/aliases.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -15,6 +14,7 @@
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/edit/stale_copies.hpp"
+#include "text/google_folder.hpp"
 
 namespace masque {
 
@@ -266,7 +266,7 @@ class Correction {
     check.staged = staged;
     check.changed = report_.changed_tensors;
     check.edited_files = edit_.edited_files();
-    if (tokenizer_config_by_name(checkpoint_.folder()))
+    if (text::tokenizer_config_by_name(checkpoint_.folder()))
       check.edited_files.emplace_back("tokenizer_config.json");
     if (table_.head == HeadState::kTied && !report_.added_tensors.empty()) {
       check.copies.emplace_back(table_.decoder_weight, table_.input->name);

@@ -7,11 +7,11 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/google_folder.hpp"
 #include "base/json.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
 #include "store/tensorflow/tf_names.hpp"
+#include "text/google_folder.hpp"
 
 namespace masque {
 
@@ -98,7 +98,7 @@ std::optional<std::string> CheckpointEdit::file_text(const std::string& name) co
   if (const auto found = files_.find(name); found != files_.end()) return found->second;
   const std::string path = join(checkpoint_->folder(), name);
   if (exists(path)) return InputFile::open(path).read_all(kMostFileBytes);
-  return name == "tokenizer_config.json" ? tokenizer_config_by_name(checkpoint_->folder())
+  return name == "tokenizer_config.json" ? text::tokenizer_config_by_name(checkpoint_->folder())
                                          : std::nullopt;
 }
 

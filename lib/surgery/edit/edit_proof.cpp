@@ -7,11 +7,11 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/google_folder.hpp"
 #include "base/hash.hpp"
 #include "base/parallel.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/inspect/tensor_stats.hpp"
+#include "text/google_folder.hpp"
 
 namespace masque {
 
@@ -68,7 +68,7 @@ EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
     // The index is compared by opening it: it must agree with the files.
     if (name != edit.checkpoint().index_name()) texts_[name] = edit.file_text(name).value_or("");
   }
-  if (const auto text = tokenizer_config_by_name(edit.checkpoint().folder()))
+  if (const auto text = text::tokenizer_config_by_name(edit.checkpoint().folder()))
     texts_.emplace("tokenizer_config.json", *text);
 }
 

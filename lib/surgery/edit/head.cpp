@@ -76,7 +76,7 @@ void compare_rows(const Checkpoint& checkpoint, const TensorInfo& a, const Tenso
 }
 
 /// Second names of a bias, which only an untied head reads: what they say becomes the bias.
-void remove_copies(EditedCheckpoint& edited, const Family& family, TieReport& report) {
+void remove_copies(EditedCheckpoint& edited, const FamilyNames& family, TieReport& report) {
   const Checkpoint& checkpoint = edited.checkpoint;
   for (const HeadCopy& copy : family.head_copies) {
     const TensorInfo* stored = checkpoint.find(std::string(copy.name));

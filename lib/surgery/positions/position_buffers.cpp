@@ -106,8 +106,8 @@ void resize_buffer(CheckpointEdit& edit, const TensorInfo& tensor, Content conte
 
 }  // namespace
 
-void resize_position_buffers(CheckpointEdit& edit, const Family& family, const std::string& prefix,
-                             std::uint64_t before, std::uint64_t after,
+void resize_position_buffers(CheckpointEdit& edit, const FamilyNames& family,
+                             const std::string& prefix, std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes) {
   const Checkpoint& checkpoint = edit.checkpoint();
   for (const PositionBuffer& buffer : family.position_buffers) {

@@ -24,12 +24,12 @@ constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings"
 
 /// The table of positions, and what is known of it.
 struct Positions {
-  const Family* family = nullptr;
+  const FamilyNames* family = nullptr;
   std::string prefix;  ///< of the names in this checkpoint
   const TensorInfo* table = nullptr;
 };
 
-const TensorPattern* pattern_of(const Family& family, std::string_view name) {
+const TensorPattern* pattern_of(const FamilyNames& family, std::string_view name) {
   const auto found = std::ranges::find(family.tensors, name, &TensorPattern::name);
   return found == family.tensors.end() ? nullptr : &*found;
 }
@@ -46,7 +46,7 @@ Positions find_positions(const Checkpoint& checkpoint, const std::optional<Model
       throw InputError(checkpoint.path(),
                        "belongs to no known family: name the table of positions with --tensor");
     }
-    const Family& family = *table.family;
+    const FamilyNames& family = *table.family;
     if (family.position_table.empty()) {
       throw InputError(checkpoint.path(), fmt::format("{} has no table of positions: it reads "
                                                       "texts of any length",
@@ -83,7 +83,7 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
 
 /// The sizes in config.json. Without any of its names the family's default would count: it gets the
 /// first one then.
-void set_sizes(EditedCheckpoint& edited, const Family* family, std::uint64_t before,
+void set_sizes(EditedCheckpoint& edited, const FamilyNames* family, std::uint64_t before,
                std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;

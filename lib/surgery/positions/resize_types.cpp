@@ -27,7 +27,7 @@ const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<M
     throw InputError(checkpoint.path(),
                      "belongs to no known family: name the table of token types with --tensor");
   }
-  const Family& family = *table.family;
+  const FamilyNames& family = *table.family;
   report.family = family.name;
   if (family.segment_table.empty())
     throw InputError(checkpoint.path(), fmt::format("{} has no token types", family.name));

@@ -18,22 +18,22 @@ bool holds(const NamedTensors& names, std::string_view name) {
   return names.find(std::string(name)) != nullptr;
 }
 
-bool has_head_tensor(const NamedTensors& names, const Family& family) {
+bool has_head_tensor(const NamedTensors& names, const FamilyNames& family) {
   return holds(names, family.decoder_weight) ||
          std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
                      [&](std::string_view name) { return holds(names, name); });
 }
 
 /// The family's table under its prefix, or without it (headless exports).
-const TensorInfo* table_of(const NamedTensors& names, const Family& family) {
+const TensorInfo* table_of(const NamedTensors& names, const FamilyNames& family) {
   const TensorInfo* with = names.find(with_prefix(family.input_table, family.prefix));
   return with != nullptr ? with : names.find(with_prefix(family.input_table, ""));
 }
 
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
 /// without both fits several families, which then do not matter: nothing hangs on it.
-const Family* family_by_names(const NamedTensors& names) {
-  for (const Family* family : families()) {
+const FamilyNames* family_by_names(const NamedTensors& names) {
+  for (const FamilyNames* family : family_names()) {
     const bool prefixed = holds(names, with_prefix(family->input_table, family->prefix));
     if (prefixed || (table_of(names, *family) && has_head_tensor(names, *family))) {
       return family;
@@ -43,7 +43,7 @@ const Family* family_by_names(const NamedTensors& names) {
 }
 
 const TensorInfo* bare_table(const NamedTensors& names) {
-  for (const Family* family : families()) {
+  for (const FamilyNames* family : family_names()) {
     if (const TensorInfo* table = table_of(names, *family)) return table;
   }
   return nullptr;
@@ -51,7 +51,7 @@ const TensorInfo* bare_table(const NamedTensors& names) {
 
 /// Throws InputError if a table that a family names has no DType.
 void refuse_opaque_table(const Checkpoint& checkpoint) {
-  const auto refuse = [&](const Family& family) {
+  const auto refuse = [&](const FamilyNames& family) {
     for (const std::string_view prefix : {family.prefix, std::string_view()}) {
       const std::string name = with_prefix(family.input_table, prefix);
       if (checkpoint.find_opaque(name) != nullptr)
@@ -59,12 +59,12 @@ void refuse_opaque_table(const Checkpoint& checkpoint) {
     }
   };
   refuse(gguf_family());
-  for (const Family* family : families()) refuse(*family);
+  for (const FamilyNames* family : family_names()) refuse(*family);
 }
 
 void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                EmbeddingTable& table) {
-  const Family& family = *table.family;
+  const FamilyNames& family = *table.family;
   const NamedTensors& names = table.names;
   table.config_tied = !config || config->tie_word_embeddings().value_or(true);
   const auto classes = config ? config->architectures() : std::vector<std::string>();
@@ -157,7 +157,7 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
   EmbeddingTable table;
   const bool gguf = has_gguf_names(checkpoint);
   table.names = NamedTensors(checkpoint, config);
-  if (config) table.family = find_family(config->model_type());
+  if (config) table.family = find_family_names(config->model_type());
   if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
     table.family = nullptr;
   }
@@ -192,7 +192,7 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
 std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
   if (table.family == nullptr) return roles;
-  const Family& family = *table.family;
+  const FamilyNames& family = *table.family;
   const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
     if (pattern.empty()) return;
     const std::string name = with_prefix(pattern, table.prefix);

@@ -25,7 +25,7 @@ enum class HeadState {
 
 /// The token embeddings of a checkpoint. Pointers are into the checkpoint.
 struct EmbeddingTable {
-  const Family* family = nullptr;  ///< nullptr if unknown
+  const FamilyNames* family = nullptr;  ///< nullptr if unknown
   const TensorInfo* input = nullptr;
   HeadState head = HeadState::kNone;
   std::string decoder_weight;  ///< the head's matrix, stored or not; empty without a head

@@ -117,7 +117,7 @@ void check_positions(const CheckpointEdit& edit, const IdMap& ids) {
 
 }  // namespace
 
-std::vector<std::string> change_config_ids(CheckpointEdit& edit, const Family* family,
+std::vector<std::string> change_config_ids(CheckpointEdit& edit, const FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows) {
   std::vector<std::string> notes;
   if (!edit.checkpoint().is_folder()) return notes;

@@ -80,7 +80,7 @@ std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
   Collector collector(checkpoint, table);
   collector.add(*table.input, nullptr);
   if (table.family == nullptr) return collector.take();
-  const Family& family = *table.family;
+  const FamilyNames& family = *table.family;
   collector.add(std::string(family.decoder_weight),
                 table.head == HeadState::kCopy ? table.input : nullptr);
   for (const TensorPattern& pattern : family.tensors) {

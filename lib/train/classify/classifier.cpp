@@ -16,7 +16,7 @@ using model::Role;
 namespace {
 
 /// Wanted rows of a sequence: first and number.
-std::pair<Index, Index> wanted_of(const Chunk& chunk, Index s) {
+std::pair<Index, Index> wanted_of(const ExampleChunk& chunk, Index s) {
   const auto at = static_cast<std::size_t>(s);
   return {chunk.wanted_begins[at], chunk.wanted_begins[at + 1] - chunk.wanted_begins[at]};
 }
@@ -67,7 +67,7 @@ ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
 }
 
 template <class T>
-void pool_forward(const Chunk& chunk, Pooling pooling, MatrixView<const T> last,
+void pool_forward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> last,
                   MatrixView<T> pooled) {
   for (Index s = 0; s < chunk.sequences(); ++s) {
     const auto [first, count] = wanted_of(chunk, s);
@@ -82,7 +82,7 @@ void pool_forward(const Chunk& chunk, Pooling pooling, MatrixView<const T> last,
 }
 
 template <class T>
-void pool_backward(const Chunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
+void pool_backward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
                    MatrixView<T> d_last) {
   for (Index s = 0; s < chunk.sequences(); ++s) {
     const auto [first, count] = wanted_of(chunk, s);
@@ -178,7 +178,7 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
   if (noise != nullptr) own = *noise;
   const Index width = design().hidden_size;
   while (!examples.empty()) {
-    Chunk chunk;
+    ExampleChunk chunk;
     std::size_t count = 0;
     while (count < examples.size() &&
            (count == 0 || chunk.rows() + examples[count].size() <= chunk_rows)) {
@@ -237,14 +237,16 @@ LossReport Classifier<T>::evaluate(std::span<const Example> examples,
 
 #define MASQUE_INSTANTIATE(T)                                                                      \
   template ParameterMap add_classifier(Index, Index, Pooling, const std::string&, Parameters<T>&); \
-  template void pool_forward(const Chunk&, Pooling, MatrixView<const T>, MatrixView<T>);           \
+  template void pool_forward(const ExampleChunk&, Pooling, MatrixView<const T>, MatrixView<T>);    \
   template class ClassifierHead<T>;
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
 #undef MASQUE_INSTANTIATE
-template void pool_backward(const Chunk&, Pooling, MatrixView<const float>, MatrixView<float>);
-template void pool_backward(const Chunk&, Pooling, MatrixView<const double>, MatrixView<double>);
+template void pool_backward(const ExampleChunk&, Pooling, MatrixView<const float>,
+                            MatrixView<float>);
+template void pool_backward(const ExampleChunk&, Pooling, MatrixView<const double>,
+                            MatrixView<double>);
 template class Classifier<float>;
 template class Classifier<double>;
 

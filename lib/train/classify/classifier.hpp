@@ -31,11 +31,11 @@ ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
 /// pooled ← one row a sequence of the chunk, from the last states of its wanted rows: the first
 /// token of each (kFirst) or all (kMean).
 template <class T>
-void pool_forward(const Chunk& chunk, Pooling pooling, MatrixView<const T> last,
+void pool_forward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> last,
                   MatrixView<T> pooled);
 /// d_last is filled.
 template <class T>
-void pool_backward(const Chunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
+void pool_backward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
                    MatrixView<T> d_last);
 
 /// Texts that a classifier judges.

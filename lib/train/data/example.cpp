@@ -4,7 +4,7 @@
 
 namespace masque::train {
 
-void Chunk::add(const Example& example) {
+void ExampleChunk::add(const Example& example) {
   MASQUE_CHECK(example.rows.size() == example.targets.size());
   const Index first = rows();
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());

@@ -25,7 +25,7 @@ struct Example {
 };
 
 /// Examples one behind the other, as an encoder takes them.
-struct Chunk {
+struct ExampleChunk {
   std::vector<TokenId> ids;
   std::vector<Index> begins{0};
   std::vector<Index> positions;

@@ -33,7 +33,7 @@ class MaeLoss final : public StepLoss {
  private:
   /// Both networks' chunk of some sequences.
   struct Chunks {
-    Chunk encoder, decoder;
+    ExampleChunk encoder, decoder;
   };
   StepLosses run(std::span<const StepItem> items, const DropoutOptions* noise);
   void run_chunk(Chunks& chunks, double scale, const DropoutOptions& noise, bool learns,

@@ -100,13 +100,13 @@ void Encoder<T>::prepare() {
 }
 
 template <class T>
-void Encoder<T>::forward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                          MatrixView<T> last) const {
   EncoderRun<T>(*this, chunk, noise, tape).forward(last);
 }
 
 template <class T>
-void Encoder<T>::backward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+void Encoder<T>::backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                           MatrixView<const T> d_last) const {
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     EncoderRun<T>(*this, chunk, noise, tape).backward(d_last);
@@ -116,7 +116,7 @@ void Encoder<T>::backward(const Chunk& chunk, const DropoutOptions& noise, Tape<
 }
 
 template <class T>
-EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const Chunk& chunk,
+EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk,
                           const DropoutOptions& noise, Tape<T>& tape)
     : encoder_(encoder), design_(encoder.design_), chunk_(chunk), noise_(noise), tape_(tape) {}
 
@@ -364,8 +364,8 @@ template class Encoder<double>;
 template class Encoder<std::complex<double>>;
 
 #define MASQUE_INSTANTIATE(T)                                                                   \
-  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const Chunk&, const DropoutOptions&,    \
-                                     Tape<T>&);                                                 \
+  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const ExampleChunk&,                    \
+                                     const DropoutOptions&, Tape<T>&);                          \
   template void EncoderRun<T>::forward(MatrixView<T>);                                          \
   template MatrixView<T> EncoderRun<T>::value(Index) const;                                     \
   template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \

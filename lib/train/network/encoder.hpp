@@ -69,11 +69,11 @@ class Encoder {
 
   /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
   /// InputError for ids and positions beyond the tables.
-  void forward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+  void forward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                MatrixView<T> last) const;
   /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
   /// T is float or double.
-  void backward(const Chunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+  void backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                 MatrixView<const T> d_last) const;
 
  private:

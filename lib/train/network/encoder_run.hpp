@@ -20,7 +20,7 @@ class EncoderRun {
   using Stream = StreamTape<T>;
   using Role = model::Role;
 
-  EncoderRun(const Encoder<T>& encoder, const Chunk& chunk, const DropoutOptions& noise,
+  EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk, const DropoutOptions& noise,
              Tape<T>& tape);
 
   void forward(MatrixView<T> last);
@@ -129,7 +129,7 @@ class EncoderRun {
 
   const Encoder<T>& encoder_;
   const model::Design& design_;
-  const Chunk& chunk_;
+  const ExampleChunk& chunk_;
   const DropoutOptions& noise_;
   Tape<T>& tape_;
   /// RealFormer, of the layer behind: of the content and of the query stream, by sequence.

@@ -50,7 +50,7 @@ void Network<T>::reward_diversity(const Diversities& weights) {
 }
 
 template <class T>
-LossSums<T> Network<T>::judge(const Chunk& chunk, std::span<const double> row_weights,
+LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double> row_weights,
                               MatrixView<T> d_last, std::size_t first,
                               const RunOutputs<T>& outputs) {
   HeadTask<T> task{last_.view(), chunk.targets, row_weights};
@@ -95,7 +95,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   if (noise != nullptr) own = *noise;
   std::vector<double> row_weights;
   while (!examples.empty()) {
-    Chunk chunk;
+    ExampleChunk chunk;
     std::size_t count = 0;
     while (count < examples.size() &&
            (count == 0 || chunk.rows() + examples[count].size() <= chunk_rows)) {

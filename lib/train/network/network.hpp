@@ -77,8 +77,8 @@ class Network {
  private:
   LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* noise,
                  bool learns, const RunOutputs<T>& outputs);
-  LossSums<T> judge(const Chunk& chunk, std::span<const double> row_weights, MatrixView<T> d_last,
-                    std::size_t first, const RunOutputs<T>& outputs);
+  LossSums<T> judge(const ExampleChunk& chunk, std::span<const double> row_weights,
+                    MatrixView<T> d_last, std::size_t first, const RunOutputs<T>& outputs);
 
   Encoder<T> encoder_;
   Head<T> head_;

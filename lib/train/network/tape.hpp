@@ -33,7 +33,7 @@ struct StreamTape {
   std::vector<Index> rows;    ///< of the chunk; empty: all of them
   std::vector<Index> positions;
   std::vector<Index> segments;
-  bool query_masks = false;  ///< its masks are Chunk::query_masks
+  bool query_masks = false;  ///< its masks are ExampleChunk::query_masks
   std::vector<TokenId> ids;  ///< what was embedded
 
   std::vector<Matrix<T>> x;  ///< before each layer, and behind the last
@@ -55,7 +55,8 @@ struct Tape {
   /// the loss changes with the measures of one of them, which the way back is told.
   std::array<Wide<T>, kDiversities> diversity{};
   Diversities diversity_slopes{};
-  /// Forward: states of other networks, one for each of Chunk::given; back: the gradients by them.
+  /// Forward: states of other networks, one for each of ExampleChunk::given; back: the gradients by
+  /// them.
   Matrix<T> given, d_given;
   // Gradients, on the way back.
   Matrix<T> d_content, d_query, d_state;

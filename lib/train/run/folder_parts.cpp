@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "base/google_folder.hpp"
 #include "base/parallel.hpp"
+#include "text/google_folder.hpp"
 
 namespace masque::train {
 
@@ -39,7 +39,7 @@ std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<Inp
     const InputFile& file = opened.emplace_back(InputFile::open(name));
     extras.push_back({base_name(name), CopyFrom{&file, 0}, file.size(), 0644});
   }
-  if (const auto by_name = tokenizer_config_by_name(folder))
+  if (const auto by_name = text::tokenizer_config_by_name(folder))
     extras.push_back(text_file("tokenizer_config.json", *by_name));
   return extras;
 }

@@ -16,6 +16,7 @@
 #include "train/network/operations.hpp"
 #include "train/network/trained_places.hpp"
 #include "train/run/folder_parts.hpp"
+#include "train/run/trainer_state.hpp"
 
 namespace masque::train {
 
@@ -26,21 +27,6 @@ constexpr const char* kStateName = "training.safetensors";
 /// Floats in a row.
 OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
   return float_tensor(name, {values.size()}, values);
-}
-
-/// What the state of a run says under a name; nullptr if it does not.
-const std::string* fact_of(const Metadata& metadata, const std::string& name) {
-  const auto found =
-      std::ranges::find(metadata, "masque." + name, [](const auto& m) { return m.first; });
-  return found == metadata.end() ? nullptr : &found->second;
-}
-
-std::int64_t number_of(const Metadata& metadata, const std::string& name, const std::string& path) {
-  std::int64_t number = -1;
-  if (const std::string* text = fact_of(metadata, name))
-    std::from_chars(text->data(), text->data() + text->size(), number);
-  if (number < 0) throw InputError(path, fmt::format("masque.{}: expected a whole number", name));
-  return number;
 }
 
 }  // namespace
@@ -138,17 +124,12 @@ void TrainingRun::save_model(const std::string& folder, Index places) const {
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
-  OutputWeights state;
+  OutputWeights state = trainer_state(*trainer_, parameters_);
   state.name = kStateName;
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
-  state.metadata.emplace_back("masque.step", std::to_string(trainer_->done()));
   if (files.spent_seconds)
     state.metadata.emplace_back("masque.spent", fmt::format("{}", *files.spent_seconds));
   std::ranges::sort(state.metadata);
-  const OptimizerState& optimizer = trainer_->state();
-  state.tensors.push_back(row_tensor("first", optimizer.first.span()));
-  state.tensors.push_back(row_tensor("second", optimizer.second.span()));
-  state.tensors.push_back(row_tensor("values", parameters_.values()));
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   const Other second = other();
@@ -191,35 +172,22 @@ std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
                                                       const std::string& name) {
   const std::string path = join(folder, kStateName);
   const Checkpoint state = open_checkpoint(path);
-  const Metadata& metadata = state.files().front().content.metadata;
-  const std::string* found = fact_of(metadata, name);
+  const std::string* found = state_fact(state, name);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 std::string TrainingRun::resume(const std::string& folder) {
   const std::string path = join(folder, kStateName);
   const Checkpoint state = open_checkpoint(path);
-  const Metadata& metadata = state.files().front().content.metadata;
   for (const auto& [name, value] : facts()) {
-    const std::string* found = fact_of(metadata, name);
+    const std::string* found = state_fact(state, name);
     const std::string was = found == nullptr ? "absent" : *found;
     if (was != value) {
       throw InputError(
           path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
     }
   }
-  const auto read = [&](const std::string& name, std::span<float> to) {
-    const TensorInfo& tensor = state.get(name);
-    if (tensor.dtype != DType::kF32 || tensor.shape != Shape{to.size()}) {
-      throw InputError(path, fmt::format("{}: {} numbers, expected {}", name,
-                                         shape_text(tensor.shape), to.size()));
-    }
-    state.read(tensor, 0, std::as_writable_bytes(to));
-  };
-  read("values", parameters_.values());
-  read("first", trainer_->state().first.span());
-  read("second", trainer_->state().second.span());
-  trainer_->set_done(number_of(metadata, "step", path));
+  read_trainer_state(state, path, *trainer_, parameters_);
   return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);
 }
 

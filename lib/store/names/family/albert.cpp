@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "albert",
     .model_types = {"albert"},
     .lm_classes = {"AlbertForMaskedLM", "AlbertForPreTraining"},
@@ -73,7 +73,7 @@ const Family kFamily{
                          {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "bert",
     .model_types = {"bert"},
     .lm_classes = {"BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel"},
@@ -59,7 +59,7 @@ const Family kFamily{
                          {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

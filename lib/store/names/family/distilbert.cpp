@@ -4,7 +4,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "distilbert",
     .model_types = {"distilbert"},
     .lm_classes = {"DistilBertForMaskedLM"},
@@ -55,7 +55,7 @@ const Family kFamily{
     .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "electra",
     .model_types = {"electra"},
     .lm_classes = {"ElectraForMaskedLM", "ElectraForCausalLM"},
@@ -62,7 +62,7 @@ const Family kFamily{
                          {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "gau_alpha",
     .model_types = {"gau_alpha"},
     .lm_classes = {"GAUAlphaForMaskedLM"},
@@ -37,7 +37,7 @@ const Family kFamily{
         },
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

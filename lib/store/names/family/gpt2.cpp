@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "gpt2",
     .model_types = {"gpt2"},
     .lm_classes = {"GPT2LMHeadModel", "GPT2DoubleHeadsModel"},
@@ -47,7 +47,7 @@ const Family kFamily{
     .position_buffers = {{"~h.{l}.attn.bias", PositionBuffer::Content::kCausal}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "roberta",
     .model_types = {"roberta", "xlm-roberta", "camembert"},
     .lm_classes =
@@ -69,7 +69,7 @@ const Family kFamily{
                          {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "roformer",
     .model_types = {"roformer"},
     .lm_classes = {"RoFormerForMaskedLM", "RoFormerForCausalLM"},
@@ -61,7 +61,7 @@ const Family kFamily{
         },
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

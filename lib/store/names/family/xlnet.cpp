@@ -5,7 +5,7 @@
 namespace masque {
 namespace {
 
-const Family kFamily{
+const FamilyNames kFamily{
     .name = "xlnet",
     .model_types = {"xlnet"},
     .lm_classes = {"XLNetLMHeadModel"},
@@ -51,7 +51,7 @@ const Family kFamily{
         },
 };
 
-const FamilyRegistration kRegistration{kFamily};
+const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
 }  // namespace masque

@@ -10,9 +10,9 @@
 #include "model/model.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
-struct EngineOptions {
+struct OpenOptions {
   std::string model;
   std::optional<std::string> tokenizer;
   std::string family;
@@ -27,10 +27,10 @@ struct EngineOptions {
 };
 
 /// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, -j, -q, -v.
-void add_engine(cli::Command& command, EngineOptions& options);
+void add_open_options(cli::Command& command, OpenOptions& options);
 
 /// --batch-tokens, of commands that run texts together.
-void add_batch_tokens(cli::Command& command, EngineOptions& options);
+void add_batch_tokens(cli::Command& command, OpenOptions& options);
 
 /// An option that changes numbers, as it was given: "max_length", "12".
 struct Given {
@@ -42,7 +42,7 @@ struct Given {
 std::string given_json(const std::vector<Given>& given);
 
 /// What was opened.
-struct Engine {
+struct OpenedModel {
   std::string path;
   model::ModelOptions options;
   std::unique_ptr<model::Model> model;
@@ -57,7 +57,7 @@ struct Engine {
 /// one), sets the threads, and tells what the checkpoint lacks. `folder` has the weights,
 /// `tokenizer` the default of --tokenizer. Throws InputError if the tokenizer has more tokens than
 /// the model.
-Engine open_engine(const EngineOptions& options, const std::string& folder, bool with_tokenizer,
-                   cli::Session& session);
+OpenedModel open_model(const OpenOptions& options, const std::string& folder, bool with_tokenizer,
+                       cli::Session& session);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

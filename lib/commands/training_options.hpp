@@ -5,12 +5,12 @@
 #include <string>
 
 #include "cli/run_tool.hpp"
-#include "selection_options.hpp"
+#include "commands/selection_options.hpp"
 #include "train/run/run.hpp"
 
-namespace masque::common {
+namespace masque::commands {
 
-struct ModelOptions {
+struct TrainingOptions {
   std::string objective = "mlm";
   // The design.
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
@@ -42,19 +42,21 @@ struct ModelOptions {
 };
 
 /// Sizes and variants; `several` is appended to the help of names that may be lists.
-void declare_design(cli::Command& command, ModelOptions& options, const std::string& several = "");
+void declare_design(cli::Command& command, TrainingOptions& options,
+                    const std::string& several = "");
 /// What objectives read.
-void declare_objective(cli::Command& command, ModelOptions& options);
+void declare_objective(cli::Command& command, TrainingOptions& options);
 /// Throws UsageError for options that the objective does not read, and for an objective that is
 /// none.
-void check_objective(const ModelOptions& options);
+void check_objective(const TrainingOptions& options);
 /// Optimizer, schedule, dropout, precision.
-void declare_optimizer(cli::Command& command, ModelOptions& options);
+void declare_optimizer(cli::Command& command, TrainingOptions& options);
 
 /// The options as the library takes them, with their settings; `steps` is known by then.
-train::RunOptions run_options(const ModelOptions& options, std::int64_t steps, std::uint64_t seed);
+train::RunOptions run_options(const TrainingOptions& options, std::int64_t steps,
+                              std::uint64_t seed);
 
 /// Seconds of "90", "120s", "5m", "2h". Throws UsageError.
 double parse_seconds(const std::string& text);
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "engine/text_stream.hpp"
+#include "commands/text_stream.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/os.hpp"
 #include "base/parallel.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 namespace {
 
@@ -74,4 +74,4 @@ void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_vie
   throw InputError(kName, fmt::format("line {}: {}", id - options.first_record + 1, message));
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "records/selection.hpp"
 
-namespace masque::common {
+namespace masque::commands {
 
 struct SelectionChoice {
   std::string rate = "0.15";
@@ -22,4 +22,4 @@ records::SelectionOptions selection_of(const SelectionChoice& options, std::uint
 std::vector<double> parse_shares(const std::string& option, const std::string& text,
                                  std::size_t least, std::size_t most);
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -1,24 +1,24 @@
-#include "engine/number_format.hpp"
+#include "commands/result_format.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace masque::engine {
+namespace masque::commands {
 
-NumberFormat NumberFormat::of(kernel::Precision precision,
+ResultFormat ResultFormat::of(kernel::Precision precision,
                               const std::optional<std::int64_t>& digits) {
-  NumberFormat format;
+  ResultFormat format;
   format.digits_ = digits;
   if (!digits && precision != kernel::Precision::kF64) format.digits_ = 9;
   return format;
 }
 
-std::string NumberFormat::text(double value) const {
+std::string ResultFormat::text(double value) const {
   return digits_ ? fmt::format("{:.{}g}", value, *digits_) : fmt::format("{}", value);
 }
 
-std::string NumberFormat::json(double value) const {
+std::string ResultFormat::json(double value) const {
   return std::isfinite(value) ? text(value) : "null";
 }
 
@@ -27,4 +27,4 @@ void add_digits(cli::Command& command, std::optional<std::int64_t>& digits) {
                  "significant digits of results [9; of f64 models what a double needs]");
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "engine/number_list.hpp"
+#include "commands/number_list.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 std::vector<double> parse_numbers(std::string_view option, const std::string& list, double least,
                                   double most) {
@@ -27,4 +27,4 @@ std::vector<double> parse_numbers(std::string_view option, const std::string& li
   }
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -1,11 +1,11 @@
-#include "base/google_folder.hpp"
+#include "text/google_folder.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/file.hpp"
 
-namespace masque {
+namespace masque::text {
 
 std::optional<std::string> tokenizer_config_by_name(const std::string& folder) {
   const auto has = [&](const char* name) { return exists(join(folder, name)); };
@@ -22,4 +22,4 @@ std::optional<std::string> tokenizer_config_by_name(const std::string& folder) {
   return cased ? std::optional<std::string>("{\"do_lower_case\": false}\n") : std::nullopt;
 }
 
-}  // namespace masque
+}  // namespace masque::text

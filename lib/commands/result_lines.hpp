@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "probe/statistics/moments.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 /// Reads members of one line's object, or of one inside it. InputError for what is missing, of
 /// another kind, or no finite number. Cheap to copy; `expected` outlives it.
@@ -34,4 +34,4 @@ class ResultReader {
 void for_each_result(std::string_view text, const std::string& path,
                      const std::function<void(const JsonValue& root)>& use);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

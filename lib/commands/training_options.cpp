@@ -1,4 +1,4 @@
-#include "model_options.hpp"
+#include "commands/training_options.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque::common {
+namespace masque::commands {
 
 double parse_seconds(const std::string& text) {
   double number = 0;
@@ -27,7 +27,7 @@ double parse_seconds(const std::string& text) {
 
 namespace {
 
-void fill_objective(const ModelOptions& o, std::uint64_t seed, train::ObjectiveOptions& asked) {
+void fill_objective(const TrainingOptions& o, std::uint64_t seed, train::ObjectiveOptions& asked) {
   const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
   asked.mlm = {.selection = selection_of(o.selection, seed),
                .mask = split[0],
@@ -47,7 +47,7 @@ void fill_objective(const ModelOptions& o, std::uint64_t seed, train::ObjectiveO
 }
 
 /// Everything that decides the bytes.
-void add_settings(const ModelOptions& o, std::int64_t steps, train::RunOptions& run) {
+void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
@@ -109,7 +109,7 @@ void add_settings(const ModelOptions& o, std::int64_t steps, train::RunOptions& 
 
 }  // namespace
 
-train::RunOptions run_options(const ModelOptions& o, std::int64_t steps, std::uint64_t seed) {
+train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std::uint64_t seed) {
   train::RunOptions run;
   run.design = o.design;
   run.design.num_hidden_layers = o.num_hidden_layers;
@@ -143,7 +143,7 @@ train::RunOptions run_options(const ModelOptions& o, std::int64_t steps, std::ui
   return run;
 }
 
-void declare_design(cli::Command& c, ModelOptions& o, const std::string& several) {
+void declare_design(cli::Command& c, TrainingOptions& o, const std::string& several) {
   train::DesignRecipe& d = o.design;
   c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::Range{1, 1000}, "layers");
   c.option("--hidden-size", "N", o.hidden_size, cli::Range{1, 1e5}, "width of the states");
@@ -172,7 +172,7 @@ void declare_design(cli::Command& c, ModelOptions& o, const std::string& several
   c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");
 }
 
-void declare_optimizer(cli::Command& c, ModelOptions& o) {
+void declare_optimizer(cli::Command& c, TrainingOptions& o) {
   c.choice("--optimizer", o.optimizer,
            {{"adamw", train::Optimizer::kAdamW}, {"lamb", train::Optimizer::kLamb}},
            "how gradients become steps");
@@ -200,7 +200,7 @@ void declare_optimizer(cli::Command& c, ModelOptions& o) {
            "float; or products of operands rounded to bfloat16, with weights in float");
 }
 
-void declare_objective(cli::Command& c, ModelOptions& o) {
+void declare_objective(cli::Command& c, TrainingOptions& o) {
   add_selection(c, o.selection);
   c.option("--split", "M:K:R", o.split, "shares of [MASK], kept and random among the selected");
   c.option("--draws", "S", o.draws, "static masks: epochs e and e + S are alike; 0: all differ");
@@ -232,10 +232,10 @@ std::vector<std::string_view> read_by(const std::string& objective) {
 
 }  // namespace
 
-void check_objective(const ModelOptions& o) {
+void check_objective(const TrainingOptions& o) {
   train::check_objective(o.objective);
   const std::vector<std::string_view> read = read_by(o.objective);
-  const ModelOptions plain;
+  const TrainingOptions plain;
   const records::SelectionOptions &asked = o.selection.selection,
                                   &usual = plain.selection.selection;
   const std::vector<std::pair<std::string_view, bool>> given = {
@@ -267,4 +267,4 @@ void check_objective(const ModelOptions& o) {
   if (o.min_keep && !o.drop && !mae) throw UsageError("--min-keep does nothing without --drop");
 }
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -8,7 +8,7 @@
 
 #include "cli/input_lines.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 struct StreamOptions {
   cli::InputOptions input;
@@ -38,4 +38,4 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
 [[noreturn]] void refuse_line(const StreamOptions& options, std::uint64_t id,
                               std::string_view message);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "commands/open_model.hpp"
 #include "probe/score/text_scorer.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 /// How lines are scored.
 struct ScoringOptions {
@@ -31,11 +31,11 @@ struct Scoring {
 
 /// Checks that the model can do what is asked, and says on stderr what runs. Throws UsageError for
 /// no_bos with a kind that puts no token in front.
-Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
-                     const Engine& engine, cli::Session& session);
+Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
+                     const OpenedModel& opened, cli::Session& session);
 
 /// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
 /// what was given.
-std::string provenance_json(const Scoring& scoring, const Engine& engine);
+std::string provenance_json(const Scoring& scoring, const OpenedModel& opened);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "similar_tokens.hpp"
+#include "commands/similar_tokens.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -15,7 +15,7 @@
 #include "surgery/rows/similar_rows.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::common {
+namespace masque::commands {
 
 namespace {
 
@@ -127,4 +127,4 @@ std::vector<double> read_weights(const std::string& path, const TokenNames& toke
   return weights;
 }
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "engine/engine.hpp"
+#include "commands/open_model.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "kernel/parallel.hpp"
 #include "nn/normalizer.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 namespace {
 
@@ -24,15 +24,15 @@ std::string_view head_text(model::HeadKind kind) {
   return "discriminator";
 }
 
-void open_tokenizer(const EngineOptions& options, const std::string& folder, Engine& engine,
+void open_tokenizer(const OpenOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
-  engine.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
-  for (const std::string& warning : engine.tokenizer->warnings())
-    session.note(fmt::format("{}: {}", engine.tokenizer->parts().path, warning));
-  engine.options.mask_token_id = engine.tokenizer->roles().mask;
+  opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
+  for (const std::string& warning : opened.tokenizer->warnings())
+    session.note(fmt::format("{}: {}", opened.tokenizer->parts().path, warning));
+  opened.options.mask_token_id = opened.tokenizer->roles().mask;
 }
 
-std::vector<Given> given_options(const EngineOptions& o) {
+std::vector<Given> given_options(const OpenOptions& o) {
   std::vector<Given> given;
   if (o.tokenizer) given.push_back({"tokenizer", *o.tokenizer});
   if (!o.family.empty()) given.push_back({"family", o.family});
@@ -45,23 +45,23 @@ std::vector<Given> given_options(const EngineOptions& o) {
 
 /// A vocab.txt in Google's style names no roles. T-TA was trained inside [SOS] … [EOS], which its
 /// vocabulary has beside [CLS] and [SEP].
-void use_sentence_ends(Engine& engine, const std::string& path, cli::Session& session) {
-  const text::TokenizerParts& parts = engine.tokenizer->parts();
+void use_sentence_ends(OpenedModel& opened, const std::string& path, cli::Session& session) {
+  const text::TokenizerParts& parts = opened.tokenizer->parts();
   const auto named = [](const auto& role) { return role.first == "cls" || role.first == "sep"; };
-  if (engine.model->design().family != "tta" || parts.format != "vocab.txt" ||
+  if (opened.model->design().family != "tta" || parts.format != "vocab.txt" ||
       std::any_of(parts.role_names.begin(), parts.role_names.end(), named) ||
-      !engine.tokenizer->find("[SOS]") || !engine.tokenizer->find("[EOS]")) {
+      !opened.tokenizer->find("[SOS]") || !opened.tokenizer->find("[EOS]")) {
     return;
   }
   session.note(fmt::format("{}: a T-TA reads text inside [SOS] and [EOS]", parts.path));
-  engine.tokenizer = text::Tokenizer::open(path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}});
+  opened.tokenizer = text::Tokenizer::open(path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}});
 }
 
-void check_sizes(const Engine& engine) {
-  const auto tokens = static_cast<Index>(engine.tokenizer->size());
-  const Index rows = engine.model->design().vocab_size;
+void check_sizes(const OpenedModel& opened) {
+  const auto tokens = static_cast<Index>(opened.tokenizer->size());
+  const Index rows = opened.model->design().vocab_size;
   if (tokens <= rows) return;
-  throw InputError(engine.tokenizer->parts().path,
+  throw InputError(opened.tokenizer->parts().path,
                    fmt::format("{} tokens, expected at most the {} of the model", tokens, rows));
 }
 
@@ -74,7 +74,7 @@ std::string given_json(const std::vector<Given>& given) {
   return out;
 }
 
-void add_engine(cli::Command& command, EngineOptions& options) {
+void add_open_options(cli::Command& command, OpenOptions& options) {
   using kernel::Precision;
   command.argument("MODEL", options.model, "a checkpoint folder");
   command.option("--tokenizer", "PATH", options.tokenizer,
@@ -101,52 +101,52 @@ void add_engine(cli::Command& command, EngineOptions& options) {
   add_verbose(command, options.common);
 }
 
-void add_batch_tokens(cli::Command& command, EngineOptions& options) {
+void add_batch_tokens(cli::Command& command, OpenOptions& options) {
   command.option("--batch-tokens", "N", options.batch_tokens, cli::Range{1, 1e9},
                  "tokens that run together; bounds the memory, changes no result");
 }
 
-std::string Engine::description() const {
+std::string OpenedModel::description() const {
   const model::Design& design = model->design();
   return fmt::format("{}, {} layers, {}, {}", design.family, design.num_hidden_layers,
                      kernel::precision_name(model->precision()), head_text(design.head.kind));
 }
 
-Engine open_engine(const EngineOptions& options, const std::string& folder, bool with_tokenizer,
-                   cli::Session& session) {
+OpenedModel open_model(const OpenOptions& options, const std::string& folder, bool with_tokenizer,
+                       cli::Session& session) {
   kernel::set_threads(options.common.threads > 0 ? options.common.threads : default_threads());
-  Engine engine;
-  engine.path = options.model;
-  engine.given = given_options(options);
-  engine.options.precision = options.precision;
-  engine.options.family = options.family;
-  if (options.mask) engine.options.masks = parse_mask_layers(*options.mask);
-  engine.options.keys = options.keys;
-  engine.options.query = options.query;
+  OpenedModel opened;
+  opened.path = options.model;
+  opened.given = given_options(options);
+  opened.options.precision = options.precision;
+  opened.options.family = options.family;
+  if (options.mask) opened.options.masks = parse_mask_layers(*options.mask);
+  opened.options.keys = options.keys;
+  opened.options.query = options.query;
   if (options.normalizer) {
     nn::parse_normalizer(*options.normalizer);  // also an empty name is refused
-    engine.options.normalizer = *options.normalizer;
+    opened.options.normalizer = *options.normalizer;
   }
   if (with_tokenizer) {
-    open_tokenizer(options, folder, engine, session);
+    open_tokenizer(options, folder, opened, session);
   } else {
     // Only the mask token is wanted, and only by models that say so themselves if it is missing.
     const auto unread = input_error_message([&] {
       const auto tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
-      engine.options.mask_token_id = tokenizer.roles().mask;
+      opened.options.mask_token_id = tokenizer.roles().mask;
     });
     if (unread && options.tokenizer) throw InputError(*unread);
   }
-  engine.model = model::open_model(folder, engine.options);
+  opened.model = model::open_model(folder, opened.options);
   if (with_tokenizer) {
-    use_sentence_ends(engine, options.tokenizer.value_or(folder), session);
-    check_sizes(engine);
+    use_sentence_ends(opened, options.tokenizer.value_or(folder), session);
+    check_sizes(opened);
   }
-  for (const std::string& note : engine.model->design().notes)
+  for (const std::string& note : opened.model->design().notes)
     session.note(fmt::format("{}: {}", folder, note));
-  for (const std::string& name : engine.model->unused())
+  for (const std::string& name : opened.model->unused())
     session.detail(fmt::format("{}: tensor '{}' is not used", folder, name));
-  return engine;
+  return opened;
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

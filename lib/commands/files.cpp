@@ -1,4 +1,4 @@
-#include "engine/files.hpp"
+#include "commands/files.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/parallel.hpp"
 #include "base/utf8.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 namespace {
 
@@ -58,4 +58,4 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
   }
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -10,7 +10,7 @@ namespace masque::text {
 class Tokenizer;
 }
 
-namespace masque::common {
+namespace masque::commands {
 
 /// How a list may call tokens. What is borrowed must stay.
 struct TokenNames {
@@ -29,4 +29,4 @@ records::SimilarTokens read_similar(const std::string& path, const TokenNames& t
 /// weight 0.
 std::vector<double> read_weights(const std::string& path, const TokenNames& tokens);
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -8,13 +8,13 @@
 #include "cli/run_tool.hpp"
 #include "kernel/precision.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 /// Significant digits: as many as it takes to read the same number again, or fewer.
-class NumberFormat {
+class ResultFormat {
  public:
   /// Nine digits tell any two numbers of f32 and bf16 models apart.
-  static NumberFormat of(kernel::Precision precision, const std::optional<std::int64_t>& digits);
+  static ResultFormat of(kernel::Precision precision, const std::optional<std::int64_t>& digits);
 
   /// "nan" and "inf" where that is what it is.
   std::string text(double value) const;
@@ -29,4 +29,4 @@ class NumberFormat {
 /// --digits.
 void add_digits(cli::Command& command, std::optional<std::int64_t>& digits);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

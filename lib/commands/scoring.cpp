@@ -1,4 +1,4 @@
-#include "engine/scoring.hpp"
+#include "commands/scoring.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "probe/score/model_kinds.hpp"
 #include "probe/score/score_leak.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 void add_scoring(cli::Command& command, ScoringOptions& options) {
   using probe::ScoreKind;
@@ -34,17 +34,17 @@ void add_scoring(cli::Command& command, ScoringOptions& options) {
                "special tokens that stand in the text are text");
 }
 
-Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_options,
-                     const Engine& engine, cli::Session& session) {
-  const model::Design& design = engine.model->design();
+Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
+                     const OpenedModel& opened, cli::Session& session) {
+  const model::Design& design = opened.model->design();
   Scoring scoring;
   probe::ScoreOptions& score = scoring.options;
   score.policy = probe::parse_length_policy(options.policy.value_or("error"));
   const auto problem = input_error_message([&] {
-    score.kind = options.kind ? *options.kind : probe::default_kind(design, engine.options);
-    probe::check_kind(score.kind, design, engine.options);
+    score.kind = options.kind ? *options.kind : probe::default_kind(design, opened.options);
+    probe::check_kind(score.kind, design, opened.options);
   });
-  if (problem) throw InputError(engine.path, *problem);
+  if (problem) throw InputError(opened.path, *problem);
   const bool begins =
       score.kind == probe::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
   if (options.no_bos && !begins) {
@@ -52,35 +52,35 @@ Scoring make_scoring(const ScoringOptions& options, const EngineOptions& engine_
         "--no-bos is of causal models of one stream, expected none with a {} and --kind {}",
         design.family, probe::kind_name(score.kind)));
   }
-  if (!engine.options.masks.empty() &&
+  if (!opened.options.masks.empty() &&
       (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
-    const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, engine.options);
+    const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
     score.check_length = [leaks](Index length) { leaks->at(length); };
   }
-  score.mask = engine.tokenizer->roles().mask;
+  score.mask = opened.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
-  score.batch_tokens = static_cast<Index>(engine_options.batch_tokens);
+  score.batch_tokens = static_cast<Index>(open_options.batch_tokens);
   if (options.max_length)
     scoring.given.push_back({"max_length", std::to_string(*options.max_length), false});
   if (options.no_bos) scoring.given.push_back({"no_bos", "true", false});
   if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
   scoring.sentence.special_in_text = !options.no_special_in_text;
-  if (begins && !options.no_bos) scoring.sentence.begin = probe::begin_token(*engine.tokenizer);
+  if (begins && !options.no_bos) scoring.sentence.begin = probe::begin_token(*opened.tokenizer);
   if (const auto limit = probe::token_limit(design, score.max_length)) {
-    const Index around = encode_sentence(*engine.tokenizer, "", scoring.sentence).size();
+    const Index around = encode_sentence(*opened.tokenizer, "", scoring.sentence).size();
     probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
   }
-  session.note(fmt::format("{}: {}; kind {}, policy {}", engine.path, engine.description(),
+  session.note(fmt::format("{}: {}; kind {}, policy {}", opened.path, opened.description(),
                            probe::kind_name(score.kind), probe::policy_text(score.policy)));
   return scoring;
 }
 
-std::string provenance_json(const Scoring& scoring, const Engine& engine) {
+std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {
   return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}"{}{})",
-                     quote_json(engine.path), probe::kind_name(scoring.options.kind),
-                     kernel::precision_name(engine.model->precision()),
-                     probe::policy_text(scoring.options.policy), given_json(engine.given),
+                     quote_json(opened.path), probe::kind_name(scoring.options.kind),
+                     kernel::precision_name(opened.model->precision()),
+                     probe::policy_text(scoring.options.policy), given_json(opened.given),
                      given_json(scoring.given));
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

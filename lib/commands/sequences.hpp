@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.hpp"
-#include "engine/text_stream.hpp"
+#include "commands/open_model.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/score/sequence.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 struct SequenceOptions {
   StreamOptions stream;
@@ -44,13 +44,13 @@ struct SequenceWork {
 /// every one: its ids, segments, positions and length are looked at, a sequence without ids is
 /// refused (InputError that names the line). Returns what the command ends with. Memory: a
 /// sequence.
-cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
+cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session);
 
 /// The same as a list. `code` becomes what the command ends with.
-std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
-                                            const cli::Command& command, cli::ExitCode& code,
-                                            cli::Session& session);
+std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,
+                                            const OpenedModel& opened, const cli::Command& command,
+                                            cli::ExitCode& code, cli::Session& session);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace masque {
+namespace masque::text {
 
 /// The tokenizer_config.json that a folder lacks whose name alone says that case counts
 /// (cased_L-12_H-768_A-12): it has bert_config.json, neither config.json nor tokenizer_config.json,
@@ -13,4 +13,4 @@ namespace masque {
 /// folder needs it, under whatever name. Nothing for any other folder. Throws as exists().
 std::optional<std::string> tokenizer_config_by_name(const std::string& folder);
 
-}  // namespace masque
+}  // namespace masque::text

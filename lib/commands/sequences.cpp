@@ -1,4 +1,4 @@
-#include "engine/sequences.hpp"
+#include "commands/sequences.hpp"
 
 #include <limits>
 #include <utility>
@@ -8,11 +8,11 @@
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
-#include "engine/files.hpp"
+#include "commands/files.hpp"
 #include "probe/states/sentence.hpp"
 #include "records/record_reader.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 namespace {
 
@@ -93,14 +93,15 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Se
   filter_lines(*o.records, filter);
 }
 
-cli::ExitCode each_text(const SequenceOptions& o, const Engine& engine, const cli::Command& command,
-                        const SequenceWork& sequences, cli::Session& session) {
-  const Index longest = engine.model->design().max_position_embeddings;
+cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
+                        const cli::Command& command, const SequenceWork& sequences,
+                        cli::Session& session) {
+  const Index longest = opened.model->design().max_position_embeddings;
   std::uint64_t skipped = 0;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::Sentence sentence =
-        probe::encode_sentence(*engine.tokenizer, line, {.special = !o.no_special});
+        probe::encode_sentence(*opened.tokenizer, line, {.special = !o.no_special});
     if (longest != 0 && sentence.size() > longest) {
       if (o.skip_long) {
         ++skipped;
@@ -157,25 +158,25 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   }
 }
 
-cli::ExitCode each_sequence(const SequenceOptions& options, const Engine& engine,
+cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session) {
-  if (!options.records) return each_text(options, engine, command, work, session);
-  each_record(options, engine.model->design(), work);
+  if (!options.records) return each_text(options, opened, command, work, session);
+  each_record(options, opened.model->design(), work);
   work.flush();
   return cli::ExitCode::kDone;
 }
 
-std::vector<probe::Sequence> read_sequences(const SequenceOptions& options, const Engine& engine,
-                                            const cli::Command& command, cli::ExitCode& code,
-                                            cli::Session& session) {
+std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,
+                                            const OpenedModel& opened, const cli::Command& command,
+                                            cli::ExitCode& code, cli::Session& session) {
   std::vector<probe::Sequence> items;
   SequenceWork work;
   work.use = [&](probe::Sequence&& sequence, std::string_view) {
     items.push_back(std::move(sequence));
   };
-  code = each_sequence(options, engine, command, work, session);
+  code = each_sequence(options, opened, command, work, session);
   return items;
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "engine/result_lines.hpp"
+#include "commands/result_lines.hpp"
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 const JsonValue& ResultReader::member(const JsonValue& root, std::string_view name,
                                       JsonKind kind) const {
@@ -55,4 +55,4 @@ void for_each_result(std::string_view text, const std::string& path,
   });
 }
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -9,7 +9,7 @@
 
 #include "cli/session.hpp"
 
-namespace masque::engine {
+namespace masque::commands {
 
 struct FileLine {
   std::size_t file = 0;   ///< which of the files
@@ -28,4 +28,4 @@ std::string name_of(const std::string& path);
 /// A whole file. Throws InputError.
 std::string read_file(const std::string& path);
 
-}  // namespace masque::engine
+}  // namespace masque::commands

@@ -1,4 +1,4 @@
-#include "selection_options.hpp"
+#include "commands/selection_options.hpp"
 
 #include <charconv>
 
@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque::common {
+namespace masque::commands {
 
 using records::Choice;
 using records::Unit;
@@ -61,4 +61,4 @@ records::SelectionOptions selection_of(const SelectionChoice& options, std::uint
   return selection;
 }
 
-}  // namespace masque::common
+}  // namespace masque::commands

@@ -1,0 +1,63 @@
+#include "train/run/trainer_state.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "train/run/folder_parts.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr const char* kStep = "step";
+
+/// What a state consists of, by name.
+std::vector<std::pair<const char*, std::span<float>>> state_parts(Trainer& trainer,
+                                                                  Parameters<float>& parameters) {
+  return {{"first", trainer.state().first.span()},
+          {"second", trainer.state().second.span()},
+          {"values", parameters.values()}};
+}
+
+}  // namespace
+
+OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters) {
+  OutputWeights state;
+  state.metadata.emplace_back(fmt::format("masque.{}", kStep), fmt::format("{}", trainer.done()));
+  for (const auto& [name, values] : state_parts(trainer, parameters))
+    state.tensors.push_back(float_tensor(name, {values.size()}, values));
+  return state;
+}
+
+void read_trainer_state(const Checkpoint& state, const std::string& path, Trainer& trainer,
+                        Parameters<float>& parameters) {
+  for (const auto& [name, values] : state_parts(trainer, parameters)) {
+    const TensorInfo& tensor = state.get(name);
+    if (tensor.dtype != DType::kF32 || tensor.shape != Shape{values.size()}) {
+      throw InputError(path, fmt::format("{}: {} numbers, expected {}", name,
+                                         shape_text(tensor.shape), values.size()));
+    }
+    state.read(tensor, 0, std::as_writable_bytes(values));
+  }
+  std::int64_t step = -1;
+  if (const std::string* text = state_fact(state, kStep))
+    std::from_chars(text->data(), text->data() + text->size(), step);
+  if (step < 0) throw InputError(path, fmt::format("masque.{}: expected a whole number", kStep));
+  trainer.set_done(step);
+}
+
+const std::string* state_fact(const Checkpoint& state, std::string_view name) {
+  const Metadata& metadata = state.files().front().content.metadata;
+  const auto found = std::ranges::find(metadata, fmt::format("masque.{}", name),
+                                       [](const auto& m) { return m.first; });
+  return found == metadata.end() ? nullptr : &found->second;
+}
+
+}  // namespace masque::train
