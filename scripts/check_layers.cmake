@@ -12,7 +12,7 @@ endif()
 
 # The only files that may catch: the end of every tool, the rethrow behind the threads, and the command
 # that examines several checkpoints and goes on after one that cannot be read.
-set(may_catch lib/cli/run_tool.cpp lib/cli/substitution.cpp lib/base/ordered_work.hpp lib/base/parallel.cpp apps/ckpt/check.cpp)
+set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.cpp apps/ckpt/check.cpp)
 # The only files that may include headers that take seconds to compile.
 set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp)
 # The only file that knows MPI: others know train::Ranks.

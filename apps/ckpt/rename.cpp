@@ -97,7 +97,7 @@ void declare_rename(cli::Command& tool) {
   c.example("ckpt rename model/ -o out/ --map names.tsv", "lines of OLD, a tab and NEW");
   c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
   c.arguments("CHANGE", o->changes,
-              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (ECMAScript; $1 is the first group)",
+              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (Perl's; $1 is the first group)",
               cli::Need::kOptional);
   c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
            cli::Need::kRequired);

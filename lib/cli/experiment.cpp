@@ -1,7 +1,11 @@
 #include "cli/experiment.hpp"
 
 #include <algorithm>
+#include <sstream>
+#include <string_view>
 
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -13,22 +17,44 @@ namespace masque::cli {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
-constexpr const char* kBlanks = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kBlanks = " \t\r";
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+/// Without its comment, and the blanks at its ends.
+std::string_view bare(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '#' || (i > 0 && kBlanks.find(line[i - 1]) == std::string_view::npos)) continue;
+    line = line.substr(0, i);
+    break;
+  }
+  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
+  return line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-bool is_blank(char c) { return std::string_view(kBlanks).find(c) != std::string_view::npos; }
-
-/// Without its comment.
-std::string_view strip_comment(std::string_view line) {
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '#' && (i == 0 || is_blank(line[i - 1]))) return line.substr(0, i);
+/// The setting of a line that is not empty. Throws InputError.
+Setting read_setting(std::string_view line, const std::string& place) {
+  // For Boost every '#' begins a comment. One that stands in a value goes around it: behind what is
+  // not blank, so that nothing at that end is trimmed.
+  const std::size_t sharp = std::min(line.find('#'), line.size());
+  const std::string_view head = line.substr(0, sharp);
+  if (head.front() == '[' && head.back() == ']') {
+    throw InputError(place, fmt::format("found the section '{}', expected key = value: these files "
+                                        "have no sections",
+                                        escape(head)));
   }
-  return line;
+  if (head.find('=') == std::string_view::npos)
+    throw InputError(place, fmt::format("found '{}', expected key = value", escape(line)));
+  std::istringstream text{std::string(head)};
+  const boost::program_options::options_description none;
+  const auto parsed = boost::program_options::parse_config_file(text, none, true);
+  MASQUE_CHECK(parsed.options.size() == 1);
+  const auto& option = parsed.options.front();
+  if (option.string_key.empty())
+    throw InputError(place, fmt::format("found '{}', expected key = value", escape(line)));
+  const std::string value = option.value.at(0) + std::string(line.substr(sharp));
+  if (value.empty())
+    throw InputError(place, fmt::format("{}: no value, expected one", escape(option.string_key)));
+  return {option.string_key, value, place};
 }
 
 }  // namespace
@@ -37,29 +63,21 @@ std::vector<Setting> read_settings(const std::string& path) {
   const std::string text = read_text(path, kMostBytes);
   std::vector<Setting> settings;
   std::string_view rest = text;
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  // A line at a time: Boost does not say where it found something.
   for (int number = 1; !rest.empty(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trimmed(strip_comment(rest.substr(0, end)));
+    const std::string_view line = bare(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.empty()) continue;
-    const std::string place = fmt::format("{}:{}", path, number);
-    const std::size_t equals = line.find('=');
-    const std::string_view key = trimmed(line.substr(0, std::min(equals, line.size())));
-    if (equals == std::string_view::npos || key.empty())
-      throw InputError(place, fmt::format("found '{}', expected key = value", escape(line)));
-    const std::string_view value = trimmed(line.substr(equals + 1));
-    if (value.empty())
-      throw InputError(place, fmt::format("{}: no value, expected one", escape(key)));
-    settings.push_back({std::string(key), std::string(value), place});
+    if (!line.empty()) settings.push_back(read_setting(line, fmt::format("{}:{}", path, number)));
   }
   return settings;
 }
 
 bool is_setting_value(const std::string& text) {
-  return !text.empty() && text.find('\n') == std::string::npos &&
-         trimmed(strip_comment(text)) == text;
+  if (text.empty() || text.find('\n') != std::string::npos) return false;
+  const std::string line = "key = " + text;
+  return bare(line) == line && read_setting(line, "").value == text;
 }
 
 }  // namespace masque::cli

@@ -1,7 +1,6 @@
 #include "cli/substitution.hpp"
 
-#include <array>
-#include <csignal>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,11 +11,14 @@ namespace masque::cli {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 1024;
+// A text is searched as often as it has bytes.
+constexpr std::size_t kMostNameBytes = 1024;
 
 UsageError wrong(const std::string& word, std::string_view why) {
   return UsageError(fmt::format("'{}': {}", escape(word), why));
 }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -31,53 +33,56 @@ Substitution::Substitution(const std::string& word) : word_(word) {
   if (middle == 2 || end == std::string::npos || end + 1 != word.size())
     throw wrong(word, "expected s/PATTERN/REPLACEMENT/");
   replacement_ = word.substr(middle + 1, end - middle - 1);
-  try {
-    pattern_ = std::regex(word.substr(2, middle - 2));
-  } catch (const std::regex_error& error) {
-    throw wrong(word, error.what());
+  pattern_.emplace(word.substr(2, middle - 2), RegexDialect::kPerl,
+                   [word](const std::string& why) { throw wrong(word, why); });
+}
+
+void Substitution::append_replacement(const RegexSearch& found, std::size_t behind,
+                                      const std::string& text, std::string& out) const {
+  for (std::size_t i = 0; i < replacement_.size(); ++i) {
+    const char next = i + 1 < replacement_.size() ? replacement_[i + 1] : '\0';
+    if (replacement_[i] != '$') {
+      out += replacement_[i];
+      continue;
+    }
+    ++i;
+    if (next == '$') {
+      out += '$';
+    } else if (next == '&') {
+      out += *found.group(0);
+    } else if (next == '`') {
+      out.append(text, behind, found.begin() - behind);
+    } else if (next == '\'') {
+      out.append(text, found.end());
+    } else if (is_digit(next)) {
+      auto number = static_cast<std::size_t>(next - '0');
+      if (i + 1 < replacement_.size() && is_digit(replacement_[i + 1]))
+        number = 10 * number + static_cast<std::size_t>(replacement_[++i] - '0');
+      out += found.group(number).value_or("");
+    } else {
+      out += '$';
+      --i;
+    }
   }
 }
 
-namespace {
-
-/// A pattern may take for ever, and nothing is written yet: signals end the program meanwhile.
-class SignalsKill {
- public:
-  SignalsKill() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      before_[i] = {};
-      if (sigaction(kSignals[i], nullptr, &before_[i]) != 0 || before_[i].sa_handler == SIG_IGN)
-        continue;
-      struct sigaction kill = {};
-      kill.sa_handler = SIG_DFL;
-      sigaction(kSignals[i], &kill, nullptr);
-    }
-  }
-  SignalsKill(const SignalsKill&) = delete;
-  SignalsKill& operator=(const SignalsKill&) = delete;
-  ~SignalsKill() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-
- private:
-  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> before_{};
-};
-
-}  // namespace
-
 std::optional<std::string> Substitution::apply(const std::string& text) const {
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMostNameBytes) {
     throw wrong(word_, fmt::format("a name of {} bytes, expected at most {} for a pattern",
-                                   text.size(), kMostBytes));
+                                   text.size(), kMostNameBytes));
   }
-  const SignalsKill interruptible;
-  try {
-    if (!std::regex_search(text, pattern_)) return std::nullopt;
-    return std::regex_replace(text, pattern_, replacement_);
-  } catch (const std::regex_error& error) {
-    throw wrong(word_, error.what());
+  RegexSearch found(*pattern_, text);
+  std::string out;
+  std::size_t behind = 0;
+  std::size_t from = 0;
+  while (from <= text.size() && found.find(from)) {
+    out.append(text, behind, found.begin() - behind);
+    append_replacement(found, behind, text, out);
+    behind = found.end();
+    from = behind + (found.begin() == behind ? 1 : 0);
   }
+  if (from == 0) return std::nullopt;
+  return out.append(text, behind);
 }
 
 }  // namespace masque::cli

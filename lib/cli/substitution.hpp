@@ -2,13 +2,16 @@
 #pragma once
 
 #include <optional>
-#include <regex>
 #include <string>
+
+#include "base/regex.hpp"
 
 namespace masque::cli {
 
-/// A regular expression (ECMAScript) and what replaces its matches ("$1": what its first group
-/// found). Another character than the slash may part them: s|PATTERN|REPLACEMENT|.
+/// A regular expression (Perl's) and what replaces its matches, in which `$1` is what its first
+/// group found (two digits are one number), `$&` the match, "$`" and `$'` what lies between the
+/// match before and this one, and behind this one, `$$` a `$`. Another character than the slash may
+/// part them: s|PATTERN|REPLACEMENT|.
 class Substitution {
  public:
   /// Whether a word is meant to be one.
@@ -17,14 +20,17 @@ class Substitution {
   /// Throws UsageError.
   explicit Substitution(const std::string& word);
 
-  /// The text with every match replaced; nothing if there is none. Texts of more than 1024 bytes
-  /// could need more stack than there is: UsageError.
+  /// The text with every match replaced; nothing if there is none. Texts of more than 1024 bytes,
+  /// and matches that cannot be found in bounded time: UsageError.
   std::optional<std::string> apply(const std::string& text) const;
 
  private:
+  void append_replacement(const RegexSearch& found, std::size_t behind, const std::string& text,
+                          std::string& out) const;
+
   std::string word_;
-  std::regex pattern_;
   std::string replacement_;
+  std::optional<Regex> pattern_;
 };
 
 }  // namespace masque::cli

@@ -43,12 +43,14 @@ std::optional<std::string> PartFields::optional_text(std::string_view name) cons
   return text(name);
 }
 
+std::string PartFields::title() const { return fmt::format("{} '{}'", what_, escape(type_)); }
+
 void PartFields::refuse(const std::string& message) const {
-  throw InputError(path_, fmt::format("{} '{}': {}", what_, escape(type_), message));
+  throw InputError(path_, fmt::format("{}: {}", title(), message));
 }
 
 void PartFields::refuse_type() const {
-  throw InputError(path_, fmt::format("{} '{}' is not supported", what_, escape(type_)));
+  throw InputError(path_, fmt::format("{} is not supported", title()));
 }
 
 }  // namespace masque::text

@@ -13,12 +13,15 @@ namespace masque::text {
 /// The fields of a part. Its functions throw InputError "path: normalizer 'Strip': …".
 class PartFields {
  public:
-  /// `what` is "normalizer" or "pre-tokenizer". Throws if the value is no object with a `type`.
+  /// `what` is "normalizer", "pre-tokenizer" or "decoder". Throws if the value is no object with a
+  /// `type`.
   PartFields(const JsonValue& json, std::string_view what, const std::string& path);
 
   const JsonValue& json() const { return json_; }
   const std::string& path() const { return path_; }
   const std::string& type() const { return type_; }
+  /// "normalizer 'Strip'", for messages.
+  std::string title() const;
 
   /// A field of that kind; throws if it is missing.
   const JsonValue& need(std::string_view name, JsonKind kind) const;

@@ -1,4 +1,4 @@
-// What the `pattern` of a Replace or Split finds: a text, or one of the regular expressions in use.
+// What the `pattern` of a Replace or Split finds: a text, or what a regular expression matches.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,15 @@ class Pattern {
   Pattern& operator=(const Pattern&) = delete;
   virtual ~Pattern() = default;
 
-  /// Appends the matches, from left to right; none is empty. Time O(length).
+  /// Appends the matches in a text (valid UTF-8), from left to right, as the reference finds them:
+  /// some may be empty; an empty text has none. Time O(length) for texts and the expressions below;
+  /// any other expression has limits, beyond which this throws InputError.
   virtual void find(std::string_view text, std::vector<Stretch>& out) const = 0;
 };
 
-/// The pattern of a part: {"String": …}, or {"Regex": …} where the expression is that of GPT-2,
-/// Llama 3 or Qwen 2, or one character or class with `+`, `{n}`, `{n,}` or nothing behind it.
-/// Throws InputError that quotes any other expression.
+/// The pattern of a part: {"String": …} or {"Regex": …}, in Oniguruma's syntax. The expressions of
+/// GPT-2, Llama 3 and Qwen 2 are done by hand. Throws InputError that quotes an expression which is
+/// not valid; so does a search that exceeds its limits.
 std::shared_ptr<const Pattern> make_pattern(const PartFields& fields);
 
 /// Appends the matches of GPT-2's expression, which cover the whole text:

@@ -76,7 +76,9 @@ void split_word(const AlignedText& word, std::span<const Stretch> matches, bool 
       std::reverse(pieces.begin(), pieces.end());
       break;
   }
-  for (const SplitPiece& piece : pieces) out.push_back(word.part(piece.at.begin, piece.at.end));
+  for (const SplitPiece& piece : pieces) {
+    if (piece.at.begin < piece.at.end) out.push_back(word.part(piece.at.begin, piece.at.end));
+  }
 }
 
 }  // namespace masque::text

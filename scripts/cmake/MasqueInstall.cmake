@@ -9,7 +9,7 @@ write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/masqueConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT masqueTargets NAMESPACE masque:: DESTINATION ${package_folder} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/masqueConfig.cmake ${PROJECT_BINARY_DIR}/masqueConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/scripts/cmake/FindxxHash.cmake
+              ${PROJECT_SOURCE_DIR}/scripts/cmake/FindOniguruma.cmake ${PROJECT_SOURCE_DIR}/scripts/cmake/FindxxHash.cmake
   DESTINATION ${package_folder} COMPONENT dev)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/masque
   RENAME copyright COMPONENT tools)
@@ -35,6 +35,6 @@ set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Command-line programs that make, check, c
 plain CPU, without Python and without a network.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME masque-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libdnnl-dev, libfmt-dev, libhwy-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-program-options-dev, libdnnl-dev, libfmt-dev, libhwy-dev, libonig-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, static libraries and the CMake package of masque.")
 include(CPack)

@@ -110,7 +110,31 @@ TEST_CASE("a byte-order mark in front is skipped") {
   CHECK(refusal("\xEF\xBB\xBFsteps = 3").starts_with(":3: no option '"));
 }
 
+TEST_CASE("brackets, sharps and equals signs in values stay") {
+  Tool tool;
+  tool.parse("input = [a]\noutput=#x=y#z \t# [b]\nmore = a=b\nmore = \"c#\"\nmore = e.*\n#[c]\n");
+  CHECK(tool.input == "[a]");
+  CHECK(tool.output == "#x=y#z");
+  CHECK(tool.more == std::vector<std::string>{"a=b", "\"c#\"", "e.*"});
+}
+
+TEST_CASE("a value is one that reads back") {
+  for (const char* value : {"a", "a b", "x#y", "a=b", "[a]", "= 3", "\"", "a\rb", "\xC3\xA9", "#"})
+    CHECK(cli::is_setting_value(value) == (std::string(value) != "#"));
+  for (const char* value : {"", " a", "a ", "a\t", "a\nb", "a # b", "# a", "a\r"})
+    CHECK_FALSE(cli::is_setting_value(value));
+}
+
 TEST_CASE("mistakes are told with their line") {
+  CHECK(refusal("[section]") ==
+        ":3: found the section '[section]', expected key = value: these files have no sections");
+  CHECK(refusal(" [] # none").starts_with(":3: found the section '[]', "));
+  CHECK(refusal("[a] = [b]").starts_with(":3: found the section '[a] = [b]', "));
+  CHECK(refusal("[a = 3").starts_with(":3: no option '[a'"));
+  CHECK(refusal("st#eps = 3") == ":3: found 'st#eps = 3', expected key = value");
+  CHECK(refusal("st* = 3").starts_with(":3: no option 'st*'"));
+  CHECK(refusal("a.b = 3").starts_with(":3: no option 'a.b'"));
+  CHECK(refusal("=") == ":3: found '=', expected key = value");
   CHECK(refusal("steps") == ":3: found 'steps', expected key = value");
   CHECK(refusal("= 3") == ":3: found '= 3', expected key = value");
   CHECK(refusal("steps =  # 3") == ":3: steps: no value, expected one");

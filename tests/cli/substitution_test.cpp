@@ -15,6 +15,25 @@ TEST_CASE("every match is replaced, groups too") {
   CHECK_FALSE(Substitution("s/x/y/").apply("abc").has_value());
 }
 
+TEST_CASE("a replacement names what was found") {
+  CHECK(Substitution("s/b(c)?/[$&|$1|$2|$$|$`|$'|$0|$01|$x|$/").apply("abcb") ==
+        "a[bc|c||$|a|b|bc|c|$x|$[b|||$|||b||$x|$");
+  CHECK(Substitution("s/.*/b/").apply("ab") == "bb");
+  CHECK(Substitution("s/x*/-/").apply("axb") == "-a--b-");
+  CHECK(Substitution("s/^/a./").apply("") == "a.");
+  CHECK(Substitution(R"(s/(\w)\.(\d+)\.(?=\w)/$1[$2]./)").apply("layer.10.bias") ==
+        "layer[10].bias");
+  CHECK(Substitution("s/[[:upper:]]+?/x/").apply("ABc") == "xxc");
+  CHECK(Substitution("s/.$/y/").apply("a\xC3\xA9") == "a\xC3y");
+}
+
+TEST_CASE("an expression that would take for ever is given up") {
+  const Substitution slow("s/(a+)+b/c/");
+  CHECK(test::message_of<UsageError>([&] {
+          slow.apply(std::string(40, 'a'));
+        }).starts_with("'s/(a+)+b/c/': takes too long on a text of 40 bytes"));
+}
+
 TEST_CASE("a word that is one, and one that is not") {
   CHECK(Substitution::is_one("s/a/b/"));
   CHECK(Substitution::is_one("s|a|b|"));

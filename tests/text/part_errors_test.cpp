@@ -45,10 +45,14 @@ TEST_CASE("unknown types and wrong fields are named") {
         "p: pre-tokenizer 'Metaspace': 'add_prefix_space' contradicts 'prepend_scheme'");
 }
 
-TEST_CASE("regular expressions that are not done by hand are quoted") {
-  for (const std::string regex :
-       {"a|b", "a*", "(a)", "^a", ".", "a{2", "a{0,}", "a{2,3}", "[^a]", "[a-z]", "[]", "\\\\d",
-        "ab", "a+?", "a{2}{3}", "[a", "\\\\", "[[:a:]]"}) {
+TEST_CASE("regular expressions that are not valid are quoted") {
+  for (const std::string regex : {"a|b", "a*", "(a)", "^a", ".", "a{2", "a{0,}", "a{2,3}", "[^a]",
+                                  "[a-z]", "\\\\d", "ab", "a+?", "a{2}{3}"}) {
+    CHECK_NOTHROW(
+        Parts(R"({"type":"Replace","pattern":{"Regex":")" + regex + R"("},"content":""})", "null"));
+  }
+  for (const std::string regex : {"[]", "[a", "\\\\", "[[:a:]]", "(", "a)", "*", "\\\\p{X}",
+                                  "(?<a>.)\\\\2", "(?<=a", "\\\\g<b>", "a{100001}"}) {
     CHECK(error_of(R"({"type":"Replace","pattern":{"Regex":")" + regex + R"("},"content":""})")
               .starts_with("n: normalizer 'Replace': the regular expression '"));
   }

@@ -1,6 +1,9 @@
-// Replace: one text for another, in every token.
+// Replace: one text for what a pattern finds, in every token.
+#include <utility>
+
 #include "text/decoder/variants.hpp"
-#include "text/json_fields.hpp"
+#include "text/part_fields.hpp"
+#include "text/pattern.hpp"
 
 namespace masque::text {
 
@@ -8,27 +11,36 @@ namespace {
 
 class ReplaceDecoder final : public Decoder {
  public:
-  ReplaceDecoder(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
+  ReplaceDecoder(std::shared_ptr<const Pattern> pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   void decode(std::vector<std::string>& tokens) const override {
-    for (std::string& token : tokens) replace_all(token, from_, to_);
+    std::vector<Stretch> found;
+    for (std::string& token : tokens) {
+      found.clear();
+      pattern_->find(token, found);
+      if (found.empty()) continue;
+      std::string out;
+      std::size_t at = 0;
+      for (const Stretch& match : found) {
+        out.append(token, at, match.begin - at);
+        out += content_;
+        at = match.end;
+      }
+      token = out.append(token, at);
+    }
   }
 
  private:
-  std::string from_;
-  std::string to_;
+  std::shared_ptr<const Pattern> pattern_;
+  std::string content_;
 };
 
 }  // namespace
 
 std::unique_ptr<Decoder> make_replace_decoder(const JsonValue& json, const std::string& path) {
-  const JsonValue& pattern = get_field(json, "pattern", JsonKind::kObject, path);
-  if (pattern.find("Regex") != nullptr)
-    refuse_json(pattern, path, "decoder 'Replace' with a 'Regex', expected a 'String'");
-  const JsonValue& from = get_field(pattern, "String", JsonKind::kString, path);
-  if (from.text.empty()) refuse_json(from, path, "an empty pattern, expected some text");
-  return std::make_unique<ReplaceDecoder>(from.text,
-                                          get_field(json, "content", JsonKind::kString, path).text);
+  const PartFields fields(json, "decoder", path);
+  return std::make_unique<ReplaceDecoder>(make_pattern(fields), fields.text("content"));
 }
 
 }  // namespace masque::text

@@ -29,8 +29,12 @@ class Replace : public Normalizer {
     for (const Stretch& match : found) {
       keep_until(match.begin);
       out.text += content_;
-      // The content stands for the last character that it replaces.
-      out.origin.resize(out.text.size(), text.origin[match.end - 1]);
+      // The content stands for the last character that it replaces, or else for what is before it.
+      const std::uint32_t start = text.origin.front().begin;
+      const Span span = match.begin < match.end ? text.origin[match.end - 1]
+                        : out.origin.empty()    ? Span{start, start}
+                                                : out.origin.back();
+      out.origin.resize(out.text.size(), span);
       at = match.end;
     }
     keep_until(text.text.size());

@@ -1,0 +1,71 @@
+// Regular expressions out of files and command lines, run by Oniguruma within limits.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace masque {
+
+/// How an expression is written, and what it runs over.
+enum class RegexDialect {
+  kOniguruma,  ///< Oniguruma's own, over UTF-8: the one of Hugging Face's tokenizers
+  kPerl,       ///< Perl's, over any bytes; its classes know ASCII only
+};
+
+/// A compiled expression. Immutable: searches of several threads may share it.
+class Regex {
+ public:
+  /// Throws an error that says why the expression, or a search with it, is refused.
+  using Refuse = std::function<void(const std::string& why)>;
+
+  /// Calls `refuse` if the expression is not valid, has more than 65536 bytes or is nested too
+  /// deeply; a search calls it later, so what it refers to must live as long.
+  Regex(std::string_view expression, RegexDialect dialect, Refuse refuse);
+  Regex(const Regex&) = delete;
+  Regex& operator=(const Regex&) = delete;
+  ~Regex();
+
+ private:
+  friend class RegexSearch;
+  struct Compiled;
+  std::unique_ptr<const Compiled> compiled_;
+};
+
+/// A search through one text, for one thread. The expression and the text must outlive it.
+class RegexSearch {
+ public:
+  /// Calls the expression's `refuse` for a text that is not UTF-8 where the dialect expects it, or
+  /// that has 2 GiB or more.
+  RegexSearch(const Regex& regex, std::string_view text);
+  RegexSearch(const RegexSearch&) = delete;
+  RegexSearch& operator=(const RegexSearch&) = delete;
+  ~RegexSearch();
+
+  /// Goes to the first match that begins at byte `from` (at most the size of the text) or behind;
+  /// false if there is none. Calls `refuse` if that takes more steps or memory than a text of this
+  /// size may cost (an expression may need time exponential in its length), or if the match begins
+  /// before `from` or ends before it begins (`\K` in what only looks). Throws Interrupted.
+  bool find(std::size_t from);
+
+  /// Of the last match: bytes [begin, end) of the text.
+  std::size_t begin() const;
+  std::size_t end() const;
+  /// Number of groups, the whole match included.
+  std::size_t groups() const;
+  /// What a group found, 0 being the whole match; nothing if it took no part in it.
+  std::optional<std::string_view> group(std::size_t number) const;
+
+ private:
+  void refuse_code(int code) const;
+
+  struct State;
+  const Regex& regex_;
+  std::string_view text_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace masque
