@@ -1,5 +1,7 @@
 #include "text/pattern.hpp"
 
+#include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,7 +10,8 @@
 #include "base/escape.hpp"
 #include "base/regex.hpp"
 #include "text/part_fields.hpp"
-#include "text/utf8.hpp"
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 
@@ -29,6 +32,43 @@ class Literal : public Pattern {
   std::string text_;
 };
 
+/// A set of characters: some by name, and perhaps all white space.
+struct CharSet {
+  std::u32string chars;
+  bool white_space = false;
+  bool contains(char32_t c) const {
+    return (white_space && is(c, kWhiteSpace)) || chars.find(c) != std::u32string::npos;
+  }
+};
+
+/// As many characters of a set as there are, from `least` to `most`.
+class Run : public Pattern {
+ public:
+  Run(CharSet set, std::uint64_t least, std::uint64_t most)
+      : set_(std::move(set)), least_(least), most_(most) {}
+
+  void find(std::string_view text, std::vector<Stretch>& out) const override {
+    std::size_t begin = 0;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t next = i;
+      const bool in = set_.contains(next_char(text, next));
+      if (in && count == 0) begin = i;
+      if (in) ++count;
+      if (count > 0 && (!in || count == most_ || next == text.size())) {
+        if (count >= least_) out.push_back({begin, in ? next : i});
+        count = 0;
+      }
+      i = next;
+    }
+  }
+
+ private:
+  CharSet set_;
+  std::uint64_t least_;
+  std::uint64_t most_;
+};
+
 class Gpt2Words : public Pattern {
  public:
   void find(std::string_view text, std::vector<Stretch>& out) const override {
@@ -47,6 +87,77 @@ class LlamaWords : public Pattern {
   int digits_;
 };
 
+/// Reads one character or class and its repetition; nothing for any other expression.
+class RunParser {
+ public:
+  explicit RunParser(std::string_view regex) : regex_(regex) {}
+
+  std::shared_ptr<const Pattern> parse() {
+    CharSet set;
+    if (!read_set(set)) return nullptr;
+    std::uint64_t least = 1;
+    std::uint64_t most = 1;
+    if (!read_repetition(least, most) || at_ != regex_.size()) return nullptr;
+    return std::make_shared<Run>(std::move(set), least, most);
+  }
+
+ private:
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+  bool take(char c) {
+    if (at_ == regex_.size() || regex_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  bool read_set(CharSet& set) {
+    if (!take('[')) return read_char(set, R"(\^$.|?*+()[]{})");
+    while (!take(']')) {
+      if (!read_char(set, R"(\^-[]&:)")) return false;
+    }
+    return set.white_space || !set.chars.empty();
+  }
+
+  /// A character that is none of `special`, or an escape.
+  bool read_char(CharSet& set, std::string_view special) {
+    if (at_ == regex_.size()) return false;
+    if (!take('\\')) {
+      if (special.find(regex_[at_]) != std::string_view::npos) return false;
+      set.chars += next_char(regex_, at_);
+      return true;
+    }
+    constexpr std::string_view kEscapes = "snrt";
+    constexpr std::array<char32_t, 4> kMeanings{0, U'\n', U'\r', U'\t'};
+    if (at_ == regex_.size()) return false;
+    const std::size_t found = kEscapes.find(regex_[at_++]);
+    if (found == std::string_view::npos) return false;
+    if (found == 0) {
+      set.white_space = true;
+    } else {
+      set.chars += kMeanings[found];
+    }
+    return true;
+  }
+
+  bool read_repetition(std::uint64_t& least, std::uint64_t& most) {
+    if (take('+')) {
+      most = kNoLimit;
+      return true;
+    }
+    if (!take('{')) return true;
+    const std::size_t begin = at_;
+    while (at_ < regex_.size() && regex_[at_] >= '0' && regex_[at_] <= '9') ++at_;
+    const auto count = parse_unsigned(regex_.substr(begin, at_ - begin));
+    if (!count || *count == 0 || *count > 100000) return false;
+    least = *count;
+    most = take(',') ? kNoLimit : least;
+    return take('}');
+  }
+
+  std::string_view regex_;
+  std::size_t at_ = 0;
+};
+
 /// Anything else, by Oniguruma.
 class Expression : public Pattern {
  public:
@@ -56,19 +167,17 @@ class Expression : public Pattern {
   void find(std::string_view text, std::vector<Stretch>& out) const override {
     if (text.empty()) return;
     RegexSearch search(regex_, text);
-    // As the reference walks: of the empty matches behind one that is not empty the first one does
-    // not count, wherever it is.
-    bool skip_empty = false;
+    std::optional<std::size_t> last_end;
     std::size_t at = 0;
     while (at <= text.size() && search.find(at)) {
       const Stretch match{search.begin(), search.end()};
       at = match.end;
-      if (match.begin < match.end) {
-        skip_empty = true;
-      } else {
-        at += at < text.size() ? char_bytes(text, at) : 1;
-        if (std::exchange(skip_empty, false)) continue;
+      if (match.begin == match.end) {
+        at += at < text.size() ? utf8_length(text[at]) : 1;
+        // As in the reference, an empty match right behind another match is none.
+        if (last_end == match.end) continue;
       }
+      last_end = match.end;
       out.push_back(match);
     }
   }
@@ -106,6 +215,7 @@ std::shared_ptr<const Pattern> make_pattern(const PartFields& fields) {
   if (regex->text == kGpt2) return std::make_shared<Gpt2Words>();
   if (regex->text == kLlama3) return std::make_shared<LlamaWords>(3);
   if (regex->text == kQwen2) return std::make_shared<LlamaWords>(1);
+  if (auto run = RunParser(regex->text).parse()) return run;
   return std::make_shared<Expression>(regex->text, [path = fields.path(), part = fields.title(),
                                                     expression = quoted(regex->text)](
                                                        const std::string& why) {

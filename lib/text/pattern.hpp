@@ -32,8 +32,9 @@ class Pattern {
 };
 
 /// The pattern of a part: {"String": …} or {"Regex": …}, in Oniguruma's syntax. The expressions of
-/// GPT-2, Llama 3 and Qwen 2 are done by hand. Throws InputError that quotes an expression which is
-/// not valid; so does a search that exceeds its limits.
+/// GPT-2, Llama 3 and Qwen 2, and a character or class that is repeated or not, are done by hand,
+/// which is faster. Throws InputError that quotes an expression which is not valid; so does a
+/// search that exceeds its limits.
 std::shared_ptr<const Pattern> make_pattern(const PartFields& fields);
 
 /// Appends the matches of GPT-2's expression, which cover the whole text:

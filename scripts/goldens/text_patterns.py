@@ -22,7 +22,7 @@ GPT4O = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}
          r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 PATTERNS = [
-    # Of published tokenizers: GPT-4, GPT-4o, DeepSeek V3, Falcon, StarCoder, Qwen 3, Phi, XGLM, CLIP, Grok.
+    # Those of GPT-4 and GPT-4o, and others after those of published tokenizers.
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
     GPT4O,
     r"\p{N}{1,3}",
