@@ -17,6 +17,8 @@ set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.c
 set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp)
 # The only file that knows MPI: others know train::Ranks.
 set(may_include_mpi apps/lm-train/launch.cpp)
+# The only layers that know how an option is spelled.
+set(may_spell_options cli engine)
 # Longer files, each with its reason above it.
 set(may_be_long)
 
@@ -111,6 +113,17 @@ foreach(file IN LISTS files)
     if("${text}" MATCHES "std::(cout|cerr|clog)|[^a-z_]((f|v|vf)?printf|f?puts|putchar) *\\(|fmt::print")
       broken("${file}: prints ('${CMAKE_MATCH_0}')")
     endif()
+  endif()
+
+  # Options are spelled by cli and by the tools; below, field() names what they set. Searched: strings and comments.
+  if(in_layer AND NOT layer IN_LIST may_spell_options)
+    string(REGEX REPLACE "[][]" "." tokens "${text}")  # brackets would join list elements
+    string(REGEX MATCHALL "\"([^\"\\\n]|\\\\[^\n])*\"|//[^\n]*|'([^'\\\n]|\\\\[^\n])'" tokens "${tokens}")
+    foreach(token IN LISTS tokens)
+      if("${token}" MATCHES "[^-A-Za-z0-9_)](--[a-z{][a-z-]*)")
+        broken("${file}: spells the option '${CMAKE_MATCH_1}', expected field()")
+      endif()
+    endforeach()
   endif()
 
   string(REGEX MATCHALL "\n" newlines "${text}")

@@ -65,7 +65,7 @@ std::vector<double> rates_of(const std::string& list) {
 }
 
 std::array<double, 3> split_of(const std::string& list) {
-  const std::vector<double> shares = commands::parse_shares("--split", list, 3, 3);
+  const std::vector<double> shares = commands::parse_shares("split", list, 3, 3);
   const double sum = shares[0] + shares[1] + shares[2];
   if (std::abs(sum - 1) > 1e-9)
     throw UsageError(fmt::format("--split: found shares that add up to {}, expected 1", sum));

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "cli/option_values.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "store/inspect/tensor_stats.hpp"
@@ -75,8 +76,10 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
         cli::Tone::kGood);
     return cli::ExitCode::kDone;
   } catch (const InputError& error) {  // the others are still examined
-    table.row({path, "unreadable", "", "", std::uint64_t{0}, "", error.what()}, cli::Tone::kBad);
-    session.note(error.what());
+    table.row(
+        {path, "unreadable", "", "", std::uint64_t{0}, "", cli::with_options(error.message())},
+        cli::Tone::kBad);
+    session.note(error.message());
     return cli::ExitCode::kInput;
   }
 }

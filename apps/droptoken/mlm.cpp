@@ -33,7 +33,7 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   const Tokens tokens(o.stream);
-  const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
+  const std::vector<double> split = parse_shares("split", o.split, 3, 3);
   records::MlmOptions mlm{.selection = selection_of(o.selection, o.stream.common.seed),
                           .mask = split[0],
                           .keep = split[1],

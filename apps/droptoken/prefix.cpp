@@ -23,8 +23,8 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   const Tokens tokens(o.stream);
-  const std::vector<double> source = parse_shares("--source", o.source, 1, 2);
-  const std::vector<double> mix = parse_shares("--mix", o.mix, 4, 4);
+  const std::vector<double> source = parse_shares("source", o.source, 1, 2);
+  const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
   records::PrefixOptions prefix{.low = source.front(),
                                 .high = source.back(),
                                 .mix = {mix[0], mix[1], mix[2], mix[3]},

@@ -35,7 +35,7 @@ std::vector<double> effective(const std::vector<double>& split, TokenId size) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   const Tokens tokens(o.stream);
-  const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
+  const std::vector<double> split = parse_shares("split", o.split, 3, 3);
   std::mutex mutex;
   records::CorruptionStats stats;
   records::RecordFilter filter = filter_of(o.stream, tokens, session);

@@ -75,7 +75,7 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   Checkpoint opened;
   length::LengthCells& cells = opened.cells;
   cells.treatments = length::make_treatments(o.treatments);
-  cells.lengths = length::parse_lengths("--eval-lengths", o.eval_lengths);
+  cells.lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   kernel::set_threads(o.common.threads);
   opened.tokenizer =
       std::make_unique<const text::Tokenizer>(text::Tokenizer::open(o.tokenizer.value_or(o.model)));
@@ -90,9 +90,8 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   cells.trained = o.train_length.value_or(opened.model->trained_length());
   if (cells.trained == 0) {
     throw UsageError(
-        fmt::format("{} does not say how long the texts of its training were, "
-                    "expected --train-length",
-                    o.model));
+        fmt::format("{} does not say how long the texts of its training were, expected {}", o.model,
+                    field("train_length")));
   }
   cells.precision = o.precision;
   cells.batch_tokens = o.batch_tokens;

@@ -26,7 +26,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.objective = objective;
   request.seed = o.common.seed;
   if (o.rate) {
-    if (objective != "mlm") throw UsageError("--rate: only of --objective mlm");
+    if (objective != "mlm")
+      throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
     request.asked.mlm.selection.rate = *o.rate;
   }
   const length::LengthStream stream(request, *opened.tokenizer);

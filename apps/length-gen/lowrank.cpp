@@ -19,12 +19,12 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   probe::LowRankRequest request;
-  request.key_sizes = length::parse_lengths("--key-sizes", o.key_sizes);
+  request.key_sizes = length::parse_lengths("key_sizes", o.key_sizes);
   request.restarts = o.restarts;
   request.seed = o.common.seed;
   cli::Table table(session, o.common,
                    {"n", "rank", "key_size", "kl", "truncated_kl", "iterations", "settled"});
-  for (const Index n : length::parse_lengths("--lengths", o.lengths)) {
+  for (const Index n : length::parse_lengths("lengths", o.lengths)) {
     const Matrix<double> weights = probe::random_weights(n, o.temperature, o.common.seed);
     const probe::LowRankFit fit = probe::fit_low_rank(weights.view(), request);
     for (const probe::LowRankRow& row : fit.rows) {

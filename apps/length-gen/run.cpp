@@ -34,9 +34,8 @@ std::size_t parse_cell(const std::string& text, std::size_t cells) {
       return cell - 1;
   }
   throw UsageError(
-      fmt::format("--cell: found '{}', expected 1/{} to {}/{}, as length-gen sweep "
-                  "writes them",
-                  escape(text), cells, cells, cells));
+      fmt::format("{}: found '{}', expected 1/{} to {}/{}, as length-gen sweep writes them",
+                  field("cell"), escape(text), cells, cells, cells));
 }
 
 length::LengthNames names_of(const RunOptions& o, const Asked& asked,
@@ -59,7 +58,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   length::LengthRequest& request = asked.request;
   if (o.cell) {
     if (o.budget)
-      throw UsageError("--cell: with --budget every cell would have other steps, expected --steps");
+      throw UsageError(fmt::format("{}: with {} every cell would have other steps, expected {}",
+                                   field("cell"), field("budget"), field("steps")));
     request.only = parse_cell(*o.cell, asked.cells());
   }
   const auto subject = subject_of(o, asked);

@@ -16,18 +16,19 @@ std::optional<length::Finetuning> finetuning_of(const RunOptions& o,
                                                 const std::vector<Index>& eval_lengths) {
   if (!o.finetune_lengths) {
     if (o.finetune_steps || o.finetune_learning_rate)
-      throw UsageError(
-          "--finetune-steps and --finetune-learning-rate: expected --finetune-lengths with them");
+      throw UsageError(fmt::format("{} and {}: expected {} with them", field("finetune_steps"),
+                                   field("finetune_learning_rate"), field("finetune_lengths")));
     return std::nullopt;
   }
   if (!o.finetune_steps)
-    throw UsageError("--finetune-lengths: expected --finetune-steps with them");
+    throw UsageError(fmt::format("{}: expected {} with them", field("finetune_lengths"),
+                                 field("finetune_steps")));
   length::Finetuning finetuning;
-  finetuning.lengths = length::parse_lengths("--finetune-lengths", *o.finetune_lengths);
+  finetuning.lengths = length::parse_lengths("finetune_lengths", *o.finetune_lengths);
   for (const Index length : finetuning.lengths) {
     if (std::ranges::find(eval_lengths, length) == eval_lengths.end()) {
-      throw UsageError(fmt::format(
-          "--finetune-lengths: found {}, expected lengths that --eval-lengths has", length));
+      throw UsageError(fmt::format("{}: found {}, expected lengths that {} has",
+                                   field("finetune_lengths"), length, field("eval_lengths")));
     }
   }
   const std::int64_t steps = *o.finetune_steps;
@@ -39,11 +40,13 @@ std::optional<length::Finetuning> finetuning_of(const RunOptions& o,
 /// "sqrt,logn" as the normalizers that have these factors.
 std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_lengths) {
   if (o.design.normalizer != train::DesignRecipe().normalizer)
-    throw UsageError("--scale: short for normalizers, expected no --normalizer with it");
+    throw UsageError(fmt::format("{}: short for normalizers, expected no {} with it",
+                                 field("scale"), field("normalizer")));
   std::string names;
-  for (const std::string& scale : length::split_names("--scale", *o.scale)) {
+  for (const std::string& scale : length::split_names("scale", *o.scale)) {
     if (scale != "sqrt" && scale != "logn")
-      throw UsageError(fmt::format("--scale: found '{}', expected sqrt or logn", escape(scale)));
+      throw UsageError(
+          fmt::format("{}: found '{}', expected sqrt or logn", field("scale"), escape(scale)));
     const std::string name =
         scale == "sqrt" ? "softmax"
                         : fmt::format("log_n(base={})", *std::ranges::max_element(train_lengths));
@@ -58,15 +61,16 @@ Asked asked_of(const RunOptions& o) {
   Asked asked;
   length::LengthRequest& request = asked.request;
   if (o.steps.has_value() == o.budget.has_value())
-    throw UsageError("expected --steps, or --budget for the whole run");
-  asked.train_lengths = length::parse_lengths("--train-length", o.train_lengths);
-  request.eval_lengths = length::parse_lengths("--eval-lengths", o.eval_lengths);
+    throw UsageError(
+        fmt::format("expected {}, or {} for the whole run", field("steps"), field("budget")));
+  asked.train_lengths = length::parse_lengths("train_length", o.train_lengths);
+  request.eval_lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   request.steps = o.steps;
   if (o.budget) request.budget_seconds = commands::parse_seconds(*o.budget);
   for (std::int64_t s = 0; s < o.seeds; ++s)
     request.seeds.push_back(o.common.seed + static_cast<std::uint64_t>(s));
   if (o.windows) {
-    for (const Index window : length::parse_lengths("--window", *o.windows))
+    for (const Index window : length::parse_lengths("window", *o.windows))
       request.windows.push_back(window);
   }
   request.finetuning = finetuning_of(o, request.eval_lengths);
@@ -85,23 +89,27 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o, con
   const std::vector<Index> finetune_lengths =
       request.finetuning ? request.finetuning->lengths : std::vector<Index>();
   if (o.task.has_value() == o.text.has_value())
-    throw UsageError("expected --text with --eval-text and --tokenizer, or --task");
+    throw UsageError(fmt::format("expected {} with {} and {}, or {}", field("text"),
+                                 field("eval_text"), field("tokenizer"), field("task")));
   if (o.task) {
     if (o.eval_text || o.tokenizer || o.objective_given || o.rate)
-      throw UsageError(
-          "--task: without --eval-text, --tokenizer, --objective and --rate, which are of texts");
+      throw UsageError(fmt::format("{}: without {}, {}, {} and {}, which are of texts",
+                                   field("task"), field("eval_text"), field("tokenizer"),
+                                   field("objective"), field("rate")));
     return length::make_task_subject({*o.task, train_lengths, request.eval_lengths,
                                       finetune_lengths, o.eval_examples, o.common.seed});
   }
   if (!o.eval_text || !o.tokenizer)
-    throw UsageError("--text: expected --eval-text and --tokenizer with it");
+    throw UsageError(fmt::format("{}: expected {} and {} with it", field("text"),
+                                 field("eval_text"), field("tokenizer")));
   length::TextSubject text;
   text.text = *o.text;
   text.eval_text = *o.eval_text;
   text.tokenizer = *o.tokenizer;
   text.objective = o.objective_given.value_or(o.objective);
   if (o.rate) {
-    if (text.objective != "mlm") throw UsageError("--rate: only of --objective mlm");
+    if (text.objective != "mlm")
+      throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
     text.asked.mlm.selection.rate = *o.rate;
   }
   text.train_lengths = train_lengths;

@@ -23,9 +23,9 @@ std::string shell_word(const std::string& word) {
 cli::ExitCode sweep(const RunOptions& o, const std::vector<std::string>& given,
                     cli::Session& session) {
   if (o.budget) {
-    throw UsageError(
-        "--budget: of commands for different machines every one would have other steps, expected "
-        "--steps");
+    throw UsageError(fmt::format(
+        "{}: of commands for different machines every one would have other steps, expected {}",
+        field("budget"), field("steps")));
   }
   const std::size_t cells = asked_of(o).cells();
   std::string words;

@@ -29,8 +29,8 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
   const std::optional<double> spent = train::TrainingRun::spent_of(o.output);
   if (!spent) {
     if (setting("step") == std::to_string(plan.steps.steps())) return plan;  // nothing is left
-    throw UsageError(
-        fmt::format("--budget: {} has no time, expected --steps {}", o.output, setting("steps")));
+    throw UsageError(fmt::format("{}: {} has no time, expected {} {}", field("budget"), o.output,
+                                 field("steps"), setting("steps")));
   }
   plan.spent = *spent;
   plan.pacer.emplace(seconds, std::stoll(setting("step")), plan.spent);
@@ -71,10 +71,9 @@ Budget parse_budget(const std::string& text) {
   }
   if (!(budget.seconds + budget.tokens + static_cast<double>(budget.steps) > 0) ||
       budget.seconds > 1e9 || budget.tokens > 1e15) {
-    throw UsageError(
-        fmt::format("--budget: found '{}', expected a time (120s, 5m or 2h), tokens "
-                    "(10M tokens) or steps (2k steps)",
-                    escape(text)));
+    throw UsageError(fmt::format(
+        "{}: found '{}', expected a time (120s, 5m or 2h), tokens (10M tokens) or steps (2k steps)",
+        field("budget"), escape(text)));
   }
   return budget;
 }
@@ -82,7 +81,9 @@ Budget parse_budget(const std::string& text) {
 Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
                const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
                train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent) {
-  if (o.steps && o.budget) throw UsageError("--steps and --budget: expected one of them");
+  if (o.steps && o.budget)
+    throw UsageError(
+        fmt::format("{} and {}: expected one of them", field("steps"), field("budget")));
   Plan plan;
   plan.steps.first = kDefaultSteps;
   if (o.steps) plan.steps = train::StepPlan::parse(*o.steps);
@@ -91,13 +92,14 @@ Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
   if (budget.steps > 0) plan.steps.first = budget.steps;
   if (budget.tokens > 0) {
     if (budget.tokens / static_cast<double>(corpus.longest() * o.batch_size) > kMostSteps)
-      throw UsageError(fmt::format("--budget: more than {} steps", kMostSteps));
+      throw UsageError(fmt::format("{}: more than {} steps", field("budget"), kMostSteps));
     plan.steps.first = train::steps_of_tokens(corpus, o.common.seed, o.batch_size, budget.tokens);
     session.note(fmt::format("--steps {}", plan.steps.first));
   }
   if (budget.seconds == 0) return plan;
   if (o.switch_step) {
-    throw UsageError("--budget with --switch: its stages take different times, expected --steps");
+    throw UsageError(fmt::format("{} with {}: its stages take different times, expected {}",
+                                 field("budget"), field("switch"), field("steps")));
   }
   if (goes_on) return saved_plan(o, budget.seconds);
   const double trial = std::min(kTrialSeconds, budget.seconds / 10);

@@ -18,8 +18,8 @@ Index choose_length(const ClassifyCommand& o, const train::ClassifierStart& star
   const Index most = start.design.max_position_embeddings;
   if (!o.length) return most > 0 ? std::min(kUsual, most) : kUsual;
   if (most == 0 || *o.length <= most) return *o.length;
-  throw UsageError(
-      fmt::format("--length {}, expected at most the model's {} positions", *o.length, most));
+  throw UsageError(fmt::format("{} {}, expected at most the model's {} positions", field("length"),
+                               *o.length, most));
 }
 
 train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenizer& tokenizer) {
@@ -90,8 +90,8 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
 
 void check_pooling(const ClassifyData& all) {
   if (all.steps > 0 || !all.start.pooling || all.pooling == *all.start.pooling) return;
-  throw UsageError(fmt::format("--pooling {}: with --epochs 0 expected that of the model, {}",
-                               train::pooling_name(all.pooling),
+  throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("pooling"),
+                               train::pooling_name(all.pooling), field("epochs"),
                                train::pooling_name(*all.start.pooling)));
 }
 

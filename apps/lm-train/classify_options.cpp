@@ -16,40 +16,51 @@ ClassifyCommand::ClassifyCommand() {
 }
 
 void check_classify(const ClassifyCommand& o) {
-  if (o.steps && o.epochs) throw UsageError("--steps and --epochs: expected one of them");
+  if (o.steps && o.epochs)
+    throw UsageError(
+        fmt::format("{} and {}: expected one of them", field("steps"), field("epochs")));
   if (o.epochs == 0 && o.seeds > 1)
-    throw UsageError("--seeds: --epochs 0 draws nothing, expected none");
-  if (o.resume && !o.output) throw UsageError("--resume: no -o, expected the folder to go on in");
-  if (o.untied) throw UsageError("--untied: a classifier has no vocabulary, expected none");
+    throw UsageError(
+        fmt::format("{}: {} 0 draws nothing, expected none", field("seeds"), field("epochs")));
+  if (o.resume && !o.output)
+    throw UsageError(fmt::format("{}: no -o, expected the folder to go on in", field("resume")));
+  if (o.untied)
+    throw UsageError(
+        fmt::format("{}: a classifier has no vocabulary, expected none", field("untied")));
   if (!o.model) {
-    if (o.full_mask) throw UsageError("--mask full: a new encoder has no other, expected --model");
-    if (!o.tokenizer) throw UsageError("no --tokenizer, expected one without --model");
+    if (o.full_mask)
+      throw UsageError(fmt::format("{} full: a new encoder has no other, expected {}",
+                                   field("mask"), field("model")));
+    if (!o.tokenizer)
+      throw UsageError(
+          fmt::format("no {}, expected one without {}", field("tokenizer"), field("model")));
     return;
   }
   const ClassifyCommand plain;
   const train::DesignRecipe &asked = o.design, &usual = plain.design;
   const std::vector<std::pair<std::string_view, bool>> given = {
-      {"num-hidden-layers", o.num_hidden_layers != plain.num_hidden_layers},
-      {"hidden-size", o.hidden_size != plain.hidden_size},
-      {"num-attention-heads", o.num_attention_heads != plain.num_attention_heads},
-      {"head-size", o.head_size.has_value()},
-      {"intermediate-size", o.intermediate_size.has_value()},
-      {"attention-key-size", o.attention_key_size != plain.attention_key_size},
-      {"layer-kind", asked.layer_kind != usual.layer_kind},
+      {"num_hidden_layers", o.num_hidden_layers != plain.num_hidden_layers},
+      {"hidden_size", o.hidden_size != plain.hidden_size},
+      {"num_attention_heads", o.num_attention_heads != plain.num_attention_heads},
+      {"head_size", o.head_size.has_value()},
+      {"intermediate_size", o.intermediate_size.has_value()},
+      {"attention_key_size", o.attention_key_size != plain.attention_key_size},
+      {"layer_kind", asked.layer_kind != usual.layer_kind},
       {"position", o.position.has_value()},
-      {"position-shared", asked.position_shared},
+      {"position_shared", asked.position_shared},
       {"normalizer", asked.normalizer != usual.normalizer},
-      {"norm-placement", asked.norm_placement != usual.norm_placement},
+      {"norm_placement", asked.norm_placement != usual.norm_placement},
       {"norm", asked.norm != usual.norm},
-      {"hidden-act", asked.hidden_act != usual.hidden_act},
+      {"hidden_act", asked.hidden_act != usual.hidden_act},
       {"gated", asked.gated},
       {"mixer", asked.mixer != usual.mixer},
-      {"talking-heads", asked.talking_heads != usual.talking_heads},
-      {"previous-scores", asked.previous_scores != usual.previous_scores},
+      {"talking_heads", asked.talking_heads != usual.talking_heads},
+      {"previous_scores", asked.previous_scores != usual.previous_scores},
   };
   for (const auto& [name, is_given] : given) {
     if (is_given)
-      throw UsageError(fmt::format("--{}: the design is that of --model, expected none", name));
+      throw UsageError(
+          fmt::format("{}: the design is that of {}, expected none", field(name), field("model")));
   }
 }
 
@@ -68,8 +79,8 @@ train::LabelledOptions labelled_options(const ClassifyCommand& o) {
     begin = end + 1;
   }
   if (options.text_columns.size() > 2) {
-    throw UsageError(
-        fmt::format("--text-columns: found {}, expected one or two", options.text_columns.size()));
+    throw UsageError(fmt::format("{}: found {}, expected one or two", field("text_columns"),
+                                 options.text_columns.size()));
   }
   options.label_column = o.label_column;
   options.header = o.header;

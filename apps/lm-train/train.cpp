@@ -33,8 +33,8 @@ train::CorpusFormat format_of(const std::string& name) {
   if (name == "blocks") return CorpusFormat::kBlocks;
   if (name == "records") return CorpusFormat::kRecords;
   if (name == "pairs") return CorpusFormat::kPairs;
-  throw UsageError(
-      fmt::format("--format: found '{}', expected lines, blocks, records or pairs", name));
+  throw UsageError(fmt::format("{}: found '{}', expected lines, blocks, records or pairs",
+                               field("format"), name));
 }
 
 train::CorpusOptions corpus_options(const TrainOptions& o) {
@@ -184,8 +184,8 @@ cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });
   if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
-    throw UsageError(fmt::format("--switch {}: expected fewer than the {} steps", *o.switch_step,
-                                 plan.steps.steps()));
+    throw UsageError(fmt::format("{} {}: expected fewer than the {} steps", field("switch"),
+                                 *o.switch_step, plan.steps.steps()));
   }
   train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
   session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens{}", run.family(),

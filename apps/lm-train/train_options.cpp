@@ -19,10 +19,10 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   if (variant == nullptr) {
     if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial) return;
     throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
-                                 o.generator_size         ? "--generator-size"
-                                 : o.discriminator_weight ? "--discriminator-weight"
-                                 : o.switch_step          ? "--switch"
-                                                          : "--adversarial",
+                                 field(o.generator_size         ? "generator_size"
+                                       : o.discriminator_weight ? "discriminator_weight"
+                                       : o.switch_step          ? "switch"
+                                                                : "adversarial"),
                                  o.objective));
   }
   run.generator_size = o.generator_size.value_or(run.generator_size);
@@ -42,7 +42,7 @@ void add_mae(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kMae) {
     if (!o.decoder_size && !o.decoder_layers) return;
     throw UsageError(fmt::format("{}: objective {} has no decoder, expected none",
-                                 o.decoder_size ? "--decoder-size" : "--decoder-layers",
+                                 field(o.decoder_size ? "decoder_size" : "decoder_layers"),
                                  o.objective));
   }
   run.decoder_size = o.decoder_size.value_or(run.decoder_size);
@@ -68,13 +68,13 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                                   cli::Session& session) {
   if (o.replace == "mask") return {};
   if (!o.replace.starts_with("similar:"))
-    throw UsageError("--replace: expected mask or similar:FILE");
+    throw UsageError(fmt::format("{}: expected mask or similar:FILE", field("replace")));
   const auto known = train::find_electra(o.objective) != nullptr || o.objective == train::kMae
                          ? std::vector<std::string_view>()
                          : train::find_objective(o.objective).options;
   if (std::ranges::find(known, "replace") == known.end()) {
-    throw UsageError(
-        fmt::format("--replace does nothing for the objective {}, expected none", o.objective));
+    throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
+                                 field("replace"), o.objective));
   }
   const records::TokenTable table = train::token_table(tokenizer);
   return commands::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads,
@@ -163,7 +163,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.experiment(cli::ExperimentFile::kOption);
   c.action([o](cli::Session& session) {
     if (o->pairs && o->format_asked.value_or("pairs") != "pairs")
-      throw UsageError("--pairs is --format pairs, expected no other");
+      throw UsageError(
+          fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
     o->format = o->pairs ? "pairs" : o->format_asked.value_or("lines");
     return run_train(*o, session);
   });

@@ -1,20 +1,47 @@
 // Errors: two classes for users, one check for programmers, one for a signal.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace masque {
 
+/// The name of a field in a message: of what a caller sets, and a user gives as an option. `name`
+/// is that of the member, "mask_token". It is marked by control characters, so that who shows the
+/// message can spell it: spell_fields(). Notes for people may name fields, too. Text from files
+/// cannot forge the marks: escape() takes control characters.
+std::string field(std::string_view name);
+
+/// How a field is shown: "mask_token" → "mask-token".
+using Spelling = std::function<std::string(std::string_view name)>;
+
+/// `message` with each of its fields as `spell` says it; without `spell` by their names alone.
+std::string spell_fields(std::string_view message, const Spelling& spell = {});
+
+/// The names of a message's fields, in their order.
+std::vector<std::string> fields_of(std::string_view message);
+
 /// Base of everything that a user can cause. The message is one line: what was found, then what
-/// was expected.
+/// was expected. what() has its fields by their names.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// `message` names fields as field() gives them.
+  explicit Error(const std::string& message);
+  /// The message with its fields marked: what another message is made of.
+  const std::string& message() const { return *message_; }
+  /// The message with each field as `spell` says it.
+  std::string with_fields(const Spelling& spell) const { return spell_fields(*message_, spell); }
+
+ private:
+  std::shared_ptr<const std::string> message_;  ///< shared: copies of an error do not throw
 };
 
-/// The command line is wrong, alone or together with the data. Exit code 2.
+/// What the caller asks for is wrong, alone or together with the data. Exit code 2. A message that
+/// begins with a field and a colon is about that field, and names others as advice.
 class UsageError : public Error {
  public:
   using Error::Error;

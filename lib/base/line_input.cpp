@@ -94,9 +94,8 @@ void LineInput::check_lengths(LineBatch& batch) {
     const std::size_t end = std::min(batch.text.find('\n', begin), batch.text.size());
     if (end - begin > max_line_) {
       if (begin == 0) {
-        throw InputError(name_, fmt::format("line {}: more than {} bytes, expected fewer "
-                                            "(--max-line)",
-                                            line, max_line_));
+        throw InputError(name_, fmt::format("line {}: more than {} bytes, expected fewer ({})",
+                                            line, max_line_, field("max_line")));
       }
       // The good lines go first; the bad one is found again at the next call.
       rest_.insert(0, batch.text, begin);

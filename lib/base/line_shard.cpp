@@ -72,7 +72,8 @@ Shard parse_shard(std::string_view text) {
   const auto count =
       slash == std::string_view::npos ? std::nullopt : parse_unsigned(text.substr(slash + 1));
   if (!index || !count || *index < 1 || *index > *count || *count > 1'000'000'000) {
-    throw UsageError(fmt::format("--shard: found '{}', expected I/N as in 2/8", escape(text)));
+    throw UsageError(
+        fmt::format("{}: found '{}', expected I/N as in 2/8", field("shard"), escape(text)));
   }
   return {*index, *count};
 }

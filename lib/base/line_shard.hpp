@@ -13,7 +13,7 @@ struct Shard {
   std::uint64_t count = 1;
 };
 
-/// "2/8". Throws UsageError "--shard: …".
+/// "2/8". Throws UsageError about `shard`.
 Shard parse_shard(std::string_view text);
 
 /// A run of bytes that begins and ends with whole lines.

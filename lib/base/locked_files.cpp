@@ -59,7 +59,8 @@ void LockedFiles::lock(const std::string& name) {
       if (error != EWOULDBLOCK && error != EINTR) throw system_error(path, "locking", error);
       throw_if_interrupted();
       if (error == EWOULDBLOCK && Clock::now() >= end)
-        throw InputError(path, "is being changed by another process (--wait SECONDS waits)");
+        throw InputError(path, fmt::format("is being changed by another process ({} SECONDS waits)",
+                                           field("wait")));
       std::this_thread::sleep_for(kPause);
       continue;
     }

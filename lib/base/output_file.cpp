@@ -145,7 +145,7 @@ void OutputFile::commit() {
   const mode_t mode = before_ ? before_->st_mode & 07777U : new_file_mode();
   if (os::chmod_fd(fd_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
   if (before_ && (before_->st_uid != ::geteuid() || before_->st_gid != ::getegid())) {
-    // Only root may; anybody else's replacement is their own, as with cp --force.
+    // Only root may; anybody else's replacement is their own, as with cp -f.
     if (::fchown(fd_.get(), before_->st_uid, before_->st_gid) != 0 && errno != EPERM) {
       throw system_error(path_, "setting the owner", errno);
     }

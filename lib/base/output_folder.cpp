@@ -136,8 +136,9 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing, const std
     const auto names = entries_of(open_folder(path).get(), path);
     replaces_ = !names.empty();
     if (replaces_ && existing == Existing::kRefuse) {
-      throw InputError(path,
-                       "exists and is not empty, expected a new folder (--force replaces it)");
+      throw InputError(
+          path, fmt::format("exists and is not empty, expected a new folder ({} replaces it)",
+                            field("force")));
     }
     if (replaces_ && !input.empty() &&
         (real_path(input) + "/").starts_with(real_path(path) + "/")) {

@@ -61,7 +61,7 @@ std::optional<std::string> input_error_message(const std::function<void()>& work
     work();
     return std::nullopt;
   } catch (const InputError& error) {  // one record's, which the caller counts
-    return error.what();
+    return error.message();
   }
 }
 
@@ -70,7 +70,7 @@ std::optional<std::string> usage_problem_of(const std::function<void()>& work) {
     work();
     return std::nullopt;
   } catch (const UsageError& error) {  // of a file, which the caller names
-    return error.what();
+    return error.message();
   }
 }
 

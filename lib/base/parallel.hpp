@@ -25,7 +25,8 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& wo
 /// rethrown: for results that must be handed on in order before the error.
 std::exception_ptr caught(const std::function<void()>& work);
 
-/// Calls work(), and returns the message of an InputError that it throws; other errors pass.
+/// Calls work(), and returns the message, its fields marked, of an InputError that it throws; other
+/// errors pass.
 std::optional<std::string> input_error_message(const std::function<void()>& work);
 /// The same for a UsageError: an expression that stands in a file, not on the command line.
 std::optional<std::string> usage_problem_of(const std::function<void()>& work);

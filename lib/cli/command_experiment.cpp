@@ -14,34 +14,6 @@
 
 namespace masque::cli {
 
-namespace {
-
-/// A message about an option, as one about its key: "--steps: …" → "steps: …".
-std::string about_key(std::string message) {
-  if (message.starts_with("--")) message.erase(0, 2);
-  return message;
-}
-
-bool is_name(char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-/// Whether a text is an option's name and no more.
-bool is_option(const std::string& text) {
-  return text.starts_with("--") && std::ranges::all_of(text, is_name);
-}
-
-/// Where a message names an option; npos: nowhere.
-std::size_t mention_of(const std::string& option, const std::string& message) {
-  for (std::size_t at = message.find(option); at != std::string::npos;
-       at = message.find(option, at + 1)) {
-    const std::size_t end = at + option.size();
-    if ((at == 0 || !is_name(message[at - 1])) && (end == message.size() || !is_name(message[end])))
-      return at;
-  }
-  return std::string::npos;
-}
-
-}  // namespace
-
 std::string key_of(const Entry& entry) {
   if (!entry.positional) return long_name(entry.names).substr(2);
   std::string key = entry.names;
@@ -103,7 +75,7 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
   // A value that the command line replaces is still checked; a list would keep it.
   if ((entry.is_flag() && setting.value == "false") || (replaced && entry.repeated)) return;
   if (const auto problem = usage_problem_of([&] { entry.set(setting.value); }))
-    throw InputError(setting.place, about_key(*problem));
+    throw InputError(setting.place, spell_fields(*problem, [](auto name) { return key_of(name); }));
   if (!replaced) from_file_.push_back(setting);
 }
 
@@ -112,20 +84,21 @@ ExitCode Command::run(Session& session) const {
   ExitCode code = ExitCode::kDone;
   const auto problem = usage_problem_of([&] { code = action_(session); });
   if (!problem) return code;
-  // Some values can be judged only by the command: "--eval-lengths: found …". Of several options in
-  // a message the first one from the file is meant, unless what was found is another one's value.
-  const Setting* meant = nullptr;
-  std::size_t first = std::string::npos;
-  for (const Setting& setting : from_file_) {
-    const std::size_t at = mention_of("--" + setting.key, *problem);
-    if (at >= first) continue;
-    first = at;
-    meant = &setting;
-  }
-  const std::string culprit = problem->substr(0, problem->find(": found "));
-  const bool is_other = culprit.size() < problem->size() && is_option(culprit) && first != 0;
-  if (meant == nullptr || is_other) throw UsageError(*problem);
-  throw InputError(meant->place, first == 0 ? about_key(*problem) : *problem);
+  // Some values can be judged only by the command. Of several fields the first one from the file is
+  // meant, unless the message is about one that is not.
+  const auto setting_of = [&](std::string_view name) {
+    return std::ranges::find(from_file_, key_of(name), &Setting::key);
+  };
+  const std::vector<std::string> names = fields_of(*problem);
+  const auto has_setting = [&](std::string_view name) {
+    return setting_of(name) != from_file_.end();
+  };
+  const auto meant = std::ranges::find_if(names, has_setting);
+  const bool is_other = meant != names.begin() && problem->starts_with(field(names.front()) + ":");
+  if (meant == names.end() || is_other) throw UsageError(*problem);
+  throw InputError(setting_of(*meant)->place, spell_fields(*problem, [&](std::string_view name) {
+                     return has_setting(name) ? key_of(name) : option_of(name);
+                   }));
 }
 
 std::string Command::experiment_text(const Typed& typed) const {

@@ -18,6 +18,24 @@ namespace masque::cli {
 
 std::string long_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
+std::string option_of(std::string_view field) { return "--" + key_of(field); }
+
+std::string key_of(std::string_view field) {
+  std::string key(field);
+  std::ranges::replace(key, '_', '-');
+  return key;
+}
+
+std::string with_options(std::string_view message) { return spell_fields(message, option_of); }
+
+std::string field_of(const std::string& names) {
+  std::string name = long_name(names);
+  if (!name.starts_with("--")) return name;
+  name.erase(0, 2);
+  std::ranges::replace(name, '-', '_');
+  return field(name);
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto near = nearest(word, candidates);
   return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
@@ -63,7 +81,7 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
 template <class Number, class Target>
 std::function<void(const std::string&)> setter(const std::string& names, Target& target,
                                                Range range) {
-  return [&target, range, name = long_name(names)](const std::string& text) {
+  return [&target, range, name = field_of(names)](const std::string& text) {
     constexpr bool kWhole = std::is_integral_v<Number>;
     target = parse_in<Number>(name, text, range, kWhole ? "a whole number" : "a number");
   };
@@ -166,7 +184,7 @@ Command& Command::option(std::string names, std::string value, std::optional<std
 
 Command& Command::option(std::string names, std::string value, std::uint64_t& target,
                          std::string help) {
-  const std::string name = long_name(names);
+  const std::string name = field_of(names);
   return add({.names = std::move(names),
               .value = std::move(value),
               .help = std::move(help),
@@ -179,7 +197,7 @@ Command& Command::option(std::string names, std::string value, std::uint64_t& ta
 
 Command& Command::option(std::string names, std::string value, std::optional<std::uint64_t>& target,
                          std::string help) {
-  const std::string name = long_name(names);
+  const std::string name = field_of(names);
   return add({.names = std::move(names),
               .value = std::move(value),
               .help = std::move(help),
@@ -204,7 +222,7 @@ Command& Command::option(std::string names, std::string value, std::vector<std::
 Command& Command::choose(const std::string& names, std::vector<std::string> words,
                          std::string initial, std::function<void(std::size_t)> set,
                          const std::string& help) {
-  const std::string name = long_name(names);
+  const std::string name = field_of(names);
   return add({.names = names,
               .value = fmt::format("{}", fmt::join(words, "|")),
               .help = help,

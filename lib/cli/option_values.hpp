@@ -10,6 +10,18 @@ namespace masque::cli {
 /// "-o,--output" → "--output".
 std::string long_name(const std::string& names);
 
+/// How a field is spelled on a command line: "mask_token" → "--mask-token".
+std::string option_of(std::string_view field);
+
+/// How it is spelled in an experiment file: "mask_token" → "mask-token".
+std::string key_of(std::string_view field);
+
+/// A message with its fields as options.
+std::string with_options(std::string_view message);
+
+/// What stands in a message for the option of these names: "-o,--output" → field("output").
+std::string field_of(const std::string& names);
+
 /// "; did you mean 'x'?", or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 

@@ -17,13 +17,15 @@
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/processor.hpp"
+#include "cli/option_values.hpp"
 
 namespace masque::cli {
 
 namespace {
 
+/// Fields are spelled as options.
 void say(const std::string& tool, std::string_view text) {
-  const std::string line = fmt::format("{}: {}\n", tool, text);
+  const std::string line = fmt::format("{}: {}\n", tool, with_options(text));
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 
@@ -88,12 +90,12 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     say(name, escape(parse_message(error)));
     result = code(ExitCode::kUsage);
   } catch (const UsageError& error) {
-    say(name, error.what());
+    say(name, error.message());
     result = code(ExitCode::kUsage);
   } catch (const InputError& error) {
     session.clear_progress();
     session.flush_quietly();
-    say(name, error.what());
+    say(name, error.message());
     result = code(ExitCode::kInput);
   } catch (const Interrupted& interrupted) {
     session.clear_progress();

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "cli/option_values.hpp"
 
 namespace masque::cli {
 
@@ -128,7 +129,7 @@ bool Session::takes_utf8() const {
 void Session::note(std::string_view text) {
   if (quiet_) return;
   clear_progress();
-  const std::string line = fmt::format("{}: {}\n", tool_, text);
+  const std::string line = fmt::format("{}: {}\n", tool_, with_options(text));
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 

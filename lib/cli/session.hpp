@@ -57,7 +57,7 @@ class Session {
   bool takes_utf8() const;
   bool shows_color() const { return color_; }
 
-  /// A word on stderr, unless -q.
+  /// A word on stderr, its fields spelled as options, unless -q.
   void note(std::string_view text);
   /// A word on stderr with -v.
   void detail(std::string_view text);

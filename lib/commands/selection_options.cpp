@@ -30,23 +30,23 @@ void add_selection(cli::Command& command, SelectionChoice& options) {
   command.option("--span-longest", "N", options.selection.span_longest, "longest span");
 }
 
-std::vector<double> parse_shares(const std::string& option, const std::string& text,
-                                 std::size_t least, std::size_t most) {
+std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,
+                                 std::size_t most) {
   std::vector<double> shares;
   for (std::string_view rest = text; !rest.empty() || shares.empty();) {
     const std::size_t colon = std::min(rest.find(':'), rest.size());
     double value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + colon, value);
     if (error != std::errc{} || end != rest.data() + colon || !(value >= 0)) {
-      throw UsageError(
-          fmt::format("{}: found '{}', expected numbers between colons", option, escape(text)));
+      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", field(name),
+                                   escape(text)));
     }
     shares.push_back(value);
     rest.remove_prefix(std::min(rest.size(), colon + 1));
   }
   if (shares.size() < least || shares.size() > most) {
     throw UsageError(fmt::format(
-        "{}: found {} numbers, expected {}", option, shares.size(),
+        "{}: found {} numbers, expected {}", field(name), shares.size(),
         least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most)));
   }
   return shares;
@@ -55,7 +55,7 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
 records::SelectionOptions selection_of(const SelectionChoice& options, std::uint64_t seed) {
   records::SelectionOptions selection = options.selection;
   selection.seed = seed;
-  const std::vector<double> rates = parse_shares("--rate", options.rate, 1, 2);
+  const std::vector<double> rates = parse_shares("rate", options.rate, 1, 2);
   selection.rate = rates.front();
   if (rates.size() == 2) selection.rate_high = rates.back();
   return selection;

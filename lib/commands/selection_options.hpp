@@ -19,7 +19,7 @@ void add_selection(cli::Command& command, SelectionChoice& options);
 records::SelectionOptions selection_of(const SelectionChoice& options, std::uint64_t seed);
 
 /// Numbers between colons: "0.8:0.1:0.1". Throws UsageError unless there are `least` to `most`.
-std::vector<double> parse_shares(const std::string& option, const std::string& text,
-                                 std::size_t least, std::size_t most);
+std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,
+                                 std::size_t most);
 
 }  // namespace masque::commands

@@ -19,8 +19,8 @@ double parse_seconds(const std::string& text) {
   const std::string unit(rest, end);
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   if (error != std::errc() || scale == 0 || !(number > 0) || number * scale > 1e9) {
-    throw UsageError(
-        fmt::format("--budget: found '{}', expected a time: 120s, 5m or 2h", escape(text)));
+    throw UsageError(fmt::format("{}: found '{}', expected a time: 120s, 5m or 2h", field("budget"),
+                                 escape(text)));
   }
   return number * scale;
 }
@@ -28,7 +28,7 @@ double parse_seconds(const std::string& text) {
 namespace {
 
 void fill_objective(const TrainingOptions& o, std::uint64_t seed, train::ObjectiveOptions& asked) {
-  const std::vector<double> split = parse_shares("--split", o.split, 3, 3);
+  const std::vector<double> split = parse_shares("split", o.split, 3, 3);
   asked.mlm = {.selection = selection_of(o.selection, seed),
                .mask = split[0],
                .keep = split[1],
@@ -36,8 +36,8 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed, train::Objecti
                .draws = o.draws,
                .fixed_selection = o.fixed_selection};
   asked.perm = o.perm;
-  const std::vector<double> source = parse_shares("--source", o.source, 1, 2);
-  const std::vector<double> mix = parse_shares("--mix", o.mix, 4, 4);
+  const std::vector<double> source = parse_shares("source", o.source, 1, 2);
+  const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
   asked.prefix = {
       .low = source.front(), .high = source.back(), .mix = {mix[0], mix[1], mix[2], mix[3]}};
   asked.mae.ratio = o.mae_ratio;
@@ -242,29 +242,31 @@ void check_objective(const TrainingOptions& o) {
       {"rate", o.selection.rate != plain.selection.rate},
       {"unit", asked.unit != usual.unit},
       {"choice", asked.choice != usual.choice},
-      {"span-p", asked.span_p != usual.span_p},
-      {"span-longest", asked.span_longest != usual.span_longest},
+      {"span_p", asked.span_p != usual.span_p},
+      {"span_longest", asked.span_longest != usual.span_longest},
       {"split", o.split != plain.split},
       {"draws", o.draws != plain.draws},
-      {"fixed-selection", o.fixed_selection},
+      {"fixed_selection", o.fixed_selection},
       {"predict", o.perm.predict != plain.perm.predict},
-      {"perm-size", o.perm.perm_size != plain.perm.perm_size},
+      {"perm_size", o.perm.perm_size != plain.perm.perm_size},
       {"alpha", o.perm.alpha != plain.perm.alpha},
       {"beta", o.perm.beta != plain.perm.beta},
       {"source", o.source != plain.source},
       {"mix", o.mix != plain.mix},
-      {"mae-ratio", o.mae_ratio != plain.mae_ratio},
+      {"mae_ratio", o.mae_ratio != plain.mae_ratio},
       {"drop", o.drop.has_value()},
   };
   for (const auto& [name, is_given] : given) {
     if (is_given && std::ranges::find(read, name) == read.end()) {
-      throw UsageError(
-          fmt::format("--{} does nothing for the objective {}, expected none", name, o.objective));
+      throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
+                                   field(name), o.objective));
     }
   }
-  const bool mae = std::ranges::find(read, "mae-ratio") != read.end();
-  if (o.renumber && !o.drop) throw UsageError("--renumber does nothing without --drop");
-  if (o.min_keep && !o.drop && !mae) throw UsageError("--min-keep does nothing without --drop");
+  const bool mae = std::ranges::find(read, "mae_ratio") != read.end();
+  if (o.renumber && !o.drop)
+    throw UsageError(fmt::format("{} does nothing without {}", field("renumber"), field("drop")));
+  if (o.min_keep && !o.drop && !mae)
+    throw UsageError(fmt::format("{} does nothing without {}", field("min_keep"), field("drop")));
 }
 
 }  // namespace masque::commands

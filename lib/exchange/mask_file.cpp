@@ -74,9 +74,9 @@ BitMatrix read_mask(const std::string& path) {
 void check_dense_size(const std::string& path, Lengths lengths, unsigned bits, bool force) {
   const double cells = static_cast<double>(lengths.queries) * static_cast<double>(lengths.keys);
   if (force || cells <= static_cast<double>(kMaxDenseCells)) return;
-  throw InputError(path, fmt::format("{} × {} cells are {:.1f} GB, expected at most 2^31 cells "
-                                     "without --force",
-                                     lengths.queries, lengths.keys, cells * bits / 8e9));
+  throw InputError(
+      path, fmt::format("{} × {} cells are {:.1f} GB, expected at most 2^31 cells without {}",
+                        lengths.queries, lengths.keys, cells * bits / 8e9, field("force")));
 }
 
 void write_mask(const std::string& path, const Mask& mask, const WriteMaskOptions& options) {

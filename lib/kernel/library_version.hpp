@@ -1,4 +1,4 @@
-// Which library computes, for --version.
+// Which library computes.
 #pragma once
 
 #include <string>

@@ -16,14 +16,14 @@ namespace {
 constexpr Index kMostTokens = 1000000;
 
 struct Choice {
-  const char* option;
+  const char* name;
   std::string train::DesignRecipe::*field;
   std::vector<std::string> names;
 };
 
 }  // namespace
 
-std::vector<std::string> split_names(std::string_view option, std::string_view text) {
+std::vector<std::string> split_names(std::string_view name, std::string_view text) {
   std::vector<std::string> names(1);
   int depth = 0;
   for (const char c : text) {
@@ -35,24 +35,24 @@ std::vector<std::string> split_names(std::string_view option, std::string_view t
       names.back() += c;
     }
   }
-  for (std::string& name : names) {
-    const auto begin = name.find_first_not_of(' ');
-    name = begin == std::string::npos ? ""
-                                      : name.substr(begin, name.find_last_not_of(' ') - begin + 1);
-    if (name.empty() || std::ranges::count(names, name) > 1) {
+  for (std::string& one : names) {
+    const auto begin = one.find_first_not_of(' ');
+    one =
+        begin == std::string::npos ? "" : one.substr(begin, one.find_last_not_of(' ') - begin + 1);
+    if (one.empty() || std::ranges::count(names, one) > 1) {
       throw UsageError(fmt::format("{}: found '{}', expected different names with commas between",
-                                   option, escape(text)));
+                                   field(name), escape(text)));
     }
   }
   return names;
 }
 
-std::vector<Index> parse_lengths(std::string_view option, std::string_view text, Index least) {
+std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least) {
   const auto refuse = [&]() {
     throw UsageError(
         fmt::format("{}: found '{}', expected different numbers from {} on: 64,128 "
                     "or 1-40",
-                    option, escape(text), least));
+                    field(name), escape(text), least));
   };
   const auto number = [&](std::string_view word) {
     Index value = 0;
@@ -81,13 +81,13 @@ std::vector<Index> parse_lengths(std::string_view option, std::string_view text,
 }
 
 std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe) {
-  std::array<Choice, 4> choices{{{"--layer-kind", &train::DesignRecipe::layer_kind, {}},
-                                 {"--norm-placement", &train::DesignRecipe::norm_placement, {}},
-                                 {"--position", &train::DesignRecipe::position, {}},
-                                 {"--normalizer", &train::DesignRecipe::normalizer, {}}}};
+  std::array<Choice, 4> choices{{{"layer_kind", &train::DesignRecipe::layer_kind, {}},
+                                 {"norm_placement", &train::DesignRecipe::norm_placement, {}},
+                                 {"position", &train::DesignRecipe::position, {}},
+                                 {"normalizer", &train::DesignRecipe::normalizer, {}}}};
   bool varies = false;
   for (Choice& choice : choices) {
-    choice.names = split_names(choice.option, recipe.*choice.field);
+    choice.names = split_names(choice.name, recipe.*choice.field);
     varies = varies || choice.names.size() > 1;
   }
   std::vector<LengthArm> arms{{"", recipe}};

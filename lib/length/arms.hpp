@@ -10,12 +10,12 @@
 namespace masque::length {
 
 /// "rope, rope_ntk(factor=8, length=64)" → its names: cut at commas outside of parentheses, without
-/// blanks around. Throws UsageError, with the option, for an empty name.
-std::vector<std::string> split_names(std::string_view option, std::string_view text);
+/// blanks around. Throws UsageError, about the field `name`, for an empty one.
+std::vector<std::string> split_names(std::string_view name, std::string_view text);
 
-/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, with the option, for what is
-/// no list of numbers from `least` on, and for one named twice.
-std::vector<Index> parse_lengths(std::string_view option, std::string_view text, Index least = 1);
+/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, about the field `name`, for
+/// what is no list of numbers from `least` on, and for one named twice.
+std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least = 1);
 
 struct LengthArm {
   std::string name;  ///< what differs from the other arms; of a single arm its position, normalizer

@@ -118,11 +118,11 @@ std::string length_objective(const model::TreatableModel& model) {
 void check_length_objective(const std::string& objective, const model::TreatableModel& model) {
   const std::string own = length_objective(model);
   const auto refuse = [&](const std::string& why) {
-    throw UsageError(
-        fmt::format("--objective {}: {} is a model of {}: {}", objective, model.path(), own, why));
+    throw UsageError(fmt::format("{} {}: {} is a model of {}: {}", field("objective"), objective,
+                                 model.path(), own, why));
   };
   if (objective != "mlm" && objective != "tta" && objective != "clm")
-    throw UsageError(fmt::format("--objective {}: expected mlm, tta or clm", objective));
+    throw UsageError(fmt::format("{} {}: expected mlm, tta or clm", field("objective"), objective));
   if (objective != "clm" && model.design().head.kind != HeadKind::kMasked)
     refuse("its head predicts the next token");
   if (objective == "mlm") return;
@@ -168,8 +168,9 @@ void for_each_cell(const LengthCells& cells,
   }
   if (reached.empty()) {
     throw UsageError(
-        "no treatment reaches any of the lengths, expected --position interpolated or "
-        "hierarchical, which extend a table");
+        fmt::format("no treatment reaches any of the lengths, expected {} interpolated or "
+                    "hierarchical, which extend a table",
+                    field("position")));
   }
   for (const LengthCell& cell : reached) {
     const LengthTreatment& treatment = cells.treatments[cell.treatment];

@@ -95,7 +95,7 @@ class Run {
     }
     const std::string digest = settings_digest(asked);
     if (const auto known = store_.steps(digest)) {
-      request_.note(fmt::format("as before, --steps {} of every arm and seed", *known));
+      request_.note(fmt::format("as before, {} {} of every arm and seed", field("steps"), *known));
       return *known;
     }
     const double trial = std::min(
@@ -116,12 +116,11 @@ class Run {
     const auto steps = static_cast<std::int64_t>(left / (seeds * step_seconds));
     if (steps < 1) {
       throw UsageError(
-          fmt::format("--budget: {:.0f} s of it are for scoring, expected more time, or "
-                      "less to score",
-                      seeds * rest_seconds));
+          fmt::format("{}: {:.0f} s of it are for scoring, expected more time, or less to score",
+                      field("budget"), seeds * rest_seconds));
     }
-    request_.note(fmt::format("{:.0f} s for scoring, the rest for --steps {} of every arm and seed",
-                              seeds * rest_seconds, steps));
+    request_.note(fmt::format("{:.0f} s for scoring, the rest for {} {} of every arm and seed",
+                              seeds * rest_seconds, field("steps"), steps));
     store_.keep_steps(digest, steps);
     return steps;
   }
@@ -186,15 +185,15 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
   }
   if (subject.longest_scored() > places) {
     throw UsageError(
-        fmt::format("--position learned has {} places, found sequences of {} to score, "
-                    "expected no longer ones, or learned(alpha=0.4), which extends its table",
-                    places, subject.longest_scored()));
+        fmt::format("{} learned has {} places, found sequences of {} to score, expected no longer "
+                    "ones, or learned(alpha=0.4), which extends its table",
+                    field("position"), places, subject.longest_scored()));
   }
   if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
-  request.note(fmt::format(
-      "--position learned: training reaches {} places, longer sequences are scored behind "
-      "fine-tuning alone",
-      trained));
+  request.note(
+      fmt::format("{} learned: training reaches {} places, longer sequences are scored behind "
+                  "fine-tuning alone",
+                  field("position"), trained));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::vector<Window> ends(Index tokens, Index piece, Index room, Index scored) {
 LengthStream::LengthStream(const StreamRequest& request, const text::Tokenizer& tokenizer) {
   const std::string& name = request.objective;
   if (name != "mlm" && name != "tta" && name != "clm")
-    throw UsageError(fmt::format("--objective {}: expected mlm, tta or clm", name));
+    throw UsageError(fmt::format("{} {}: expected mlm, tta or clm", field("objective"), name));
   if (request.text == "-" || is_stream(request.text))
     throw UsageError("texts are read several times, expected files");
   const bool causal = name == "clm";
@@ -114,7 +114,7 @@ void LengthStream::place_windows(const StreamRequest& request, bool causal) {
       case Kind::kSlide: cut.windows = slides(tokens, room, policy, causal); break;
       case Kind::kLast: cut.windows = ends(tokens, longest, room, shortest); break;
       default:
-        throw UsageError(fmt::format("--policy {}: expected chunk, slide:STRIDE or last",
+        throw UsageError(fmt::format("{} {}: expected chunk, slide:STRIDE or last", field("policy"),
                                      probe::policy_text(policy)));
     }
   }

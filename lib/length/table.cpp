@@ -220,8 +220,9 @@ std::string collect_parts(const std::vector<std::string>& folders) {
     }
   }
   if (parts.empty())
-    throw InputError(folders.front(),
-                     "no results of cells, expected those of length-gen run --cell");
+    throw InputError(
+        folders.front(),
+        fmt::format("no results of cells, expected those of length-gen run {}", field("cell")));
   check_complete(folders.front(), parts, cells);
   const Part& first = parts.begin()->second;
   const std::string header = first.text.substr(0, first.text.find('\n') + 1);

@@ -29,9 +29,8 @@ std::vector<LengthTreatment> parse_masks(const std::string& text) {
     const auto same = [&](const LengthTreatment& other) { return other.masks == one.masks; };
     if (std::ranges::count_if(all, same) > 1) {
       throw UsageError(
-          fmt::format("--mask: found '{}', expected different masks with semicolons "
-                      "between",
-                      escape(text)));
+          fmt::format("{}: found '{}', expected different masks with semicolons between",
+                      field("mask"), escape(text)));
     }
     begin = end + 1;
   }
@@ -40,7 +39,7 @@ std::vector<LengthTreatment> parse_masks(const std::string& text) {
 
 std::vector<LengthTreatment> parse_windows(const std::string& text) {
   std::vector<LengthTreatment> all(1);
-  for (const Index window : parse_lengths("--window", text)) all.emplace_back().window = window;
+  for (const Index window : parse_lengths("window", text)) all.emplace_back().window = window;
   return all;
 }
 
@@ -67,17 +66,18 @@ model::ModelOptions LengthTreatment::options(Index trained, kernel::Precision pr
 
 std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
   if (lists.masks && lists.windows) {
-    throw UsageError("--window hides keys of the model's own mask, expected it without --mask");
+    throw UsageError(fmt::format("{} hides keys of the model's own mask, expected it without {}",
+                                 field("window"), field("mask")));
   }
   std::vector<LengthTreatment> masks(1);
   if (lists.masks) masks = parse_masks(*lists.masks);
   if (lists.windows) masks = parse_windows(*lists.windows);
-  const std::vector<std::string> normalizers = split_names("--normalizer", lists.normalizers);
+  const std::vector<std::string> normalizers = split_names("normalizer", lists.normalizers);
   for (const std::string& normalizer : normalizers) {
     if (normalizer != kOwn) nn::parse_normalizer(normalizer);
   }
   std::vector<LengthTreatment> all;
-  for (const std::string& name : split_names("--position", lists.positions)) {
+  for (const std::string& name : split_names("position", lists.positions)) {
     const std::shared_ptr<const model::PositionTreatment> position =
         model::parse_position_treatment(name);
     for (const std::string& normalizer : normalizers) {

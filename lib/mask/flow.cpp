@@ -187,8 +187,8 @@ class Follower {
   }
 
   // Paths run through a graph with a node for every layer, stream and row. With one stream the
-  // content nodes are the token embeddings: at layer 0 only, or carried along unchanged (--kv
-  // input).
+  // content nodes are the token embeddings: at layer 0 only, or carried along unchanged
+  // (KeySource::kInput).
   using Flags = std::vector<bool>;
   struct Nodes {
     Flags query;

@@ -3,9 +3,9 @@
 //
 // A set per row and layer. Layer l of the query stream holds
 //     Q_l(i) = Q_{l−1}(i) ∪ ⋃ over visible k of KV_l(k)
-// where KV_1(k) = {k} (token embeddings), and KV_l(k) is {k} again (--kv input, T-TA), the row's
-// own stream of the layer before (--kv layer), or the content stream's (two streams, XLNet). Q_0(i)
-// is {i} or, for a query that starts with its position only, empty.
+// where KV_1(k) = {k} (token embeddings), and KV_l(k) is {k} again (KeySource::kInput, T-TA), the
+// row's own stream of the layer before (KeySource::kLayer), or the content stream's (two streams,
+// XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty.
 #pragma once
 
 #include <optional>

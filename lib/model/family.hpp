@@ -88,7 +88,7 @@ std::span<const Family* const> families();
 /// The family with this name or model_type; nullptr if none.
 const Family* find_family(std::string_view name);
 
-/// The family of a config: `wanted` (--family) if not empty, else by model_type, else by
+/// The family of a config: `wanted` if not empty, else by model_type, else by
 /// architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is.
 const Family& choose_family(const ModelConfig& config, std::string_view wanted);
 

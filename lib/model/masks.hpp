@@ -21,7 +21,7 @@ std::string_view default_mask_name(DefaultMask mask);
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:
-  /// `given`: --mask, one for all layers or a list with one entry a layer; replaces the design's,
+  /// `given`: one for all layers or a list with one entry a layer; replaces the design's,
   /// windows of layers included. Throws UsageError if the list does not fit.
   LayerMasks(const Design& design, const std::vector<MaskLayer>& given);
 

@@ -32,7 +32,8 @@ struct Batch {
   static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
   std::vector<Index> positions;  ///< one an id; empty: kNoPosition everywhere
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
-  /// One a sequence: replaces what the model would let through. Empty: the model's own, or --mask.
+  /// One a sequence: replaces what the model would let through. Empty: the model's own, or
+  /// ModelOptions::masks.
   std::vector<std::optional<Mask>> masks;
   /// Two streams only, one a sequence: what the query stream may read; empty: no query stream.
   std::vector<std::optional<Mask>> query_masks;
@@ -114,11 +115,11 @@ class Observer {
 
 struct ModelOptions {
   kernel::Precision precision = kernel::Precision::kF32;
-  std::string family;               ///< --family; empty: by config.json
-  std::vector<MaskLayer> masks;     ///< --mask: one for all layers, or a list; empty: the model's
-  std::optional<KeySource> keys;    ///< --kv; none: the model's
-  std::optional<QueryStart> query;  ///< --query; none: the model's
-  std::string normalizer;           ///< --normalizer: "log_n(base=512)"; empty: the model's
+  std::string family;                    ///< empty: by config.json
+  std::vector<MaskLayer> masks;          ///< one for all layers, or a list; empty: the model's
+  std::optional<KeySource> keys;         ///< none: the model's
+  std::optional<QueryStart> query;       ///< none: the model's
+  std::string normalizer;                ///< "log_n(base=512)"; empty: the model's
   std::optional<TokenId> mask_token_id;  ///< of QueryStart::kPosition; none: the design's
 };
 

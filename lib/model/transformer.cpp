@@ -46,8 +46,8 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
       restricted_(!options.masks.empty() || options.keys || options.query) {
   const bool plain = settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken;
   if (model_.mixer != nullptr && !plain) {
-    throw UsageError(fmt::format("{} has no queries and keys: --kv and --query do not apply",
-                                 model_.mixer->info().name));
+    throw UsageError(fmt::format("{} has no queries and keys: {} and {} do not apply",
+                                 model_.mixer->info().name, field("kv"), field("query")));
   }
 }
 
@@ -131,7 +131,8 @@ Batch Transformer<T>::checked(const Batch& batch) const {
     fail(fmt::format("a query stream, but {} has one stream", design.model_type));
   }
   if (!batch.query_masks.empty() && restricted_) {
-    throw UsageError("two streams have masks of their own: --mask, --kv and --query do not apply");
+    throw UsageError(fmt::format("two streams have masks of their own: {}, {} and {} do not apply",
+                                 field("mask"), field("kv"), field("query")));
   }
   return result;
 }

@@ -35,7 +35,7 @@ class Transformer final : public Model {
   PreparedModel<T> model_;
   LayerMasks masks_;
   PassSettings settings_;
-  bool restricted_;  ///< by --mask, --kv or --query
+  bool restricted_;  ///< by masks, keys or query of the options
 };
 
 }  // namespace masque::model

@@ -91,7 +91,7 @@ struct LoadedModel {
 };
 
 struct LoadOptions {
-  std::string family;  ///< --family; empty: by config.json's model_type
+  std::string family;  ///< empty: by config.json's model_type
 };
 
 /// Reads a checkpoint folder (config.json and weights). T is float or double. Throws InputError for

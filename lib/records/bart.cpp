@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 
 namespace masque::records {
@@ -170,7 +172,8 @@ std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tok
     throw UsageError("lambda: expected a number from 0 to 100");
   }
   const bool masks = options.noise == BartNoise::kMask || options.noise == BartNoise::kInfill;
-  if (masks && tokens.mask < 0) throw UsageError("there is no mask token, expected --mask-token");
+  if (masks && tokens.mask < 0)
+    throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
   return std::make_unique<Bart>(options, std::move(tokens));
 }
 

@@ -85,14 +85,16 @@ std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable token
   if (!(options.mask >= 0 && options.keep >= 0 && options.random >= 0) ||
       std::abs(sum - 1) > 1e-9) {
     throw UsageError(fmt::format(
-        "--split: found {}:{}:{}, expected shares of masked, kept and random that add up to 1",
-        options.mask, options.keep, options.random));
+        "{}: found {}:{}:{}, expected shares of masked, kept and random that add up to 1",
+        field("split"), options.mask, options.keep, options.random));
   }
   if (options.mask > 0 && options.similar.empty() && tokens.mask < 0) {
-    throw UsageError("there is no mask token, expected --mask-token or another split");
+    throw UsageError(
+        fmt::format("there is no mask token, expected {} or another split", field("mask_token")));
   }
   if (tokens.size <= 0 && (options.random > 0 || !options.similar.empty())) {
-    throw UsageError("random tokens need the size of the vocabulary: --vocab-size or --tokenizer");
+    throw UsageError(fmt::format("random tokens need the size of the vocabulary: {} or {}",
+                                 field("vocab_size"), field("tokenizer")));
   }
   return std::make_unique<Mlm>(options, std::move(tokens));
 }

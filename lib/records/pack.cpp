@@ -61,8 +61,8 @@ void Packer::add(const Record& document, const Emit& emit) {
     return;
   }
   if (document.size() > options_.length) {
-    throw InputError(
-        fmt::format("{} tokens, expected at most {}, or --cut", document.size(), options_.length));
+    throw InputError(fmt::format("{} tokens, expected at most {}, or {}", document.size(),
+                                 options_.length, field("cut")));
   }
   if (open_.size() + document.size() > options_.length) close(emit);
   append(document, 0, document.size());

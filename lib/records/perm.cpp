@@ -97,19 +97,20 @@ class Perm final : public Corruption {
 
 std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tokens) {
   if (!(options.predict >= 0 && options.predict <= 1)) {
-    throw UsageError(
-        fmt::format("--predict: found {}, expected a share from 0 to 1", options.predict));
+    throw UsageError(fmt::format("{}: found {}, expected a share from 0 to 1", field("predict"),
+                                 options.predict));
   }
   constexpr std::uint64_t kMost = 1000000000;
   const auto check = [&](const char* name, std::uint64_t value, std::uint64_t least) {
     if (value >= least && value <= kMost) return;
-    throw UsageError(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
+    throw UsageError(
+        fmt::format("{}: found {}, expected {} to {}", field(name), value, least, kMost));
   };
-  check("--alpha", options.alpha, 1);
-  check("--beta", options.beta, 1);
-  check("--perm-size", options.perm_size, 0);
+  check("alpha", options.alpha, 1);
+  check("beta", options.beta, 1);
+  check("perm_size", options.perm_size, 0);
   if (options.hf && tokens.mask < 0)
-    throw UsageError("there is no mask token, expected --mask-token");
+    throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
   return std::make_unique<Perm>(options, std::move(tokens));
 }
 

@@ -68,18 +68,17 @@ class Prefix final : public Corruption {
 
 std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options) {
   if (!(options.low >= 0 && options.low <= options.high && options.high <= 1)) {
-    throw UsageError(
-        fmt::format("--source: found {}:{}, expected two numbers from 0 to 1 that rise",
-                    options.low, options.high));
+    throw UsageError(fmt::format("{}: found {}:{}, expected two numbers from 0 to 1 that rise",
+                                 field("source"), options.low, options.high));
   }
   double total = 0;
   for (const double weight : options.mix) {
     if (!(weight >= 0) || std::isinf(weight)) {
-      throw UsageError(fmt::format("--mix: found {}, expected weights from 0", weight));
+      throw UsageError(fmt::format("{}: found {}, expected weights from 0", field("mix"), weight));
     }
     total += weight;
   }
-  if (!(total > 0)) throw UsageError("--mix: expected a weight above 0");
+  if (!(total > 0)) throw UsageError(fmt::format("{}: expected a weight above 0", field("mix")));
   return std::make_unique<Prefix>(options);
 }
 

@@ -109,7 +109,7 @@ class PieceReader {
     problem = json_.read(line, record);
     if (problem || !json_.text()) return;
     if (!encode_) {
-      problem = "text without ids, expected --tokenizer";
+      problem = fmt::format("text without ids, expected {}", field("tokenizer"));
       return;
     }
     encode_(*json_.text(), record.ids);
@@ -119,7 +119,7 @@ class PieceReader {
     record.clear();
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!encode_) {
-      problem = "text, expected --tokenizer, or ids or JSON";
+      problem = fmt::format("text, expected {}, or ids or JSON", field("tokenizer"));
       return;
     }
     if (valid_utf8(line)) return encode_(line, record.ids);
@@ -229,8 +229,9 @@ LineFormat format_of(const RecordFilter& filter) {
   if (filter.format != LineFormat::kAuto) return filter.format;
   if (filter.first_record > 0) {
     throw UsageError(
-        "the first record has a number: say what the lines are, the first line of a "
-        "part may mislead (--format)");
+        fmt::format("the first record has a number: say what the lines are, the first line of a "
+                    "part may mislead ({})",
+                    field("format")));
   }
   if (!filter.shard || filter.input == "-") return LineFormat::kAuto;
   const InputFile file = InputFile::open(filter.input);

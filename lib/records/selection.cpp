@@ -18,17 +18,17 @@ Selection::Selection(const SelectionOptions& options, const TokenTable& tokens)
   const double high = options.rate_high < 0 ? options.rate : options.rate_high;
   if (!(options.rate >= 0 && high <= 1 && options.rate <= high)) {
     throw UsageError(fmt::format(
-        "--rate: found {}{}, expected a share from 0 to 1, or two that rise", options.rate,
-        options.rate_high < 0 ? "" : fmt::format(":{}", options.rate_high)));
+        "{}: found {}{}, expected a share from 0 to 1, or two that rise", field("rate"),
+        options.rate, options.rate_high < 0 ? "" : fmt::format(":{}", options.rate_high)));
   }
   if (options.unit == Unit::kWord && tokens.begins_word.empty()) {
-    throw UsageError("--unit: found word, but the tokenizer does not say where words begin");
+    throw UsageError(fmt::format("{}: found word, but the tokenizer does not say where words begin",
+                                 field("unit")));
   }
   if (!(options.span_p > 0 && options.span_p <= 1) || options.span_longest < 1) {
     throw UsageError(fmt::format(
-        "--span-p and --span-longest: found {} and {}, expected p above 0 and at most 1, "
-        "and a longest length from 1",
-        options.span_p, options.span_longest));
+        "{} and {}: found {} and {}, expected p above 0 and at most 1, and a longest length from 1",
+        field("span_p"), field("span_longest"), options.span_p, options.span_longest));
   }
 }
 

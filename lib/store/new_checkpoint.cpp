@@ -222,7 +222,7 @@ const FamilyNames& family_of(const ModelConfig& config, const std::optional<std:
 NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
                                    const NewCheckpointRequest& request) {
   if (!can_encode(request.dtype)) {
-    throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
+    throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
                                  dtype_name(request.dtype)));
   }
   const ModelConfig config = ModelConfig::read(config_path);

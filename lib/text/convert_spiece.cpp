@@ -119,9 +119,9 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   if (flavor == Flavor::kSentencePiece || (flavor == Flavor::kAuto && kind.empty()))
     return read_spiece_by_its_rules(spiece, path);
   if (kind.empty()) {
-    throw InputError(path,
-                     "the vocabulary of no known architecture, expected ALBERT, XLNet, T5 or "
-                     "DeBERTa-v2 (or --flavor spm)");
+    throw InputError(path, fmt::format("the vocabulary of no known architecture, expected ALBERT, "
+                                       "XLNet, T5 or DeBERTa-v2 (or {} spm)",
+                                       field("flavor")));
   }
   if (kind == "albert" || kind == "xlnet") {
     for (ScoredPiece& piece : spiece.pieces) piece.score -= is_number_comma(piece.text) ? 100 : 0;

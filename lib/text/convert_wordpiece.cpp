@@ -74,8 +74,8 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   const std::size_t duplicates = lines.duplicates.size();
   if (flavor == Flavor::kBert4Keras && duplicates > 0) {
     throw InputError(path, fmt::format("line {} stands in it again: bert4keras' ids behind it are "
-                                       "not supported (use --flavor google)",
-                                       lines.duplicates.front() + 1));
+                                       "not supported (use {} google)",
+                                       lines.duplicates.front() + 1, field("flavor")));
   }
   options.unk_token = role_token(config, "unk", options.unk_token, [&](const auto& token) {
     return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();

@@ -220,7 +220,7 @@ TEST_CASE("a locked file is refused, or waited for") {
     return 0;
   });
   CHECK(contains(message_of([&] { const LockedFiles locked(folder.path(), {"a"}, 0); }),
-                 "is being changed by another process (--wait SECONDS waits)"));
+                 "is being changed by another process (wait SECONDS waits)"));
   CHECK_NOTHROW(LockedFiles(folder.path(), {"a"}, 30));
   CHECK(holder.wait() == 0);
 }

@@ -67,9 +67,9 @@ TEST_CASE("a line that is too long is named, behind the good ones") {
   for (const int threads : {1, 2}) {
     const std::string long_line(500000, 'y');
     CHECK(through_pipe("a\nbb\n" + long_line + "\nc\n", 70000, threads, 1000) ==
-          "a\nbb\n!pipe: line 3: more than 1000 bytes, expected fewer (--max-line)");
+          "a\nbb\n!pipe: line 3: more than 1000 bytes, expected fewer (max_line)");
     CHECK(through_pipe("0123456789\n01234567890\nc\n", 100, threads, 10) ==
-          "0123456789\n!pipe: line 2: more than 10 bytes, expected fewer (--max-line)");
+          "0123456789\n!pipe: line 2: more than 10 bytes, expected fewer (max_line)");
   }
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("a folder that holds something is refused unless it may be replaced") 
   const TempFolder folder;
   make_checkpoint(folder / "old");
   CHECK(contains(message_of([&] { OutputFolder(folder / "old", Existing::kRefuse); }),
-                 "exists and is not empty, expected a new folder (--force replaces it)"));
+                 "exists and is not empty, expected a new folder (force replaces it)"));
   OutputFolder output(folder / "old", Existing::kReplace);
   put(output, "model.safetensors", "new");
   put(output, "sub/notes", "new notes");

@@ -75,7 +75,7 @@ TEST_CASE("mistakes are named, and a near word is offered") {
   CHECK(refusal({"paint", "a"}) == "no -o OUT_FILE, expected one (see 'small-tool paint --help')");
   CHECK(refusal({"paint", "a", "b", "-o", "c"}) == "unexpected argument 'b'");
   CHECK(refusal({"paint", "a", "-o", "c", "--shade", "drak"}) ==
-        "--shade: found 'drak', expected one of light, dark; did you mean 'dark'?");
+        "shade: found 'drak', expected one of light, dark; did you mean 'dark'?");
   CHECK(refusal({"--completion", "tcsh"}) ==
         "--completion: found 'tcsh', expected one of bash, zsh, fish");
   CHECK(refusal({"paint", "--man"}) == "no option '--man'");

@@ -2,6 +2,7 @@
 #include "cli/experiment.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "cli/command.hpp"
 #include "cli/session.hpp"
@@ -36,9 +37,15 @@ struct Tool {
     tool.one_of({"--rate", "--steps"});
     tool.experiment(cli::ExperimentFile::kOption);
     tool.action([this](cli::Session&) {
-      if (steps == 13) throw UsageError("--steps: found 13, expected more luck");
-      if (steps == 14) throw UsageError("--steps-and-more: found 14");
-      if (steps == 15) throw UsageError("--rates beside --eval-every and --steps: found 15");
+      if (steps == 13) throw UsageError(field("steps") + ": found 13, expected more luck");
+      if (steps == 14) throw UsageError(field("steps_and_more") + ": found 14");
+      if (steps == 15) {
+        throw UsageError(fmt::format("{} beside {} and {}: found 15", field("rates"),
+                                     field("eval_every"), field("steps")));
+      }
+      if (steps == 16)
+        throw UsageError(fmt::format("{}: found 16, expected {}", field("more"), field("steps")));
+      if (steps == 17) throw UsageError("--steps: found 17");
       return cli::ExitCode::kDone;
     });
   }
@@ -167,15 +174,24 @@ TEST_CASE("what only the command finds is told with the line, too") {
   Tool typed;
   typed.parse("output = o\nsteps = 12\n", {"i", "--steps", "13"});
   CHECK(message_of<UsageError>([&] { typed.tool.run(session); }) ==
-        "--steps: found 13, expected more luck");
+        "steps: found 13, expected more luck");
   Tool other;
   other.parse("output = o\nsteps = 14\n", {"i"});
-  CHECK(message_of<UsageError>([&] { other.tool.run(session); }) == "--steps-and-more: found 14");
+  CHECK(message_of<UsageError>([&] { other.tool.run(session); }) == "steps_and_more: found 14");
   // Of several options the first one that the file has.
   Tool several;
   several.parse("output = o\nsteps = 15\neval-every = 3\n", {"i"});
   CHECK(message_of([&] { several.tool.run(session); }) ==
-        several.path + ":3: --rates beside --eval-every and --steps: found 15");
+        several.path + ":3: --rates beside eval-every and steps: found 15");
+  // A message that begins with a field and a colon is about no other one.
+  Tool advice;
+  advice.parse("output = o\nsteps = 16\n", {"i"});
+  CHECK(message_of<UsageError>([&] { advice.tool.run(session); }) ==
+        "more: found 16, expected steps");
+  // Words that look like an option are words.
+  Tool words;
+  words.parse("output = o\nsteps = 17\n", {"i"});
+  CHECK(message_of<UsageError>([&] { words.tool.run(session); }) == "--steps: found 17");
 }
 
 TEST_CASE("what is required may be in the file, and one file is enough") {

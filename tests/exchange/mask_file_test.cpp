@@ -249,7 +249,7 @@ TEST_CASE("huge masks are refused with the size that they would have") {
   const Mask mask = bound("causal", {1'000'000, 1'000'000});
   CHECK(message_of<InputError>([&] { write_mask((folder / "m.npy"), mask, {}); }) ==
         (folder / "m.npy") +
-            ": 1000000 × 1000000 cells are 1000.0 GB, expected at most 2^31 cells without --force");
+            ": 1000000 × 1000000 cells are 1000.0 GB, expected at most 2^31 cells without force");
   CHECK(message_of<InputError>([&] {
           write_mask((folder / "m.pbm"), mask, {});
         }).find("125.0 GB") != std::string::npos);

@@ -172,7 +172,7 @@ TEST_CASE("long texts are refused, or read as the policy says") {
   model.design_to_change().max_position_embeddings = 5;  // three tokens of text
   TextScorer strict(model, {.mask = kMask}, [](ScoredSentence&&) {});
   CHECK(strict.length_problem(kText) ==
-        "8 tokens, expected at most 5 (--policy says what else to do)");
+        "8 tokens, expected at most 5 (policy says what else to do)");
   CHECK_FALSE(strict.length_problem(part_of(kText, 0, 3)));
   const auto score = [&](const char* policy) {
     return scored(model, {.policy = parse_length_policy(policy)}, {kText})[0];
@@ -186,7 +186,7 @@ TEST_CASE("long texts are refused, or read as the policy says") {
   CHECK(score("slide:3").score == score("chunk").score);
   CHECK(score("slide:1").tokens == 6);
   CHECK(message_of<UsageError>([&] { score("slide:4"); }) ==
-        "--policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
+        "policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
 }
 
 TEST_CASE("strides and lengths beyond what is read at once are refused before any text") {
@@ -252,13 +252,13 @@ TEST_CASE("kinds that a model cannot do are refused") {
   }
   CHECK_THROWS_AS(default_kind(bare.design(), usual), InputError);
   CHECK(problem(ScoreKind::kPll, gpt, usual) ==
-        "--kind pll: the model has a causal head, expected a masked head");
+        "kind pll: the model has a causal head, expected a masked head");
   CHECK(problem(ScoreKind::kElectra, bert, usual) ==
-        "--kind electra: the model has a masked head, expected a discriminator");
+        "kind electra: the model has a masked head, expected a discriminator");
   CHECK(problem(ScoreKind::kTta, bert, usual)
-            .starts_with("--kind tta: position 0 of this model reads token 0"));
+            .starts_with("kind tta: position 0 of this model reads token 0"));
   CHECK(problem(ScoreKind::kCausal, bert, usual)
-            .starts_with("--kind causal: position 0 of this model reads token 1"));
+            .starts_with("kind causal: position 0 of this model reads token 1"));
   CHECK_THROWS_AS(check_kind(ScoreKind::kTta, xlnet.design(), usual), InputError);
 
   // Two streams hide by masks of their own.

@@ -150,7 +150,7 @@ TEST_CASE("bad records are counted, named by line, and end a strict run") {
   filter.format = LineFormat::kText;
   CHECK(message_of<InputError>([&] {
           filter_records(filter, nullptr);
-        }).ends_with("text, expected --tokenizer, or ids or JSON"));
+        }).ends_with("text, expected tokenizer, or ids or JSON"));
 }
 
 TEST_CASE("epochs follow one another, copies are equal") {

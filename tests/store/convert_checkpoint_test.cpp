@@ -223,7 +223,7 @@ TEST_CASE("a value that the type cannot hold is refused, and nothing is written"
       c.request.dtype = edge.dtype;
       write_file(c.folder / "out.safetensors", "old");
       const std::string message =
-          fmt::format("{}: tensor 'bad': values overflow {} (--saturate clips them)",
+          fmt::format("{}: tensor 'bad': values overflow {} (saturate clips them)",
                       c.folder / "in.safetensors", dtype_name(edge.dtype));
       CHECK(c.refusal("in.safetensors", "out.safetensors") == message);
       CHECK(c.refusal("in.safetensors", "folder") == message);
@@ -495,7 +495,7 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
   write_file(c.folder / "empty/x", "");
   REQUIRE(::unlink((c.folder / "empty/x").c_str()) == 0);
   CHECK(c.refusal("in.safetensors", "old") ==
-        c.folder / "old: exists and is not empty, expected a new folder (--force replaces it)");
+        c.folder / "old: exists and is not empty, expected a new folder (force replaces it)");
   CHECK(read_file(c.folder / "old/model.safetensors") == "old");
   CHECK(c.refusal("in.safetensors", "empty") == "(nothing thrown)");
   c.request.write.existing = Existing::kReplace;
@@ -552,11 +552,11 @@ TEST_CASE("requests that contradict themselves are a wrong command line") {
   for (const DType dtype : {DType::kI32, DType::kBool, DType::kC64, DType::kF4, DType::kF8E8M0}) {
     c.request.dtype = dtype;
     CHECK(message("out") ==
-          fmt::format("--dtype {}: not a type that values are rounded to", dtype_name(dtype)));
+          fmt::format("dtype {}: not a type that values are rounded to", dtype_name(dtype)));
   }
   c.request.dtype.reset();
   c.request.shard_bytes = 100;
-  CHECK(contains(message("out.safetensors"), "--shard-size writes a folder, found the file "));
+  CHECK(contains(message("out.safetensors"), "shard_size writes a folder, found the file "));
   CHECK(c.folder.names() == Names{"in.safetensors"});
 }
 

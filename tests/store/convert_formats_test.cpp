@@ -136,9 +136,9 @@ TEST_CASE("a type that the format has not is an error that names --dtype") {
     convert_checkpoint(folder / "in.safetensors", folder / "out.npz", request);
   };
   CHECK(contains(message_of([&] { to({}); }),
-                 "tensor 'b' is BF16, for which npz has no type (--dtype F32 converts it)"));
+                 "tensor 'b' is BF16, for which npz has no type (dtype F32 converts it)"));
   CHECK(contains(message_of<UsageError>([&] { to(DType::kBF16); }),
-                 "--dtype BF16: npz has no such type"));
+                 "dtype BF16: npz has no such type"));
   CHECK_FALSE(exists(folder / "out.npz"));
   to(DType::kF32);
   CHECK(open_checkpoint(folder / "out.npz").get("b").dtype == DType::kF32);
@@ -156,9 +156,9 @@ TEST_CASE("formats that do not fit the output are refused") {
     return message_of<UsageError>(
         [&] { convert_checkpoint(folder / "in.safetensors", folder / out, request); });
   };
-  CHECK(contains(why("numpy", "out"), "--format: found 'numpy', expected one of gguf, npy, npz, "));
-  CHECK(contains(why("npz", "out.safetensors"), "--format npz: found the file"));
-  CHECK(contains(why("npy", "out"), "--format npy: not for a folder"));
+  CHECK(contains(why("numpy", "out"), "format: found 'numpy', expected one of gguf, npy, npz, "));
+  CHECK(contains(why("npz", "out.safetensors"), "format npz: found the file"));
+  CHECK(contains(why("npy", "out"), "format npy: not for a folder"));
   CHECK(folder.names() == Names{"in.safetensors"});
 }
 

@@ -476,7 +476,7 @@ TEST_CASE("types that values are not rounded to are a wrong command line") {
     const auto message = message_of<UsageError>(
         [&] { new_checkpoint(folder / "c.json", folder / "out", {.dtype = dtype}); });
     CHECK(message ==
-          fmt::format("--dtype {}: not a type that values are rounded to", dtype_name(dtype)));
+          fmt::format("dtype {}: not a type that values are rounded to", dtype_name(dtype)));
   }
   CHECK(folder.names() == Names{"c.json"});
 }
@@ -494,7 +494,7 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
     return message_of([&] { new_checkpoint(folder / "c.json", folder / out, request); });
   };
   CHECK(message("out") ==
-        folder / "out: exists and is not empty, expected a new folder (--force replaces it)");
+        folder / "out: exists and is not empty, expected a new folder (force replaces it)");
   CHECK(total_of(folder / "out") == before);
   request.write.existing = Existing::kReplace;
   CHECK(message("other") ==

@@ -308,7 +308,7 @@ TEST_CASE("--strict writes nothing if a name is unknown") {
   CHECK(conversion.folder.names() ==
         Names{"bad.safetensors", "good.safetensors", "out.safetensors"});
   request.names = NameStyle::kKeep;
-  CHECK(contains(message_of<UsageError>([&] { run("good.safetensors"); }), "--strict"));
+  CHECK(contains(message_of<UsageError>([&] { run("good.safetensors"); }), "strict"));
 }
 
 TEST_CASE("a head of its own has no name in TensorFlow") {

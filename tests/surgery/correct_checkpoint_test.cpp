@@ -178,7 +178,7 @@ TEST_CASE("a mark stops a second correction, and carries what the inverse needs"
   inverse.rate = 0.15;
   CHECK(message_of<UsageError>([&] {
           correct_checkpoint(folder / "out", folder / "x", inverse);
-        }) == "--rate: found 0.15, the correction to invert used 0.3");
+        }) == "rate: found 0.15, the correction to invert used 0.3");
   CorrectionRequest again = request_of();
   again.again = true;
   CHECK_NOTHROW(correct_checkpoint(folder / "out", folder / "again", again));
@@ -227,7 +227,7 @@ TEST_CASE("what the data says no to") {
     return message_of([&] { correct_checkpoint(folder / in, folder / "out", request); });
   };
   const auto nothing = [](CorrectionRequest&) {};
-  CHECK(contains(message("bare", nothing), "name the mask with --mask-token"));
+  CHECK(contains(message("bare", nothing), "name the mask with mask_token"));
   CHECK(contains(message("bare", [](auto& r) { r.mask_token = "[MASK]"; }), "no tokenizer file"));
   CHECK(
       contains(message("bare", [](auto& r) { r.mask_token = "11"; }), "row 11, the table has 11"));

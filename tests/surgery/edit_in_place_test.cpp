@@ -119,8 +119,8 @@ TEST_CASE("a tied head is not untied in place, and what was refused changes noth
   CorrectionRequest request = in_place_request();
   for (const auto policy : {std::optional<TiedPolicy>(), std::optional(TiedPolicy::kUntie)}) {
     request.tied = policy;
-    CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }),
-                   "--tied keep"));
+    CHECK(
+        contains(message_of([&] { correct_checkpoint(folder / "in", "", request); }), "tied keep"));
   }
   CHECK(read_file(folder / "in/model.safetensors") == before);
   CHECK(names_in(folder / "in").size() == 3);

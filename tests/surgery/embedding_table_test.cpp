@@ -122,7 +122,7 @@ TEST_CASE("what is no table of numbers is refused") {
     write_file(folder / "a.safetensors", example_file({tensor}));
     return message_of([&] { Found(folder / "a.safetensors", name); });
   };
-  CHECK(contains(message({"x", DType::kF32, {4, 2}, numbers(1, 8)}, {}), "name it with --tensor"));
+  CHECK(contains(message({"x", DType::kF32, {4, 2}, numbers(1, 8)}, {}), "name it with tensor"));
   CHECK(contains(message({"x", DType::kF32, {8}, numbers(1, 8)}, "x"), "expected a table of two"));
   CHECK(contains(message({"x", DType::kF8E4M3, {4, 2}, numbers(1, 8)}, "x"), "expected F16, BF16"));
   CHECK(contains(message({"xyzzy", DType::kF32, {4, 2}, numbers(1, 8)}, "xyzzzy"),

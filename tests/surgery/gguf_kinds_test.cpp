@@ -101,7 +101,7 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
     CHECK(contains(message_of(edit), "part 1 of 2 of a model, whose other parts would have to"));
   }
   CorrectionRequest request;
-  CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "--tied keep"));
+  CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "tied keep"));
   CHECK_FALSE(exists(out));
   request.tied = TiedPolicy::kKeep;
   CHECK(correct_checkpoint(in, out, request).moves.rows == 1);

@@ -181,9 +181,9 @@ TEST_CASE("rates outside their range, or that do not add up, are refused") {
     return message_of<UsageError>([&] { check_rates(rates); });
   };
   CHECK(message({}) == "(nothing thrown)");
-  CHECK(message({0.15, 0.7, 0.1, 0.1}).starts_with("--mask, --keep and --random add up to 0.9"));
-  CHECK(message({1.5, 0.8, 0.1, 0.1}) == "--rate: found 1.5, expected 0 to 1");
-  CHECK(message({0.15, std::nan(""), 0.1, 0.1}) == "--mask: found nan, expected 0 to 1");
+  CHECK(message({0.15, 0.7, 0.1, 0.1}).starts_with("mask, keep and random add up to 0.9"));
+  CHECK(message({1.5, 0.8, 0.1, 0.1}) == "rate: found 1.5, expected 0 to 1");
+  CHECK(message({0.15, std::nan(""), 0.1, 0.1}) == "mask: found nan, expected 0 to 1");
 }
 
 TEST_CASE("a marker reads back to the correction that wrote it, others are not ours") {

@@ -179,7 +179,7 @@ TEST_CASE("numbers that a way cannot make, and buffers that say something, are r
   CHECK(refused(7, "truncate") == "7 positions: 'truncate' makes 1 to 6 of 6");
   CHECK(refused(37, "hierarchical") == "37 positions: 'hierarchical' makes 6 to 36 of 6");
   CHECK(refused(5, "last") ==
-        "5 positions: 'last' makes 6 to any number of 6; --how truncate keeps "
+        "5 positions: 'last' makes 6 to any number of 6; how truncate keeps "
         "the first ones");
   write_file(folder / "in/model.safetensors",
              file_of({whole("bert.embeddings.position_ids", {1, 6}, {0, 1, 2, 3, 5, 4}),
@@ -292,10 +292,10 @@ TEST_CASE("token types grow by mean, zero or a copy, and shrink") {
   const auto refused = [&](const TypesRequest& request) {
     return message_of<UsageError>([&] { resize_types(folder / "in", folder / "out", request); });
   };
-  CHECK(refused(types_of(3, "copy:2")) == "--init copy:2: expected a token type below 2");
+  CHECK(refused(types_of(3, "copy:2")) == "init copy:2: expected a token type below 2");
   CHECK(refused(types_of(3, "copy")) ==
-        "--init 'copy': expected mean, zero or copy:K with a token type K");
-  CHECK(refused(types_of(1, "mean")) == "--init: 1 token types of 2 have no new row");
+        "init 'copy': expected mean, zero or copy:K with a token type K");
+  CHECK(refused(types_of(1, "mean")) == "init: 1 token types of 2 have no new row");
 }
 
 }  // namespace

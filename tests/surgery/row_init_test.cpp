@@ -253,14 +253,14 @@ TEST_CASE("what is no initializer") {
     return message_of<Error>([&] { example.new_row(spec, example.table(), 9); });
   };
   CHECK(message("none") ==
-        "--init: found 'none', expected one of compound:A,B, copy:T, cov[:S], mean, random, "
+        "init: found 'none', expected one of compound:A,B, copy:T, cov[:S], mean, random, "
         "subword, zero");
-  CHECK(message("mean:1") == "--init: found 'mean:1', expected mean");
-  CHECK(message("copy") == "--init: found 'copy', expected copy:T");
-  CHECK(message("copy:") == "--init: found 'copy:', expected copy:T");
-  CHECK(message("cov:") == "--init: found 'cov:', expected cov[:S]");
-  CHECK(message("cov:-1") == "--init cov: found '-1', expected a number from 0");
-  CHECK(message("cov:inf") == "--init cov: found 'inf', expected a number from 0");
+  CHECK(message("mean:1") == "init: found 'mean:1', expected mean");
+  CHECK(message("copy") == "init: found 'copy', expected copy:T");
+  CHECK(message("copy:") == "init: found 'copy:', expected copy:T");
+  CHECK(message("cov:") == "init: found 'cov:', expected cov[:S]");
+  CHECK(message("cov:-1") == "init cov: found '-1', expected a number from 0");
+  CHECK(message("cov:inf") == "init cov: found 'inf', expected a number from 0");
   CHECK(contains(message("copy:nobody"), "no such token in vocab.txt"));
   CHECK(contains(message("copy:11"), "row 11, the table has 11"));
   CHECK(contains(message("compound:the,,of"), "an empty name"));

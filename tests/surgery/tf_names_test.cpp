@@ -145,7 +145,7 @@ TEST_CASE("a tied head cannot be untied, and stays tied where asked") {
   const TempFolder folder;
   write_folder(folder);
   const std::string refusal =
-      "--tied keep changes both, 'ckpt convert --names hf' gives names that have one";
+      "tied keep changes both, 'ckpt convert names hf' gives names that have one";
   CorrectionRequest request;
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", folder / "out", request); }),
                  refusal));

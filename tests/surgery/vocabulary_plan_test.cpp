@@ -63,13 +63,13 @@ TEST_CASE("add: tokens that are there, twice or empty") {
   CHECK(change.tokens[9] == "king");
   CHECK(example.notes == Tokens{"are there already: the of"});
   PlanExample bare(false);
-  CHECK(contains(bare.refusal([](auto s) { plan_add(s, {"king"}, false, 1); }), "--count N"));
+  CHECK(contains(bare.refusal([](auto s) { plan_add(s, {"king"}, false, 1); }), "count N"));
   CHECK(plan_append(bare.state(), 3, 8).from.size() == 16);
   CHECK(plan_append(bare.state(), 2, 1).from.size() == 13);
   CHECK(
       contains(example.refusal([](auto s) { plan_append(s, 1, 1); }), "vocab.txt names the rows"));
   CHECK(contains(bare.refusal([](auto s) { plan_append(s, ~std::uint64_t{0}, 1); }), "at most"));
-  CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "--multiple: found 0"));
+  CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "multiple: found 0"));
 }
 
 TEST_CASE("remove moves later rows down, and leaves special tokens alone") {

@@ -121,7 +121,7 @@ TEST_CASE("diversity: its words") {
   for (const char* bad :
        {"", "d1", "d4:1", "d1:", "d1:x", "d1:1,", ",d1:1", "d1:inf", "d1=1", "mi:1,mi:2"}) {
     CAPTURE(bad);
-    CHECK(contains(message_of<UsageError>([&] { parse_diversity(bad); }), "--diversity: found"));
+    CHECK(contains(message_of<UsageError>([&] { parse_diversity(bad); }), "diversity: found"));
   }
 }
 

@@ -192,7 +192,7 @@ TEST_CASE("adversarial: what cannot be is refused") {
       "found no discriminator"));
   CHECK(contains(
       message_of<UsageError>([] { Pair<double>({.switch_step = 3, .adversarial = true}); }),
-      "--adversarial and --switch"));
+      "adversarial and switch"));
 }
 
 }  // namespace masque::test

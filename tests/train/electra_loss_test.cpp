@@ -252,10 +252,7 @@ TEST_CASE("a generator narrower than its tables has a projection, and sizes are 
         ParameterMap::kNone);
   CHECK(pair.model.generator_slots.weight(model::Role::kWordTable) ==
         pair.model.second_slots.weight(model::Role::kWordTable));
-  CHECK(contains(message_of<UsageError>([] {
-                   Pair<double>({"electra", 1.5});
-                 }),
-                 "--generator-size"));
+  CHECK(contains(message_of<UsageError>([] { Pair<double>({"electra", 1.5}); }), "generator_size"));
 }
 
 }  // namespace masque::test

@@ -191,7 +191,7 @@ TEST_CASE("mae: what cannot be is refused") {
   const auto refused = [](const DesignRecipe& recipe, double size) {
     return message_of<UsageError>([&] { Coder<double>(recipe, size); });
   };
-  CHECK(contains(refused(small_recipe(), 0), "--decoder-size"));
+  CHECK(contains(refused(small_recipe(), 0), "decoder_size"));
   DesignRecipe recipe = small_recipe();
   recipe.mixer = "fourier";
   CHECK(contains(refused(recipe, 1), "goes by places"));

@@ -33,10 +33,10 @@ bool same(const Example& a, const Example& b) {
 
 TEST_CASE("every objective: well-formed examples, the same for the same place") {
   const std::set<std::string_view> known{
-      "rate",      "unit",    "choice", "span-p",          "span-longest",
-      "split",     "replace", "draws",  "fixed-selection", "predict",
-      "perm-size", "alpha",   "beta",   "source",          "mix",
-      "mae-ratio", "drop",    "pairs"};
+      "rate",      "unit",    "choice", "span_p",          "span_longest",
+      "split",     "replace", "draws",  "fixed_selection", "predict",
+      "perm_size", "alpha",   "beta",   "source",          "mix",
+      "mae_ratio", "drop",    "pairs"};
   CHECK(objectives().size() == 7);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
@@ -171,7 +171,7 @@ TEST_CASE("mlm: exact counts, words, rates that are drawn") {
   options = objective_options();
   options.mlm.selection.unit = records::Unit::kWords;
   CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }),
-                 "--unit: found words"));
+                 "unit: found words"));
 }
 
 TEST_CASE("static masks and fixed selections: what is never selected") {

@@ -234,7 +234,7 @@ TEST_CASE("a batch has a sequence for every rank") {
   options.batch_size = 2;
   CHECK(message_of<UsageError>([&] {
           Trainer(*model.loss, model.parameters, corpus, options, rank);
-        }) == "--batch-size 2: expected at least a sequence for each of 3 processes");
+        }) == "batch_size 2: expected at least a sequence for each of 3 processes");
 }
 
 }  // namespace masque::test

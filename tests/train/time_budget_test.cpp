@@ -99,7 +99,7 @@ TEST_CASE("plans as text") {
                           "10,3:20,3:30", "10,3:8,9:20", "1000000001", "10;3:20", "10,0:5"}) {
     CAPTURE(bad);
     const std::string message = message_of<UsageError>([&] { StepPlan::parse(bad); });
-    CHECK(message.starts_with("--steps: found '"));
+    CHECK(message.starts_with("steps: found '"));
   }
 }
 

@@ -108,7 +108,9 @@ BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
                                                shape_text(array.shape)));
   }
   const std::vector<Index> numbers = whole_numbers(array, request.path);
-  if (!request.lengths) throw UsageError("intervals do not say how long the mask is: -n is needed");
+  if (!request.lengths)
+    throw UsageError(
+        fmt::format("intervals do not say how long the mask is: {} is needed", field("length")));
   const Lengths lengths = *request.lengths;
   BitMatrix bits(lengths.queries, lengths.keys);
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
@@ -150,7 +152,8 @@ BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
   const auto rows = static_cast<Index>(array.shape[0]);
   const auto width = static_cast<Index>(array.shape[1]);
   if (!request.lengths)
-    throw UsageError("packed bits do not say how many keys there are: -n is needed");
+    throw UsageError(fmt::format("packed bits do not say how many keys there are: {} is needed",
+                                 field("length")));
   const Index keys = request.lengths->keys;
   if ((keys + 7) / 8 != width) {
     throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,

@@ -26,7 +26,7 @@ const Family kFamily{
     .name = "tta",
     .model_types = {"tta"},
     .classes = {},
-    .loads = "T-TA; with --family tta any BERT",
+    .loads = "T-TA; any BERT if the family is given",
     .plan = make_plan,
 };
 const FamilyRegistration kRegistration{kFamily};

@@ -42,7 +42,7 @@ std::vector<VariantInfo> list_variants() {
                 talking + "; kexue.fm/archives/7325"),
       structure("tta",
                 "arrangement: mask tta, keys and values of all layers from the embeddings, queries "
-                "from positions; models with --kv input, family tta",
+                "from positions; models with kv input, family tta",
                 "tta", "n² d", "Shin et al. 2020, arXiv:2004.08097"),
       structure("two_streams",
                 "arrangement: a query stream g beside the content stream h with the same weights, "

@@ -58,7 +58,7 @@ class StateObserver final : public model::Observer {
 
 void check_number(std::string_view name, const std::optional<Index>& found, Index count) {
   if (found && (*found < 0 || *found >= count)) {
-    throw UsageError(fmt::format("{}: found {}, expected 0 to {}", name, *found, count - 1));
+    throw UsageError(fmt::format("{}: found {}, expected 0 to {}", field(name), *found, count - 1));
   }
 }
 
@@ -71,8 +71,8 @@ model::Batch batch_of_one(const model::Model& model, const Sequence& sequence) {
 }  // namespace
 
 void check_choice(const HeadChoice& choice, const model::Design& design) {
-  check_number("--layer", choice.layer, design.num_hidden_layers);
-  check_number("--head", choice.head, design.num_attention_heads);
+  check_number("layer", choice.layer, design.num_hidden_layers);
+  check_number("head", choice.head, design.num_attention_heads);
 }
 
 void each_head(const model::Model& model, const Sequence& sequence, const HeadChoice& choice,

@@ -195,8 +195,8 @@ void parse_dump_parts(std::string_view list, DumpRequest& request) {
     const auto known = std::find_if(kParts.begin(), kParts.end(),
                                     [&](const auto& part) { return part.first == name; });
     if (known == kParts.end()) {
-      throw UsageError(fmt::format(
-          "--what: found '{}', expected hidden_states, logits or attentions", escape(name)));
+      throw UsageError(fmt::format("{}: found '{}', expected hidden_states, logits or attentions",
+                                   field("what"), escape(name)));
     }
     request.*known->second = true;
     if (end == list.size()) return;

@@ -23,7 +23,7 @@ struct DumpRequest {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< sequences
 };
 
-/// "hidden_states,logits". Throws UsageError "--what: …".
+/// "hidden_states,logits". Throws UsageError about `what`.
 void parse_dump_parts(std::string_view list, DumpRequest& request);
 
 /// The items as a batch; with `two_streams` their masks are those of the query stream.

@@ -184,8 +184,9 @@ void check_generation(const model::Design& design, bool to_target) {
   if (to_target) throw InputError("no masked head, expected a model that objective unilm trained");
   if (design.head.kind == HeadKind::kCausal) return;
   throw InputError(
-      "a bidirectional model without a causal head, expected a causal model, or --kind unilm for "
-      "one that has learnt targets");
+      fmt::format("a bidirectional model without a causal head, expected a causal model, or {} "
+                  "unilm for one that has learnt targets",
+                  field("kind")));
 }
 
 std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,

@@ -44,8 +44,8 @@ LengthPolicy parse_length_policy(std::string_view text) {
     if (stride && *stride >= 1 && *stride <= INT32_MAX)
       return {Kind::kSlide, static_cast<Index>(*stride)};
   }
-  throw UsageError(fmt::format(
-      "--policy: found '{}', expected error, chunk, slide:STRIDE, first or last", escape(text)));
+  throw UsageError(fmt::format("{}: found '{}', expected error, chunk, slide:STRIDE, first or last",
+                               field("policy"), escape(text)));
 }
 
 std::string policy_text(const LengthPolicy& policy) {
@@ -63,18 +63,17 @@ std::optional<Index> token_limit(const model::Design& design, Index max_length) 
   const Index model = design.max_position_embeddings;
   if (max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
   if (model != 0 && max_length > model) {
-    throw UsageError(
-        fmt::format("--max-length {}, expected at most the model's {} tokens", max_length, model));
+    throw UsageError(fmt::format("{} {}, expected at most the model's {} tokens",
+                                 field("max_length"), max_length, model));
   }
   return max_length;
 }
 
 void check_stride(const LengthPolicy& policy, Index capacity) {
   if (policy.kind != Kind::kSlide || (policy.stride >= 1 && policy.stride <= capacity)) return;
-  throw UsageError(
-      fmt::format("--policy slide:{}, expected a stride from 1 to the {} tokens "
-                  "that the model reads at once",
-                  policy.stride, capacity));
+  throw UsageError(fmt::format(
+      "{} slide:{}, expected a stride from 1 to the {} tokens that the model reads at once",
+      field("policy"), policy.stride, capacity));
 }
 
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,

@@ -23,15 +23,15 @@ struct LengthPolicy {
   Index stride = 0;
 };
 
-/// "error", "chunk", "slide:64", "first", "last". Throws UsageError "--policy: …".
+/// "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`.
 LengthPolicy parse_length_policy(std::string_view text);
 std::string policy_text(const LengthPolicy& policy);
 
 /// Tokens that a model reads at once: `max_length`, or with 0 as many as it can; nothing if it has
-/// no limit. Throws UsageError "--max-length …" for more than it can.
+/// no limit. Throws UsageError about `max_length` for more than it can.
 std::optional<Index> token_limit(const model::Design& design, Index max_length);
 
-/// Throws UsageError "--policy …" if windows of `capacity` (≥ 1) tokens would leave some out.
+/// Throws UsageError about `policy` if windows of `capacity` (≥ 1) tokens would leave some out.
 void check_stride(const LengthPolicy& policy, Index capacity);
 
 /// Tokens [begin, end) of a text that are read together; those in [score_begin, score_end) are

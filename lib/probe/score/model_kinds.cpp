@@ -46,14 +46,15 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   if (design.streams == Streams::kTwo &&
       (!options.masks.empty() || options.keys || options.query)) {
     throw UsageError(
-        "--mask, --kv and --query: scoring hides the tokens of a model with two streams by masks "
-        "of its own, expected none of them");
+        fmt::format("{}, {} and {}: scoring hides the tokens of a model with two streams by masks "
+                    "of its own, expected none of them",
+                    field("mask"), field("kv"), field("query")));
   }
   const bool own =
       head == HeadKind::kMasked || (head != HeadKind::kNone && design.streams == Streams::kTwo);
   const auto refuse = [&](std::string_view expected) {
-    throw InputError(fmt::format("--kind {}: the model has {}, expected {}", kind_name(kind),
-                                 head_name(head), expected));
+    throw InputError(fmt::format("{} {}: the model has {}, expected {}", field("kind"),
+                                 kind_name(kind), head_name(head), expected));
   };
   if (kind == ScoreKind::kElectra) {
     if (head != HeadKind::kDiscriminator) refuse("a discriminator");
@@ -68,9 +69,9 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   if (!own) refuse("a masked head");
   if (kind != ScoreKind::kTta) return;
   if (design.streams == Streams::kTwo) {
-    throw InputError(
-        "--kind tta: the query stream reads a content stream that has read the token, expected "
-        "a T-TA");
+    throw InputError(fmt::format(
+        "{} tta: the query stream reads a content stream that has read the token, expected a T-TA",
+        field("kind")));
   }
   ScoreLeak(kind, design, options).start();
 }

@@ -191,9 +191,8 @@ LengthNormalization parse_length_normalization(std::string_view text) {
       colon == std::string_view::npos ? std::nullopt : parse_number(text.substr(colon + 1));
   if (alpha && *alpha >= 0 && name == "gnmt") return {Kind::kGnmt, *alpha};
   if (alpha && *alpha >= 0 && name == "power") return {Kind::kPower, *alpha};
-  throw UsageError(
-      fmt::format("--length-normalization: found '{}', expected none, gnmt:ALPHA or power:ALPHA",
-                  escape(text)));
+  throw UsageError(fmt::format("{}: found '{}', expected none, gnmt:ALPHA or power:ALPHA",
+                               field("length_normalization"), escape(text)));
 }
 
 std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length) {

@@ -46,7 +46,7 @@ struct LengthNormalization {
   double divisor(Index tokens) const;
 };
 
-/// "none", "gnmt:ALPHA", "power:ALPHA". Throws UsageError "--length-normalization: …".
+/// "none", "gnmt:ALPHA", "power:ALPHA". Throws UsageError about `length_normalization`.
 LengthNormalization parse_length_normalization(std::string_view text);
 
 /// The index of the hypothesis with the highest score + weight · language_score / divisor; of equal

@@ -25,9 +25,10 @@ constexpr Index kFollowed = 512;
 /// A position and the token that it must not read.
 using Pair = std::pair<Index, Index>;
 
-std::string_view expected(ScoreKind kind) {
-  return kind == ScoreKind::kCausal ? "a causal model, or --mask causal"
-                                    : "a T-TA, or --kv input --query position --mask tta";
+std::string expected(ScoreKind kind) {
+  return kind == ScoreKind::kCausal ? fmt::format("a causal model, or {} causal", field("mask"))
+                                    : fmt::format("a T-TA, or {} input {} position {} tta",
+                                                  field("kv"), field("query"), field("mask"));
 }
 
 FlowRequest flow_of(ScoreKind kind, const model::Design& design, const model::ModelOptions& options,
@@ -99,10 +100,10 @@ std::optional<std::pair<Pair, std::string>> find_leak(const FlowRequest& request
   // What reads backwards only stays behind; keys that hold nothing else bring nothing else.
   if (!cell && (!self || request.keys == KeySource::kInput)) return std::nullopt;
   if (length > kFollowed) {
-    throw UsageError(
-        fmt::format("--query position with --kv layer: whether a text of {} tokens leaks is not "
-                    "known, expected at most {} tokens (--max-length), or --kv input",
-                    length, kFollowed));
+    throw UsageError(fmt::format(
+        "{} position with {} layer: whether a text of {} tokens leaks is not known, expected at "
+        "most {} tokens ({}), or {} input",
+        field("query"), field("kv"), length, kFollowed, field("max_length"), field("kv")));
   }
   return follow(request);
 }
@@ -118,8 +119,9 @@ void ScoreLeak::start() const {
   const auto leak = follow(flow_of(kind_, design_, options_, kStandsForAll));
   if (!leak) return;
   const auto& [pair, path] = *leak;
-  throw InputError(fmt::format("--kind {}: position {} of this model reads token {}{}, expected {}",
-                               kind_name(kind_), pair.first, pair.second, path, expected(kind_)));
+  throw InputError(fmt::format("{} {}: position {} of this model reads token {}{}, expected {}",
+                               field("kind"), kind_name(kind_), pair.first, pair.second, path,
+                               expected(kind_)));
 }
 
 void ScoreLeak::at(Index length) {
@@ -133,9 +135,9 @@ void ScoreLeak::at(Index length) {
   if (leak) {
     const auto& [pair, path] = *leak;
     throw UsageError(
-        fmt::format("--kind {} --mask '{}': of {} tokens position {} reads token {}{}, expected {}",
-                    kind_name(kind_), layers_text(options_.masks), length, pair.first, pair.second,
-                    path, expected(kind_)));
+        fmt::format("{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}",
+                    field("kind"), kind_name(kind_), field("mask"), layers_text(options_.masks),
+                    length, pair.first, pair.second, path, expected(kind_)));
   }
   clean_.insert(length);
 }

@@ -59,16 +59,16 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
       sink_(std::move(sink)),
       runner_(model, options.batch_tokens) {
   if (is_masked(options.kind) && !two_streams_ && !options.mask) {
-    throw InputError(fmt::format("--kind {}: the tokenizer has no mask token, expected one",
-                                 kind_name(options.kind)));
+    throw InputError(fmt::format("{} {}: the tokenizer has no mask token, expected one",
+                                 field("kind"), kind_name(options.kind)));
   }
 }
 
 std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) const {
   if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
   if (options_.policy.kind == LengthPolicy::Kind::kError) {
-    return fmt::format("{} tokens, expected at most {} (--policy says what else to do)",
-                       sentence.size(), *longest_);
+    return fmt::format("{} tokens, expected at most {} ({} says what else to do)", sentence.size(),
+                       *longest_, field("policy"));
   }
   if (*longest_ <= sentence.prefix + sentence.suffix) {
     return fmt::format("at most {} tokens, expected more than the template's {}", *longest_,

@@ -96,8 +96,9 @@ std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence)
   if (longest_ == 0 || sentence.size() <= longest_) return std::nullopt;
   const Index fits = longest_ - sentence.prefix - sentence.suffix;
   if (options_.truncate && fits >= 1) return std::nullopt;
-  return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest_,
-                     fits < 1 ? "" : " (--policy truncate reads only the first ones)");
+  return fmt::format(
+      "{} tokens, expected at most {}{}", sentence.size(), longest_,
+      fits < 1 ? "" : fmt::format(" ({} truncate reads only the first ones)", field("policy")));
 }
 
 void VectorMaker::add(std::uint64_t id, Sentence sentence) {

@@ -50,8 +50,8 @@ Whitening fit_whitening(MatrixView<const double> vectors, Index kept) {
   for (Index i = 0; i < size; ++i) rank += values(i) > least ? 1 : 0;
   if (rank < kept) {
     throw InputError(fmt::format(
-        "whitening: the vectors span {} dimensions, expected at least the {} to be kept (--dim)",
-        rank, kept));
+        "whitening: the vectors span {} dimensions, expected at least the {} to be kept ({})", rank,
+        kept, field("dim")));
   }
   Whitening out;
   out.mean.assign(mean.begin(), mean.end());

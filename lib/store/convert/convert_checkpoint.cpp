@@ -44,32 +44,34 @@ const WeightsWriter* asked_writer(const ConvertRequest& request) {
   const auto writers = weights_writers();
   const auto found = std::ranges::find(writers, request.format, &WeightsWriter::name);
   if (found != writers.end()) return *found;
-  throw UsageError(fmt::format("--format: found '{}', expected one of {}", escape(request.format),
-                               writer_names()));
+  throw UsageError(fmt::format("{}: found '{}', expected one of {}", field("format"),
+                               escape(request.format), writer_names()));
 }
 
 void check_request(const std::string& out, const ConvertRequest& request) {
   const WeightsWriter* by_path = writer_for_path(out);
   const WeightsWriter* asked = asked_writer(request);
   if (by_path != nullptr && request.shard_bytes) {
-    throw UsageError(fmt::format("--shard-size writes a folder, found the file '{}'", escape(out)));
+    throw UsageError(
+        fmt::format("{} writes a folder, found the file '{}'", field("shard_size"), escape(out)));
   }
   if (by_path != nullptr && asked != nullptr && asked != by_path) {
-    throw UsageError(fmt::format("--format {}: found the file '{}', which would be {}", asked->name,
-                                 escape(out), by_path->name));
+    throw UsageError(fmt::format("{} {}: found the file '{}', which would be {}", field("format"),
+                                 asked->name, escape(out), by_path->name));
   }
   if (by_path == nullptr && asked != nullptr && asked->single.empty()) {
-    throw UsageError(fmt::format("--format {}: not for a folder, expected a file like '{}{}'",
-                                 asked->name, escape(out), asked->extension));
+    throw UsageError(fmt::format("{} {}: not for a folder, expected a file like '{}{}'",
+                                 field("format"), asked->name, escape(out), asked->extension));
   }
   if (asked != nullptr && request.shard_bytes && asked->shard.empty())
-    throw UsageError(fmt::format("--shard-size: {} has no shards", asked->name));
+    throw UsageError(fmt::format("{}: {} has no shards", field("shard_size"), asked->name));
   if (request.dtype && !can_encode(*request.dtype)) {
-    throw UsageError(fmt::format("--dtype {}: not a type that values are rounded to",
+    throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
                                  dtype_name(*request.dtype)));
   }
   if (request.strict && request.names != NameStyle::kHf && request.names != NameStyle::kTf)
-    throw UsageError("--strict: expected --names hf or tf with it");
+    throw UsageError(
+        fmt::format("{}: expected {} hf or tf with it", field("strict"), field("names")));
 }
 
 /// The format of the output.
@@ -223,9 +225,10 @@ void check_types(const OutputWeights& weights, const std::string& in) {
   for (const auto& [info, source] : weights.tensors) {
     if (writer.holds(info.dtype)) continue;
     const bool convertible = is_float(info.dtype);
-    throw InputError(in, fmt::format("tensor '{}' is {}, for which {} has no type{}",
-                                     escape(info.name), dtype_name(info.dtype), writer.name,
-                                     convertible ? " (--dtype F32 converts it)" : ""));
+    throw InputError(
+        in, fmt::format("tensor '{}' is {}, for which {} has no type{}", escape(info.name),
+                        dtype_name(info.dtype), writer.name,
+                        convertible ? fmt::format(" ({} F32 converts it)", field("dtype")) : ""));
   }
 }
 
@@ -246,11 +249,11 @@ void settle_opaque(OutputWeights& weights, const Checkpoint& checkpoint, bool sk
   if (same && weights_writer(weights.writer).has_opaque) return;
   const OpaqueTensor& first = weights.opaque.front().info;
   const std::size_t more = weights.opaque.size() - 1;
-  throw InputError(
-      checkpoint.path(),
-      fmt::format("tensor '{}' is {}, which {} cannot hold{} (--skip-opaque leaves {} out)",
-                  escape(first.name), escape(first.type), weights.writer,
-                  more == 0 ? "" : fmt::format(", nor {} more", more), more == 0 ? "it" : "them"));
+  throw InputError(checkpoint.path(),
+                   fmt::format("tensor '{}' is {}, which {} cannot hold{} ({} leaves {} out)",
+                               escape(first.name), escape(first.type), weights.writer,
+                               more == 0 ? "" : fmt::format(", nor {} more", more),
+                               field("skip_opaque"), more == 0 ? "it" : "them"));
 }
 
 /// The new names, checked, and the config that goes with them if it changes.
@@ -299,8 +302,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   const Checkpoint checkpoint = open_checkpoint(in);
   const WeightsWriter& writer = target_of(checkpoint, out, request);
   if (request.dtype && !writer.holds(*request.dtype)) {
-    throw UsageError(
-        fmt::format("--dtype {}: {} has no such type", dtype_name(*request.dtype), writer.name));
+    throw UsageError(fmt::format("{} {}: {} has no such type", field("dtype"),
+                                 dtype_name(*request.dtype), writer.name));
   }
   ConvertResult result;
   result.notes = checkpoint.notes();
@@ -331,8 +334,9 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   options.verify = [&](const std::string&) {
     const std::string& tensor = values.overflow().first();
     if (tensor.empty()) return;
-    throw InputError(in, fmt::format("tensor '{}': values overflow {} (--saturate clips them)",
-                                     escape(tensor), dtype_name(*request.dtype)));
+    throw InputError(in,
+                     fmt::format("tensor '{}': values overflow {} ({} clips them)", escape(tensor),
+                                 dtype_name(*request.dtype), field("saturate")));
   };
   const TensorOrder order = sorted ? TensorOrder::kReference : TensorOrder::kAsGiven;
   std::vector<OutputWeights> shards = split_into_shards(std::move(all), request.shard_bytes, order);

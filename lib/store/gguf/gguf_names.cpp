@@ -85,7 +85,7 @@ void check_whole_gguf(const Checkpoint& checkpoint) {
   if (!part) return;
   throw InputError(checkpoint.path(),
                    fmt::format("part {} of {} of a model, whose other parts would have to follow: "
-                               "expected one file (llama-gguf-split --merge)",
+                               "expected one file (llama-gguf-split merges them)",
                                part->number + 1, part->count));
 }
 

@@ -40,7 +40,8 @@ RowRange parse_row_range(std::string_view text, const TensorInfo& tensor) {
     end = parse_unsigned(text.substr(colon + 1));
   }
   if (!begin || !end) {
-    throw UsageError(fmt::format("--rows: found '{}', expected A:B, A: or A", escape(text)));
+    throw UsageError(
+        fmt::format("{}: found '{}', expected A:B, A: or A", field("rows"), escape(text)));
   }
   if (*begin > *end || *end > rows) {
     throw InputError(
@@ -54,8 +55,8 @@ void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRan
   if (tensor.elements() == 0) return;
   if (is_packed(tensor.dtype) && form != PrintForm::kRaw) {
     throw InputError(checkpoint.path(),
-                     fmt::format("tensor '{}' is {}, whose values are not specified: --format raw",
-                                 escape(tensor.name), dtype_name(tensor.dtype)));
+                     fmt::format("tensor '{}' is {}, whose values are not specified: {} raw",
+                                 escape(tensor.name), dtype_name(tensor.dtype), field("format")));
   }
   const std::uint64_t row_bits = tensor.row_elements() * dtype_bits(tensor.dtype);
   if (rows.begin * row_bits % 8 != 0 || rows.end * row_bits % 8 != 0) {

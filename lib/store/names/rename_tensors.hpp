@@ -1,4 +1,4 @@
-// Tensors under new names: the work of `ckpt rename`, and the part of `ckpt convert --names`.
+// Tensors under new names: the work of `ckpt rename`, and a part of that of `ckpt convert`.
 #pragma once
 
 #include <string>

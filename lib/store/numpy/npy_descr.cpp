@@ -13,17 +13,17 @@ namespace {
 
 using namespace std::string_view_literals;
 
-struct Spelling {
+struct Spelled {
   DType dtype;
   std::string_view descr;
 };
 
 constexpr std::array kSpellings{
-    Spelling{DType::kBool, "|b1"sv}, Spelling{DType::kI8, "|i1"sv},  Spelling{DType::kI16, "<i2"sv},
-    Spelling{DType::kI32, "<i4"sv},  Spelling{DType::kI64, "<i8"sv}, Spelling{DType::kU8, "|u1"sv},
-    Spelling{DType::kU16, "<u2"sv},  Spelling{DType::kU32, "<u4"sv}, Spelling{DType::kU64, "<u8"sv},
-    Spelling{DType::kF16, "<f2"sv},  Spelling{DType::kF32, "<f4"sv}, Spelling{DType::kF64, "<f8"sv},
-    Spelling{DType::kC64, "<c8"sv},
+    Spelled{DType::kBool, "|b1"sv}, Spelled{DType::kI8, "|i1"sv},  Spelled{DType::kI16, "<i2"sv},
+    Spelled{DType::kI32, "<i4"sv},  Spelled{DType::kI64, "<i8"sv}, Spelled{DType::kU8, "|u1"sv},
+    Spelled{DType::kU16, "<u2"sv},  Spelled{DType::kU32, "<u4"sv}, Spelled{DType::kU64, "<u8"sv},
+    Spelled{DType::kF16, "<f2"sv},  Spelled{DType::kF32, "<f4"sv}, Spelled{DType::kF64, "<f8"sv},
+    Spelled{DType::kC64, "<c8"sv},
 };
 
 /// What a type that we do not read is, in words; nothing if NumPy would not write it either.
@@ -62,7 +62,7 @@ Checked<NpyType> parse_npy_descr(std::string_view descr) {
 }
 
 std::optional<std::string_view> npy_descr(DType dtype) {
-  for (const Spelling& spelling : kSpellings) {
+  for (const Spelled& spelling : kSpellings) {
     if (spelling.dtype == dtype) return spelling.descr;
   }
   return std::nullopt;

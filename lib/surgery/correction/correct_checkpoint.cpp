@@ -88,8 +88,8 @@ class Correction {
     decide_head();
     const bool nothing = settings_.correction.rates.rate == 0;
     if (nothing) {
-      note(request_.in_place ? "--rate 0 changes nothing"
-                             : "--rate 0 changes nothing: the output is a copy");
+      note(fmt::format("{} 0 changes nothing{}", field("rate"),
+                       request_.in_place ? "" : ": the output is a copy"));
     }
     const AffineRows map = make_map(nothing);
     job_ = make_job(checkpoint_, *table_.input, map);
@@ -159,14 +159,15 @@ class Correction {
         return;
       case HeadState::kUnknown:
         if (request_.tied == TiedPolicy::kKeep) return;
-        throw InputError(
-            checkpoint_.path(),
-            table_.family == nullptr
-                ? fmt::format("'{}' belongs to no known family, so a head that shares it cannot be "
-                              "seen: --tied keep corrects it alone",
-                              escape(table_.input->name))
-                : std::string("neither names nor config.json tell whether there is an output head: "
-                              "--tied untie writes one, --tied keep corrects the table alone"));
+        throw InputError(checkpoint_.path(),
+                         table_.family == nullptr
+                             ? fmt::format("'{}' belongs to no known family, so a head that shares "
+                                           "it cannot be seen: {} keep corrects it alone",
+                                           escape(table_.input->name), field("tied"))
+                             : std::string(fmt::format(
+                                   "neither names nor config.json tell whether there is an output "
+                                   "head: {} untie writes one, {} keep corrects the table alone",
+                                   field("tied"), field("tied"))));
       case HeadState::kOwn:
         note(fmt::format("the head has its own '{}': left as it is", table_.decoder_weight));
         if (!table_.config_tied || settings_.correction.rates.rate == 0) return;
@@ -178,8 +179,9 @@ class Correction {
     if (settings_.correction.rates.rate == 0) return;
     if (policy == TiedPolicy::kRefuse) {
       throw InputError(checkpoint_.path(),
-                       "the output head is tied to the input table: --tied "
-                       "untie gives it a copy, --tied keep changes both");
+                       fmt::format("the output head is tied to the input table: {} untie gives it "
+                                   "a copy, {} keep changes both",
+                                   field("tied"), field("tied")));
     }
     if (policy == TiedPolicy::kKeep) {
       note("the output head is tied and stays so: it changes with the table");
@@ -194,8 +196,9 @@ class Correction {
     if (request_.in_place) {
       throw InputError(
           checkpoint_.path(),
-          "the output head is tied to the input table, and untying adds tensors: "
-          "not in place (--tied keep changes both, -o OUTPUT writes a new checkpoint)");
+          fmt::format("the output head is tied to the input table, and untying adds tensors: not "
+                      "in place ({} keep changes both, {} OUTPUT writes a new checkpoint)",
+                      field("tied"), field("output")));
     }
     unties_ = true;
     added_ = head_tensors(checkpoint_, table_);

@@ -34,15 +34,17 @@ class Settler {
     read_marks();
     const bool marked = !marks_.empty();
     if (marked && !request_.inverse && !request_.again) {
-      throw InputError(checkpoint_.path(),
-                       fmt::format("is corrected already ({}): --again corrects once more, "
-                                   "--inverse takes it back",
-                                   escape(marks_.back())));
+      throw InputError(
+          checkpoint_.path(),
+          fmt::format("is corrected already ({}): {} corrects once more, {} takes it back",
+                      escape(marks_.back()), field("again"), field("inverse")));
     }
     if (request_.inverse && !marked && !request_.again) {
-      throw InputError(checkpoint_.path(),
-                       "carries no mark of a correction: --again inverts "
-                       "nevertheless, with the given options");
+      throw InputError(
+          checkpoint_.path(),
+          fmt::format(
+              "carries no mark of a correction: {} inverts nevertheless, with the given options",
+              field("again")));
     }
     std::optional<MlmCorrection> last;
     if (request_.inverse && marked) {
@@ -93,14 +95,14 @@ class Settler {
                                               {request_.keep, rates.keep, "keep"},
                                               {request_.random, rates.random, "random"}}) {
       if (given && *given != stored) {
-        throw UsageError(
-            fmt::format("--{}: found {}, the correction to invert used {}", name, *given, stored));
+        throw UsageError(fmt::format("{}: found {}, the correction to invert used {}", field(name),
+                                     *given, stored));
       }
     }
     if (request_.mask_token || !request_.special_tokens.empty() ||
         request_.special == SpecialPolicy::kCorrect) {
-      throw UsageError(
-          "--mask-token, --special and --special-token come from the mark when inverting");
+      throw UsageError(fmt::format("{}, {} and {} come from the mark when inverting",
+                                   field("mask_token"), field("special"), field("special_token")));
     }
     if (marker.mask_row >= table_.rows()) {
       refuse(
@@ -120,7 +122,8 @@ class Settler {
 
   /// A row from a token or an id. A number is an id unless it is a token in brackets or quotes:
   /// tokens that look like numbers are named by their ids.
-  std::uint64_t row_of(const std::string& text, const char* option) const {
+  std::uint64_t row_of(const std::string& text, std::string_view name) const {
+    const std::string option = field(name);
     std::optional<std::uint64_t> row = parse_unsigned(text);
     if (!row) {
       row = names_.id(text);
@@ -140,13 +143,14 @@ class Settler {
   }
 
   std::uint64_t mask_row() const {
-    if (request_.mask_token) return row_of(*request_.mask_token, "--mask-token");
+    if (request_.mask_token) return row_of(*request_.mask_token, "mask_token");
     const auto row = names_.role("mask_token");
     if (!row) {
-      refuse(
-          names_.empty()
-              ? "no tokenizer file beside the checkpoint: name the mask with --mask-token"
-              : fmt::format("{} names no mask token: name it with --mask-token", names_.source()));
+      refuse(names_.empty()
+                 ? fmt::format("no tokenizer file beside the checkpoint: name the mask with {}",
+                               field("mask_token"))
+                 : fmt::format("{} names no mask token: name it with {}", names_.source(),
+                               field("mask_token")));
     }
     if (*row >= table_.rows()) {
       refuse(fmt::format("the mask token has id {}, the table {} rows", *row, table_.rows()));
@@ -162,7 +166,7 @@ class Settler {
       if (const auto row = names_.role(role); keep && row) kept.push_back(*row);
     }
     for (const std::string& token : request_.special_tokens) {
-      kept.push_back(row_of(token, "--special-token"));
+      kept.push_back(row_of(token, "special_token"));
     }
     if (keep && names_.empty() && config_) {
       for (const std::string_view field : kConfigIds) {
@@ -180,7 +184,8 @@ class Settler {
     }
     out_.notes.push_back(fmt::format("rows kept: {}", shown.empty() ? "none" : shown));
     if (keep && names_.empty() && request_.special_tokens.empty()) {
-      out_.notes.emplace_back("no tokenizer file: name further special rows with --special-token");
+      out_.notes.emplace_back(fmt::format("no tokenizer file: name further special rows with {}",
+                                          field("special_token")));
     }
   }
 
@@ -193,26 +198,29 @@ class Settler {
       correction.mean = MeanKind::kVocab;
     } else if (mean == "used") {
       correction.mean = MeanKind::kUsed;
-      if (names_.empty()) refuse("--mean used: no tokenizer file beside the checkpoint");
+      if (names_.empty())
+        refuse(fmt::format("{} used: no tokenizer file beside the checkpoint", field("mean")));
       out_.weights = used_weights(table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else if (mean.starts_with("freq:")) {
       correction.mean = MeanKind::kFrequency;
       const std::string path = mean.substr(5);
-      if (path.empty()) throw UsageError("--mean freq: no file, expected freq:FILE");
+      if (path.empty())
+        throw UsageError(fmt::format("{} freq: no file, expected freq:FILE", field("mean")));
       out_.weights =
           frequency_weights(read_text(path, kMaxCounts), path == "-" ? "standard input" : path,
                             table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else {
-      throw UsageError(
-          fmt::format("--mean: found '{}', expected vocab, used or freq:FILE", escape(mean)));
+      throw UsageError(fmt::format("{}: found '{}', expected vocab, used or freq:FILE",
+                                   field("mean"), escape(mean)));
     }
     if (marker &&
         (marker->mean != correction.mean || marker->weights_digest != correction.weights_digest)) {
       refuse(
-          "the correction to invert took another mean: give the same --mean again, with the same "
-          "tokens or counts");
+          fmt::format("the correction to invert took another mean: give the same {} again, with "
+                      "the same tokens or counts",
+                      field("mean")));
     }
   }
 

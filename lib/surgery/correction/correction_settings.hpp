@@ -21,7 +21,7 @@ struct CorrectionSettings {
   std::vector<std::string> notes;
 };
 
-/// Settles a request. Refuses a checkpoint that carries a marker (without --again), an inverse of
+/// Settles a request. Refuses a checkpoint that carries a marker (without `again`), an inverse of
 /// one without it, an unknown [MASK], ids beyond the table. Throws UsageError and InputError.
 CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const Checkpoint& checkpoint,

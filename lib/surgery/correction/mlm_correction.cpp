@@ -86,12 +86,13 @@ void check_rates(const MlmRates& rates) {
                                     {rates.keep, "keep"},
                                     {rates.random, "random"}}) {
     if (!(value >= 0 && value <= 1)) {
-      throw UsageError(fmt::format("--{}: found {}, expected 0 to 1", name, value));
+      throw UsageError(fmt::format("{}: found {}, expected 0 to 1", field(name), value));
     }
   }
   const double sum = rates.mask + rates.keep + rates.random;
   if (std::abs(sum - 1) > 1e-9) {
-    throw UsageError(fmt::format("--mask, --keep and --random add up to {:.9g}, expected 1", sum));
+    throw UsageError(fmt::format("{}, {} and {} add up to {:.9g}, expected 1", field("mask"),
+                                 field("keep"), field("random"), sum));
   }
 }
 

@@ -41,8 +41,9 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 CheckpointEdit::CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
   if (!holds_two_models(checkpoint)) return;
   throw InputError(checkpoint.path(),
-                   "holds two models of one vocabulary, of which only one would change: 'ckpt "
-                   "convert --names hf' makes a checkpoint of one");
+                   fmt::format("holds two models of one vocabulary, of which only one would "
+                               "change: 'ckpt convert {} hf' makes a checkpoint of one",
+                               field("names")));
 }
 
 void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {

@@ -52,7 +52,8 @@ class EditInPlace {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError(checkpoint_.path(), what + ": not in place, expected -o OUTPUT");
+    throw InputError(checkpoint_.path(),
+                     fmt::format("{}: not in place, expected {} OUTPUT", what, field("output")));
   }
 
   std::size_t locked_file(std::size_t file) const {

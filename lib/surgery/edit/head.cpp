@@ -183,7 +183,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
       const std::string what = fmt::format(
           "'{}' differs from the input table in {} of {} rows, by {:.6g} at most", decoder->name,
           report.rows_different, table.rows(), report.largest_difference);
-      if (!request.drop) throw InputError(in, what + ": --drop drops it");
+      if (!request.drop) throw InputError(in, what + fmt::format(": {} drops it", field("drop")));
       report.notes.push_back(what + ": dropped");
     }
     edited.edit.remove(decoder->name);

@@ -11,7 +11,7 @@
 
 namespace masque {
 
-/// What the proof of --verify found.
+/// The proof that all else is as it was.
 struct VerifyResult {
   std::uint64_t tensors_unchanged = 0;
   std::uint64_t bytes_unchanged = 0;

@@ -47,13 +47,14 @@ std::unique_ptr<const PositionExtension> parse_position_extension(std::string_vi
   const auto found =
       std::ranges::find(registry(), text.substr(0, colon), &PositionExtensionInfo::name);
   if (found == registry().end()) {
-    throw UsageError(fmt::format("--how '{}': expected one of {}", escape(text), possible()));
+    throw UsageError(
+        fmt::format("{} '{}': expected one of {}", field("how"), escape(text), possible()));
   }
   std::optional<double> argument;
   if (colon != std::string_view::npos) {
     argument = number_of(text.substr(colon + 1));
     if (found->argument.empty() || !argument) {
-      throw UsageError(fmt::format("--how '{}': expected {}", escape(text),
+      throw UsageError(fmt::format("{} '{}': expected {}", field("how"), escape(text),
                                    found->argument.empty()
                                        ? std::string(found->name)
                                        : fmt::format("a number behind '{}:'", found->name)));

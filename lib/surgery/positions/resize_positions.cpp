@@ -43,8 +43,10 @@ Positions find_positions(const Checkpoint& checkpoint, const std::optional<Model
     const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
     found.family = table.family;
     if (table.family == nullptr) {
-      throw InputError(checkpoint.path(),
-                       "belongs to no known family: name the table of positions with --tensor");
+      throw InputError(
+          checkpoint.path(),
+          fmt::format("belongs to no known family: name the table of positions with {}",
+                      field("tensor")));
     }
     const FamilyNames& family = *table.family;
     if (family.position_table.empty()) {
@@ -73,8 +75,9 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
   const auto fewest = static_cast<std::uint64_t>(way.fewest(rows));
   const auto most = static_cast<std::uint64_t>(way.most(rows));
   if (request.positions >= fewest && request.positions <= most) return;
-  const std::string hint =
-      request.positions < fewest ? "; --how truncate keeps the first ones" : std::string();
+  const std::string hint = request.positions < fewest
+                               ? fmt::format("; {} truncate keeps the first ones", field("how"))
+                               : std::string();
   throw UsageError(fmt::format(
       "{} positions: '{}' makes {} to {} of {}{}", request.positions, escape(request.how), fewest,
       most > std::uint64_t{1} << 62 ? std::string("any number") : fmt::format("{}", most), before,
@@ -161,9 +164,11 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                   : pattern_of(*positions.family, positions.family->position_table);
   if (pattern != nullptr && pattern->init == Init::kSinusoid &&
       request.positions > report.positions_before) {
-    throw InputError(in, fmt::format("tensor '{}': rows of sines and cosines, which are not "
-                                     "learned: expected --how truncate",
-                                     escape(table.name)));
+    throw InputError(
+        in,
+        fmt::format(
+            "tensor '{}': rows of sines and cosines, which are not learned: expected {} truncate",
+            escape(table.name), field("how")));
   }
   const std::uint64_t after = report.offset + request.positions;
   report.after = {after, table.shape[1]};

@@ -24,8 +24,10 @@ const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<M
   if (tensor) return checkpoint.get(*tensor);
   const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
   if (table.family == nullptr) {
-    throw InputError(checkpoint.path(),
-                     "belongs to no known family: name the table of token types with --tensor");
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("belongs to no known family: name the table of token types with {}",
+                    field("tensor")));
   }
   const FamilyNames& family = *table.family;
   report.family = family.name;
@@ -52,11 +54,12 @@ NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
   }
   const auto row = init.starts_with("copy:") ? parse_unsigned(init.substr(5)) : std::nullopt;
   if (!row) {
-    throw UsageError(fmt::format("--init '{}': expected mean, zero or copy:K with a token type K",
-                                 escape(init)));
+    throw UsageError(fmt::format("{} '{}': expected mean, zero or copy:K with a token type K",
+                                 field("init"), escape(init)));
   }
   if (*row >= rows)
-    throw UsageError(fmt::format("--init copy:{}: expected a token type below {}", *row, rows));
+    throw UsageError(
+        fmt::format("{} copy:{}: expected a token type below {}", field("init"), *row, rows));
   return {{}, *row};
 }
 
@@ -75,8 +78,8 @@ TypesReport resize_types(const std::string& in, const std::string& out,
   report.after = {request.types, table.shape[1]};
   const std::uint64_t rows = table.shape[0];
   if (request.init && request.types <= rows)
-    throw UsageError(
-        fmt::format("--init: {} token types of {} have no new row", request.types, rows));
+    throw UsageError(fmt::format("{}: {} token types of {} have no new row", field("init"),
+                                 request.types, rows));
   const NewType type = new_type(edited.checkpoint, table, request);
   edited.edit.replace(
       table.name, report.after,

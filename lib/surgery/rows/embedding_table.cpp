@@ -117,15 +117,18 @@ void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) 
   if (table.names.tf() != nullptr) {
     throw InputError(
         checkpoint.path(),
-        "the output head is tied to the input table, and TensorFlow's names have none for a head "
-        "of its own: --tied keep changes both, 'ckpt convert --names hf' gives names that have "
-        "one");
+        fmt::format(
+            "the output head is tied to the input table, and TensorFlow's names have none for a "
+            "head of its own: {} keep changes both, 'ckpt convert {} hf' gives names that have one",
+            field("tied"), field("names")));
   }
   if (table.can_untie) return;
-  throw InputError(checkpoint.path(),
-                   "the output head is tied to the input table and cannot be untied in this "
-                   "layout: --tied keep changes both; in the Hugging Face layout (ckpt convert "
-                   "--names hf) it can be untied");
+  throw InputError(
+      checkpoint.path(),
+      fmt::format(
+          "the output head is tied to the input table and cannot be untied in this layout: {} keep "
+          "changes both; in the Hugging Face layout (ckpt convert {} hf) it can be untied",
+          field("tied"), field("names")));
 }
 
 void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
@@ -178,7 +181,8 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
   if (table.input == nullptr) refuse_opaque_table(checkpoint);
   if (table.input == nullptr) {
     throw InputError(checkpoint.path(),
-                     "no embedding table of a known family found: name it with --tensor");
+                     fmt::format("no embedding table of a known family found: name it with {}",
+                                 field("tensor")));
   }
   check_table(checkpoint, *table.input);
   if (table.family == &gguf_family()) {

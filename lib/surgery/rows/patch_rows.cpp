@@ -43,14 +43,15 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
   replace(*table.input);
   if (find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
     report.notes.emplace_back(
-        "the table is corrected: mlm-correct --inverse would not give back what it was");
+        fmt::format("the table is corrected: mlm-correct {} would not give back what it was",
+                    field("inverse")));
   }
   if (table.head == HeadState::kUnknown && request.tied != TiedPolicy::kKeep) {
     if (table.family == nullptr) {
       throw InputError(patched.checkpoint.path(),
                        fmt::format("'{}' belongs to no known family, so a head that shares it "
-                                   "cannot be seen: --tied keep changes it alone",
-                                   escape(table.input->name)));
+                                   "cannot be seen: {} keep changes it alone",
+                                   escape(table.input->name), field("tied")));
     }
     table.head = HeadState::kTied;  // the user knows that there is one
   }
@@ -66,8 +67,9 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
   switch (request.tied) {
     case TiedPolicy::kRefuse:
       throw InputError(patched.checkpoint.path(),
-                       "the output head is tied to the input table: --tied untie gives it a copy, "
-                       "--tied keep changes both");
+                       fmt::format("the output head is tied to the input table: {} untie gives it "
+                                   "a copy, {} keep changes both",
+                                   field("tied"), field("tied")));
     case TiedPolicy::kUntie: untie_head(patched.edit, table, report.notes); return;
     case TiedPolicy::kKeep: break;
   }
@@ -127,8 +129,8 @@ std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, 
       continue;
     }
     if (*low > *high || *high >= rows) {
-      throw InputError(path,
-                       fmt::format("--rows '{}': expected ids in order, below {}", item, rows));
+      throw InputError(
+          path, fmt::format("{} '{}': expected ids in order, below {}", field("rows"), item, rows));
     }
     for (std::uint64_t row = *low; row <= *high; ++row) listed[row] = true;
   }

@@ -38,12 +38,14 @@ const RowInit& find_init(const std::string& spec, const std::string& argument) {
     const bool good =
         argument.empty() ? !wanted && colon == std::string::npos : !init.argument.empty();
     if (good) return init;
-    throw UsageError(fmt::format("--init: found '{}', expected {}", escape(spec), spelling(init)));
+    throw UsageError(
+        fmt::format("{}: found '{}', expected {}", field("init"), escape(spec), spelling(init)));
   }
   std::string all;
   for (const RowInit* init : row_inits())
     all += fmt::format("{}{}", all.empty() ? "" : ", ", spelling(*init));
-  throw UsageError(fmt::format("--init: found '{}', expected one of {}", escape(spec), all));
+  throw UsageError(
+      fmt::format("{}: found '{}', expected one of {}", field("init"), escape(spec), all));
 }
 
 /// Means of old rows, read when they are needed.

@@ -40,7 +40,8 @@ void append_row(VocabularyChange& change, const VocabularyState& state, std::uin
 /// Grows to `rows`, rounded up.
 void pad(VocabularyChange& change, const VocabularyState& state, std::uint64_t rows,
          std::uint64_t multiple) {
-  if (multiple == 0) throw UsageError("--multiple: found 0, expected a number from 1");
+  if (multiple == 0)
+    throw UsageError(fmt::format("{}: found 0, expected a number from 1", field("multiple")));
   if (rows > kMostRows || multiple > kMostRows) {
     refuse(state, fmt::format("{} rows in multiples of {}, expected at most {}", rows, multiple,
                               kMostRows));
@@ -111,7 +112,8 @@ std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList
   }
   const auto is_token = [&](const std::string& entry) { return state.names.id(entry).has_value(); };
   if (list.as == TokenList::As::kAuto && as_ids && std::ranges::any_of(list.entries, is_token)) {
-    state.notes.emplace_back("the list is taken as ids; some are tokens as well: --as tokens");
+    state.notes.emplace_back(
+        fmt::format("the list is taken as ids; some are tokens as well: {} tokens", field("as")));
   }
   return rows;
 }
@@ -129,7 +131,8 @@ void check_token(const VocabularyState& state, const std::string& token) {
 VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
                           bool skip_existing, std::uint64_t multiple) {
   if (state.names.empty())
-    refuse(state, "no tokenizer file to add tokens to: --count N adds rows without names");
+    refuse(state, fmt::format("no tokenizer file to add tokens to: {} N adds rows without names",
+                              field("count")));
   VocabularyChange change = all_rows(state);
   std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
   std::unordered_set<std::string> seen;
@@ -140,9 +143,8 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
       refuse(state, fmt::format("'{}' is listed twice", escape(token)));
     if (const auto id = state.names.id(token)) {
       if (!skip_existing) {
-        refuse(state, fmt::format("'{}' is a token already, with id {}: --existing skip passes "
-                                  "over such",
-                                  escape(token), *id));
+        refuse(state, fmt::format("'{}' is a token already, with id {}: {} skip passes over such",
+                                  escape(token), *id, field("existing")));
       }
       there.push_back(escape(token));
       continue;
@@ -171,7 +173,7 @@ VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
   }
   VocabularyChange change = all_rows(state);
   if (count > kMostRows)
-    refuse(state, fmt::format("--count {}, expected at most {}", count, kMostRows));
+    refuse(state, fmt::format("{} {}, expected at most {}", field("count"), count, kMostRows));
   pad(change, state, state.rows + count, multiple);
   return change;
 }

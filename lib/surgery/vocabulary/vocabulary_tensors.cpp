@@ -154,7 +154,7 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
 
 namespace {
 
-/// Whether the rows that count for --mean used are those of before. Sets the digest of their
+/// Whether the rows that count for the mean `used` are those of before. Sets the digest of their
 /// weights, which goes by their order.
 bool follow_used_rows(MlmCorrection& mark, const TokenNames& before,
                       const VocabularyChange& change) {
@@ -190,18 +190,23 @@ std::string follow_mean(MlmCorrection& mark, const TokenNames& before,
     // The names beside a lone file do not move with its rows.
     const bool known = !before.empty() && (is_folder || keeps);
     if (known && follow_used_rows(mark, before, change)) return "";
-    return "the table is corrected with --mean used, which would now be of other rows: mlm-correct "
-           "--inverse will refuse it";
+    return fmt::format(
+        "the table is corrected with {} used, which would now be of other rows: mlm-correct {} "
+        "will refuse it",
+        field("mean"), field("inverse"));
   }
   if (mark.mean != MeanKind::kFrequency) return "";
   if (!keeps) {
-    return "the table is corrected with --mean freq:FILE, of the rows as they were: mlm-correct "
-           "--inverse will refuse it";
+    return fmt::format(
+        "the table is corrected with {} freq:FILE, of the rows as they were: mlm-correct {} will "
+        "refuse it",
+        field("mean"), field("inverse"));
   }
   if (keeps_names(change, before)) return "";
-  return "the table is corrected with --mean freq:FILE: mlm-correct --inverse needs the counts "
-         "under "
-         "the new names";
+  return fmt::format(
+      "the table is corrected with {} freq:FILE: mlm-correct {} needs the counts under the new "
+      "names",
+      field("mean"), field("inverse"));
 }
 
 /// The rows that a mark names, renumbered.
@@ -252,8 +257,9 @@ std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const Te
   if (now != *text) edit.set_marker(table.name, kMlmMarkerKey, now);
   if (!ids.is_permutation()) {
     notes.emplace_back(
-        "the table is corrected: mlm-correct --inverse would take the rows of now for those of "
-        "then, and not give them back");
+        fmt::format("the table is corrected: mlm-correct {} would take the rows of now for those "
+                    "of then, and not give them back",
+                    field("inverse")));
   }
   return notes;
 }

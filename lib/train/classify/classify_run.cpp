@@ -161,8 +161,8 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   start.design.notes.clear();
   if (full_mask) {
     if (start.design.mask == model::DefaultMask::kFull)
-      throw UsageError(fmt::format("--mask full: that of {} is full already, expected none",
-                                   start.design.family));
+      throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
+                                   field("mask"), start.design.family));
     start.design.mask = model::DefaultMask::kFull;
   }
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
@@ -194,7 +194,8 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
     throw UsageError("a model of two streams, expected one of one stream");
   if (options.pooling == Pooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
     throw UsageError(
-        "--pooling cls: the first token of a causal model reads itself alone, expected mean");
+        fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
+                    field("pooling")));
   }
   const model::ModelPlan plan = model::plan_of(design_);
   prefix_ = plan.prefix;

@@ -24,15 +24,15 @@ std::span<const ObjectiveKind* const> objectives() { return ObjectiveKinds::of_p
 
 const ObjectiveKind& find_objective(std::string_view name) {
   if (const ObjectiveKind* found = ObjectiveKinds::of_process().find(name)) return *found;
-  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name),
-                               ObjectiveKinds::of_process().names()));
+  throw UsageError(fmt::format("{}: found '{}', expected one of {}", field("objective"),
+                               escape(name), ObjectiveKinds::of_process().names()));
 }
 
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens) {
   if (!(drop.rate >= 0 && drop.rate < 1))
-    throw UsageError(
-        fmt::format("--drop: found {}, expected a share from 0 to less than 1", drop.rate));
+    throw UsageError(fmt::format("{}: found {}, expected a share from 0 to less than 1",
+                                 field("drop"), drop.rate));
   drop.seed = seed;
   return drop.rate == 0 ? nullptr : make_drop(drop, tokens);
 }

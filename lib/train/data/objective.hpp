@@ -84,8 +84,8 @@ struct ObjectiveKind {
   std::string_view summary;
   std::string_view source;
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
-  /// "unit", "choice", "span-p", "span-longest", "split", "replace", "draws", "fixed-selection",
-  /// "predict", "perm-size", "alpha", "beta", "source", "mix", "mae-ratio", "drop", "pairs".
+  /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
+  /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "drop", "pairs".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

@@ -32,8 +32,8 @@ std::string_view name_of(model::HeadKind head) {
 
 [[noreturn]] void refuse(const DesignNeeds& needs, std::string_view found,
                          std::string_view expected) {
-  throw UsageError(fmt::format("--objective {}: the design has {}, expected {}", needs.objective,
-                               found, expected));
+  throw UsageError(fmt::format("{} {}: the design has {}, expected {}", field("objective"),
+                               needs.objective, found, expected));
 }
 
 }  // namespace

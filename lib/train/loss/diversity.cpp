@@ -119,9 +119,9 @@ class Measure {
 Diversities parse_diversity(std::string_view text) {
   const auto refuse = [&] {
     throw UsageError(
-        fmt::format("--diversity: found '{}', expected different measures of d1, d2, d3 "
-                    "and mi with weights: d2:0.1,d3:0.1",
-                    escape(text)));
+        fmt::format("{}: found '{}', expected different measures of d1, d2, d3 and mi with "
+                    "weights: d2:0.1,d3:0.1",
+                    field("diversity"), escape(text)));
   };
   Diversities out{};
   std::array<bool, kDiversities> given{};

@@ -54,9 +54,11 @@ template <class T>
 void ElectraLoss<T>::check_adversarial() const {
   if (!model_.adversarial) return;
   if (model_.variant->vocabulary)
-    throw UsageError("--adversarial: found no discriminator, expected --objective electra");
+    throw UsageError(fmt::format("{}: found no discriminator, expected {} electra",
+                                 field("adversarial"), field("objective")));
   if (options_.switch_step > 0)
-    throw UsageError("--adversarial and --switch: expected one of them");
+    throw UsageError(
+        fmt::format("{} and {}: expected one of them", field("adversarial"), field("switch")));
 }
 
 template <class T>

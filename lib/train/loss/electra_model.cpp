@@ -63,8 +63,8 @@ void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
 model::Design generator_design(const DesignRecipe& recipe, double size,
                                const ObjectiveOptions& asked, const model::Design& second) {
   if (!(size > 0 && size <= 1)) {
-    throw UsageError(
-        fmt::format("--generator-size: found {}, expected more than 0, at most 1", size));
+    throw UsageError(fmt::format("{}: found {}, expected more than 0, at most 1",
+                                 field("generator_size"), size));
   }
   model::Design design = design_of(scaled_recipe(recipe, size));
   design.embedding_size = second.embedding_size;

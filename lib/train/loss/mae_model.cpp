@@ -29,7 +29,7 @@ void adapt_mae(const ObjectiveOptions& asked, model::Design& encoder) {
 DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layers) {
   if (!(size > 0 && size <= 1)) {
     throw UsageError(
-        fmt::format("--decoder-size: found {}, expected more than 0, at most 1", size));
+        fmt::format("{}: found {}, expected more than 0, at most 1", field("decoder_size"), size));
   }
   DesignRecipe own = scaled_recipe(recipe, size);
   own.num_hidden_layers = layers;

@@ -20,15 +20,16 @@ using model::Design;
 
 namespace {
 
-[[noreturn]] void refuse(std::string_view option, const std::string& found,
+[[noreturn]] void refuse(std::string_view name, const std::string& found,
                          std::string_view expected) {
-  throw UsageError(fmt::format("{}: found '{}', expected {}", option, escape(found), expected));
+  throw UsageError(
+      fmt::format("{}: found '{}', expected {}", field(name), escape(found), expected));
 }
 
-/// Calls work(); what it refuses is told with the option.
-void about(const char* option, const std::function<void()>& work) {
+/// Calls work(); what it refuses is told with the field.
+void about(std::string_view name, const std::function<void()>& work) {
   if (const auto problem = usage_problem_of(work))
-    throw UsageError(fmt::format("{}: {}", option, *problem));
+    throw UsageError(fmt::format("{}: {}", field(name), *problem));
 }
 
 DeepNorm deepnorm_of(const DesignRecipe& recipe) {
@@ -61,7 +62,7 @@ void set_position(const DesignRecipe& recipe, Design& design) {
 
 void set_norms(const DesignRecipe& recipe, Design& design) {
   using model::NormPlacement;
-  if (recipe.norm != "layer" && recipe.norm != "rms") refuse("--norm", recipe.norm, "layer or rms");
+  if (recipe.norm != "layer" && recipe.norm != "rms") refuse("norm", recipe.norm, "layer or rms");
   design.norm.kind = recipe.norm == "rms" ? kernel::Norm::kRms : kernel::Norm::kLayer;
   design.norm.epsilon = 1e-12;
   const std::string& placement = recipe.norm_placement;
@@ -73,7 +74,7 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
     design.embedding_norm = design.norm;
     design.variants.residual_scale = deepnorm_of(recipe).residual_scale;
   } else {
-    refuse("--norm-placement", placement, "post, pre, parallel, deepnorm or deepnorm_su");
+    refuse("norm_placement", placement, "post, pre, parallel, deepnorm or deepnorm_su");
   }
 }
 
@@ -110,7 +111,7 @@ Design design_of(const DesignRecipe& recipe) {
   design.max_position_embeddings = recipe.max_position_embeddings;
   const bool gated_units = recipe.layer_kind == "gated_attention";
   if (!gated_units && recipe.layer_kind != "transformer")
-    refuse("--layer-kind", recipe.layer_kind, "transformer or gated_attention");
+    refuse("layer_kind", recipe.layer_kind, "transformer or gated_attention");
   const Index heads = gated_units ? 1 : recipe.num_attention_heads;
   design.num_attention_heads = design.num_key_value_heads = heads;
   if (gated_units) {
@@ -118,8 +119,8 @@ Design design_of(const DesignRecipe& recipe) {
     design.attention_key_size = design.head_size = recipe.attention_key_size;
   } else {
     if (recipe.hidden_size % heads != 0) {
-      throw UsageError(fmt::format("--hidden-size {} is no multiple of --num-attention-heads {}",
-                                   recipe.hidden_size, heads));
+      throw UsageError(fmt::format("{} {} is no multiple of {} {}", field("hidden_size"),
+                                   recipe.hidden_size, field("num_attention_heads"), heads));
     }
     const Index even = recipe.hidden_size / heads;
     design.head_size = recipe.head_size > 0 ? recipe.head_size : even;
@@ -138,10 +139,10 @@ Design design_of(const DesignRecipe& recipe) {
                           : gated_units              ? "swish"
                                                      : "gelu";
   const auto activation = kernel::find_activation(act);
-  if (!activation) refuse("--hidden-act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
+  if (!activation) refuse("hidden_act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
   design.activation = *activation;
   design.gated = recipe.gated;
-  about("--normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
+  about("normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
   design.normalizer = recipe.normalizer;
   set_norms(recipe, design);
   design.variants.mixer = recipe.mixer;
@@ -152,16 +153,16 @@ Design design_of(const DesignRecipe& recipe) {
       : talk == "after"  ? TalkingHeads::kAfter
       : talk == "both"
           ? TalkingHeads::kBoth
-          : (refuse("--talking-heads", talk, "none, before, after or both"), TalkingHeads::kNone);
+          : (refuse("talking_heads", talk, "none, before, after or both"), TalkingHeads::kNone);
   const std::string& previous = recipe.previous_scores;
   if (previous == "one_layer") {
     design.variants.previous_scores = PreviousScores::kOneLayer;
   } else if (previous == "accumulated") {
     design.variants.previous_scores = PreviousScores::kAccumulated;
   } else if (previous != "none") {
-    refuse("--previous-scores", previous, "none, one_layer or accumulated");
+    refuse("previous_scores", previous, "none, one_layer or accumulated");
   }
-  about("--position", [&] { set_position(recipe, design); });
+  about("position", [&] { set_position(recipe, design); });
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {
     design.head.norm = design.norm;

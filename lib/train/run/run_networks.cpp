@@ -18,7 +18,8 @@ void check_objective(std::string_view name) {
   for (const ElectraVariant& variant : electra_variants())
     known += fmt::format("{}, ", variant.name);
   known += kMae;
-  throw UsageError(fmt::format("--objective: found '{}', expected one of {}", escape(name), known));
+  throw UsageError(
+      fmt::format("{}: found '{}', expected one of {}", field("objective"), escape(name), known));
 }
 
 TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
@@ -26,9 +27,9 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   if (ranks.count() > 1 &&
       (options_.objective == kMae || options_.adversarial || options_.diversity)) {
     throw UsageError(fmt::format("{} of several processes is not there yet, expected one",
-                                 options_.diversity     ? "--diversity"
-                                 : options_.adversarial ? "--adversarial"
-                                                        : "--objective mae"));
+                                 options_.diversity     ? field("diversity")
+                                 : options_.adversarial ? field("adversarial")
+                                                        : field("objective") + " mae"));
   }
   fill_in();
   check_dropout();
@@ -71,12 +72,12 @@ void TrainingRun::check_dropout() const {
   const bool talks = design_.variants.talking_heads != model::TalkingHeads::kNone;
   const bool scores = design_.variants.previous_scores != model::PreviousScores::kNone;
   if (!options_.diversity && !talks && !scores && design_.variants.mixer.empty()) return;
-  throw UsageError(
-      fmt::format("--attention-dropout with {}: its weights have no dropout, expected 0",
-                  options_.diversity               ? "--diversity"
-                  : talks                          ? "--talking-heads"
-                  : design_.variants.mixer.empty() ? "--previous-scores"
-                                                   : "--mixer"));
+  throw UsageError(fmt::format("{} with {}: its weights have no dropout, expected 0",
+                               field("attention_dropout"),
+                               field(options_.diversity               ? "diversity"
+                                     : talks                          ? "talking_heads"
+                                     : design_.variants.mixer.empty() ? "previous_scores"
+                                                                      : "mixer")));
 }
 
 void TrainingRun::make_one() {
@@ -86,9 +87,9 @@ void TrainingRun::make_one() {
       (design_.position == model::PositionType::kLearned ||
        design_.position == model::PositionType::kSinusoidal)) {
     throw UsageError(
-        fmt::format("--objective {} has a query stream, which sees no positions of the input: "
-                    "expected --position rope, transformer_xl or the like",
-                    options_.objective));
+        fmt::format("{} {} has a query stream, which sees no positions of the input: expected {} "
+                    "rope, transformer_xl or the like",
+                    field("objective"), options_.objective, field("position")));
   }
   const model::ModelPlan plan = model::plan_of(design_);
   slots_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
@@ -134,7 +135,8 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
 }
 
 void TrainingRun::make_mae() {
-  if (options_.diversity) throw UsageError("--diversity: mae has two networks, expected another");
+  if (options_.diversity)
+    throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
   const ObjectiveOptions& asked = options_.asked;
   adapt_mae(asked, design_);
   const DesignRecipe recipe =

@@ -57,10 +57,10 @@ StepPlan StepPlan::parse(std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
   const auto fail = [&]() -> std::int64_t {
-    throw UsageError(fmt::format(
-        "--steps: found '{}', expected a number from 1 to {}, or what a run with --budget printed: "
-        "1000,300:800",
-        escape(std::string(text)), kMost));
+    throw UsageError(
+        fmt::format("{}: found '{}', expected a number from 1 to {}, or what a run with {} "
+                    "printed: 1000,300:800",
+                    field("steps"), escape(std::string(text)), kMost, field("budget")));
   };
   const auto number = [&] {
     std::int64_t n = 0;

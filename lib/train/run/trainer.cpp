@@ -32,10 +32,8 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
       options_(options),
       order_(corpus.size(), options.seed) {
   if (options.batch_size < ranks.count()) {
-    throw UsageError(
-        fmt::format("--batch-size {}: expected at least a sequence for each of {} "
-                    "processes",
-                    options.batch_size, ranks.count()));
+    throw UsageError(fmt::format("{} {}: expected at least a sequence for each of {} processes",
+                                 field("batch_size"), options.batch_size, ranks.count()));
   }
   loss.set_ranks(ranks);
   loss.check(corpus);

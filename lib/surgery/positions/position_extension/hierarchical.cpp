@@ -1,4 +1,6 @@
 // hierarchical: place q N + r is made of rows q and r of a table of N.
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "surgery/positions/position_extension.hpp"
 
@@ -29,7 +31,8 @@ const PositionExtensionRegistration kRegistration(
      [](std::optional<double> argument) -> std::unique_ptr<const PositionExtension> {
        const double alpha = argument.value_or(0.4);
        if (!(alpha > 0 && alpha < 1))
-         throw UsageError("--how hierarchical: expected ALPHA between 0 and 1");
+         throw UsageError(
+             fmt::format("{} hierarchical: expected ALPHA between 0 and 1", field("how")));
        return std::make_unique<Hierarchical>(alpha);
      }});
 

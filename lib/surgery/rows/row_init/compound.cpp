@@ -1,6 +1,8 @@
 // The mean of some rows, as bert4keras' compound_tokens.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "surgery/rows/row_init.hpp"
 
@@ -11,8 +13,11 @@ RowMeans means(const RowInitContext& context, const std::string& argument) {
   std::vector<std::uint64_t> rows;
   for (std::size_t at = 0; at <= argument.size();) {
     const std::size_t comma = std::min(argument.find(',', at), argument.size());
-    if (comma == at) throw UsageError("--init compound: an empty name, expected compound:A,B");
-    rows.push_back(find_row(context, argument.substr(at, comma - at), "--init compound:"));
+    if (comma == at)
+      throw UsageError(
+          fmt::format("{} compound: an empty name, expected compound:A,B", field("init")));
+    rows.push_back(find_row(context, argument.substr(at, comma - at),
+                            fmt::format("{} compound:", field("init"))));
     at = comma + 1;
   }
   const auto count =

@@ -32,8 +32,8 @@ RowValues gaussian_values(const RowInitContext& context, const std::string& argu
                           const TensorInfo& table, bool /*vector*/) {
   const auto scale = argument.empty() ? std::optional(kUsualScale) : parse_scale(argument);
   if (!scale) {
-    throw UsageError(
-        fmt::format("--init cov: found '{}', expected a number from 0", escape(argument)));
+    throw UsageError(fmt::format("{} cov: found '{}', expected a number from 0", field("init"),
+                                 escape(argument)));
   }
   const std::vector<double> weights = assigned_weights(context);
   std::vector<double> mean = mean_row_of(context, table, weights);

@@ -35,9 +35,9 @@ std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
     }
   }
   if (rows.empty()) {
-    throw InputError(
-        context.checkpoint.path(),
-        fmt::format("--init subword: the tokenizer makes nothing of '{}'", escape(token)));
+    throw InputError(context.checkpoint.path(),
+                     fmt::format("{} subword: the tokenizer makes nothing of '{}'", field("init"),
+                                 escape(token)));
   }
   const auto unknown = tokenizer.roles().unk;
   if (unknown && context.notes != nullptr && std::ranges::count(encoding.ids, *unknown) > 0) {
@@ -51,8 +51,10 @@ std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
 
 RowMeans subword_means(const RowInitContext& context, const std::string& /*argument*/) {
   if (context.names.empty()) {
-    throw InputError(context.checkpoint.path(),
-                     "--init subword: no tokenizer file, expected one of mean, random, zero, cov");
+    throw InputError(
+        context.checkpoint.path(),
+        fmt::format("{} subword: no tokenizer file, expected one of mean, random, zero, cov",
+                    field("init")));
   }
   const text::Tokenizer tokenizer = text::Tokenizer::open(context.checkpoint.folder());
   RowMeans out;

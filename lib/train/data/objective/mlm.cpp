@@ -21,13 +21,14 @@ class Mlm final : public Objective {
         corruption_(make_mlm(mlm_options(), given.tokens)) {
     if (given.mlm.selection.unit == records::Unit::kWords) {
       throw UsageError(
-          "--unit: found words, of which a corpus has no numbers, expected token or word");
+          fmt::format("{}: found words, of which a corpus has no numbers, expected token or word",
+                      field("unit")));
     }
     if (!has_never_selected()) return;
     if (given.drop.rate > 0) {
       throw UsageError(
-          fmt::format("--drop with {}: the same positions of other tokens, expected either",
-                      given.mlm.draws > 0 ? "--draws" : "--fixed-selection"));
+          fmt::format("{} with {}: the same positions of other tokens, expected either",
+                      field("drop"), field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
     }
     records::MlmOptions anew = mlm_options();
     anew.selection.seed = ~given.seed;
@@ -100,8 +101,8 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kMlm{"mlm",
                          "selected tokens are hidden, replaced or kept, and predicted",
                          "BERT, Devlin et al. 2018, arXiv:1810.04805",
-                         {"rate", "unit", "choice", "span-p", "span-longest", "split", "replace",
-                          "draws", "fixed-selection", "drop", "pairs"},
+                         {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace",
+                          "draws", "fixed_selection", "drop", "pairs"},
                          read_objective};
 const ObjectiveRegistration kMlmRegistration{kMlm};
 

@@ -18,7 +18,8 @@ class Plm final : public Objective {
     perm.hf = hf;
     perm.seed = given.seed;
     if (hf && given.drop.rate > 0) {
-      throw UsageError("--drop: leaves odd lengths, expected none for the objective plm-hf");
+      throw UsageError(fmt::format("{}: leaves odd lengths, expected none for the objective plm-hf",
+                                   field("drop")));
     }
     corruption_ = make_perm(perm, given.tokens);
   }
@@ -73,7 +74,7 @@ std::unique_ptr<const Objective> make_hf(const ObjectiveOptions& options) {
 const ObjectiveKind kPlm{"plm",
                          "the last tokens of a random order, from those before them in it",
                          "XLNet, Yang et al. 2019, arXiv:1906.08237",
-                         {"predict", "perm-size", "alpha", "beta", "drop", "pairs"},
+                         {"predict", "perm_size", "alpha", "beta", "drop", "pairs"},
                          make_own};
 const ObjectiveRegistration kPlmRegistration{kPlm};
 

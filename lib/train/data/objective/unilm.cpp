@@ -20,7 +20,7 @@ class Unilm final : public Objective {
     prefix_ = make_prefix(prefix);
     if (given.mlm.draws > 0 || given.mlm.fixed_selection) {
       throw UsageError(fmt::format("{} does nothing for the objective unilm, whose masks are drawn",
-                                   given.mlm.draws > 0 ? "--draws" : "--fixed-selection"));
+                                   field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
     }
     if (prefix.mix[0] > 0) mlm_ = make_mlm(mlm_options(), given.tokens);
   }
@@ -88,7 +88,7 @@ const ObjectiveKind kUnilm{"unilm",
                            "one of four per sequence: masked, to a target, left to right, right to "
                            "left; of pairs always to the target",
                            "UniLM, Dong et al. 2019, arXiv:1905.03197",
-                           {"rate", "unit", "choice", "span-p", "span-longest", "split", "replace",
+                           {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace",
                             "source", "mix", "drop", "pairs"},
                            read_objective};
 const ObjectiveRegistration kUnilmRegistration{kUnilm};

@@ -1,0 +1,2 @@
+// Sets what --rate says.
+const char* found() { return "the \"--hidden-size\" of " "(--{})"; }
