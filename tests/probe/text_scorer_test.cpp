@@ -171,7 +171,7 @@ TEST_CASE("long texts are refused, or read as the policy says") {
   FakeModel model(HeadKind::kMasked);
   model.design_to_change().max_position_embeddings = 5;  // three tokens of text
   TextScorer strict(model, {.mask = kMask}, [](ScoredSentence&&) {});
-  CHECK(strict.length_problem(kText) ==
+  CHECK(spell_fields(strict.length_problem(kText).value_or("")) ==
         "8 tokens, expected at most 5 (policy says what else to do)");
   CHECK_FALSE(strict.length_problem(part_of(kText, 0, 3)));
   const auto score = [&](const char* policy) {
