@@ -18,7 +18,7 @@ set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp
 # The only file that knows MPI: others know train::Ranks.
 set(may_include_mpi apps/lm-train/launch.cpp)
 # The only layers that know how an option is spelled.
-set(may_spell_options cli engine)
+set(may_spell_options cli commands)
 # Longer files, each with its reason above it.
 set(may_be_long)
 

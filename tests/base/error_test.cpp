@@ -1,7 +1,10 @@
 // Errors name fields, and who shows them says how a field is spelled.
 #include "base/error.hpp"
 
+#include <exception>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
