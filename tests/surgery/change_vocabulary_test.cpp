@@ -43,8 +43,8 @@ VocabularyPlan resizes(std::uint64_t rows) {
 }
 
 bool noted(const VocabularyReport& report, const std::string& part) {
-  return std::ranges::any_of(report.notes,
-                             [&](const std::string& note) { return contains(spell_fields(note), part); });
+  return std::ranges::any_of(
+      report.notes, [&](const std::string& note) { return contains(spell_fields(note), part); });
 }
 
 std::string bytes_of(const Checkpoint& checkpoint, const std::string& name) {

@@ -17,8 +17,8 @@ VocabularyPlan order(const std::vector<std::string>& tokens) {
 }
 
 bool marked_note(const VocabularyReport& report, const std::string& part) {
-  return std::ranges::any_of(report.notes,
-                             [&](const std::string& note) { return contains(spell_fields(note), part); });
+  return std::ranges::any_of(
+      report.notes, [&](const std::string& note) { return contains(spell_fields(note), part); });
 }
 
 TEST_CASE("a mean of used rows follows them, one of counts gets a note") {

@@ -1,2 +1,5 @@
 // Sets what --rate says.
-const char* found() { return "the \"--hidden-size\" of " "(--{})"; }
+const char* found() {
+  return "the \"--hidden-size\" of "
+         "(--{})";
+}
