@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/number_list.hpp"
 #include "commands/result_format.hpp"
@@ -30,16 +31,13 @@ struct Options {
 
 std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
   std::vector<probe::TokenNoise> out;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const auto corruption =
-        probe::parse_token_noise(std::string_view(list).substr(begin, end - begin));
+  for (const std::string_view name : split(list, ',')) {
+    const auto corruption = probe::parse_token_noise(name);
     if (std::ranges::find(out, corruption) != out.end()) {
       throw UsageError(fmt::format("--corruptions: {} twice, expected each once",
                                    probe::token_noise_name(corruption)));
     }
     out.push_back(corruption);
-    begin = end + 1;
   }
   return out;
 }

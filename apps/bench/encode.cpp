@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/split.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "text/fast_encoder.hpp"
@@ -71,12 +72,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const Timing load = time_of(o.repeats, [&] { steps.model = kind.load(); });
   const auto encoder = kind.make(steps);
   const std::string all = read(o.file);
-  std::vector<std::string_view> lines;
-  for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t end = std::min(all.find('\n', begin), all.size());
-    lines.push_back(std::string_view(all).substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const std::vector<std::string_view> lines = split_terminated(all, '\n');
   std::size_t tokens = 0;
   std::uint64_t sum = 0;
   const Timing timing = time_of(o.repeats, [&] {

@@ -1,6 +1,5 @@
 // length-gen run: designs × seeds, trained at some lengths and scored at others.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <memory>
 
@@ -10,6 +9,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "run_options.hpp"
@@ -25,13 +26,10 @@ struct Options : RunOptions {
 
 /// "3/12" → 2.
 std::size_t parse_cell(const std::string& text, std::size_t cells) {
-  std::size_t cell = 0, of = 0;
-  const char* end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, cell);
-  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '/') {
-    const auto second = std::from_chars(first.ptr + 1, end, of);
-    if (second.ec == std::errc() && second.ptr == end && cell >= 1 && cell <= cells && of == cells)
-      return cell - 1;
+  if (const auto parts = split_in_two(text, '/')) {
+    const auto cell = parse_number<std::size_t>(parts->first);
+    const auto of = parse_number<std::size_t>(parts->second);
+    if (cell && *cell >= 1 && *cell <= cells && of == cells) return *cell - 1;
   }
   throw UsageError(
       fmt::format("{}: found '{}', expected 1/{} to {}/{}, as length-gen sweep writes them",

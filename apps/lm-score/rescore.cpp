@@ -1,6 +1,5 @@
 // lm-score rescore: the best hypothesis of a list by two scores.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 
@@ -9,6 +8,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/open_model.hpp"
@@ -39,18 +40,15 @@ std::vector<double> parse_weights(const std::optional<std::string>& list) {
   std::vector<double> out;
   for (int i = 0; !list && i <= 20; ++i) out.push_back(i / 20.0);
   if (!list) return out;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(list->find(',', begin), list->size());
-    double value = 0;
-    const auto [at, error] = std::from_chars(list->data() + begin, list->data() + end, value);
-    if (error != std::errc{} || at != list->data() + end || !(value >= 0 && value <= 1e6)) {
-      throw UsageError(fmt::format("--weights: found '{}', expected numbers from 0 with commas",
-                                   escape(list->substr(begin, end - begin))));
+  for (const std::string_view part : split(*list, ',')) {
+    const auto value = parse_number<double>(part);
+    if (!value || !(*value >= 0 && *value <= 1e6)) {
+      throw UsageError(
+          fmt::format("--weights: found '{}', expected numbers from 0 with commas", escape(part)));
     }
-    out.push_back(value);
-    if (end == list->size()) return out;
-    begin = end + 1;
+    out.push_back(*value);
   }
+  return out;
 }
 
 void score_lists(std::vector<Utterance>& utterances, const std::string& path,

@@ -1,5 +1,4 @@
 // lm-score sim: do vectors agree with human judgements of similarity?
-#include <charconv>
 #include <cmath>
 #include <memory>
 
@@ -8,6 +7,8 @@
 #include "aggregates.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
@@ -31,16 +32,12 @@ struct StsLine {
 
 /// Score, tab, sentence, tab, sentence. Throws InputError.
 StsLine parse_sts(std::string_view line) {
-  const std::size_t tab = line.find('\t');
-  const std::size_t next = tab == std::string_view::npos ? tab : line.find('\t', tab + 1);
-  if (next == std::string_view::npos || line.find('\t', next + 1) != std::string_view::npos)
-    throw InputError("expected score, tab, sentence, tab, sentence");
-  StsLine out{0, line.substr(tab + 1, next - tab - 1), line.substr(next + 1)};
-  const auto [end, error] = std::from_chars(line.data(), line.data() + tab, out.gold);
-  if (error != std::errc{} || end != line.data() + tab || !std::isfinite(out.gold)) {
-    throw InputError(fmt::format("found '{}', expected a score", escape(line.substr(0, tab))));
-  }
-  return out;
+  const std::vector<std::string_view> fields = split(line, '\t');
+  if (fields.size() != 3) throw InputError("expected score, tab, sentence, tab, sentence");
+  const auto gold = parse_number<double>(fields[0]);
+  if (!gold || !std::isfinite(*gold))
+    throw InputError(fmt::format("found '{}', expected a score", escape(fields[0])));
+  return {*gold, fields[1], fields[2]};
 }
 
 /// Cosines of the pairs, in their order; with a whitening when all are there.

@@ -1,13 +1,14 @@
 #include "budget.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque::lm_train {
 
@@ -40,25 +41,22 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
 }  // namespace
 
 Budget parse_budget(const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  std::string unit(rest, end);
+  std::string_view unit = text;
+  const double number = take_number<double>(unit).value_or(0);
   double scale = 1;
   const auto ends = [&](std::string_view word) {
     if (!unit.ends_with(word)) return false;
-    unit.resize(unit.size() - word.size());
-    while (!unit.empty() && unit.back() == ' ') unit.pop_back();
-    while (!unit.empty() && unit.front() == ' ') unit.erase(unit.begin());
+    unit.remove_suffix(word.size());
+    unit = trim(unit);
     if (unit == "k" || unit == "K") scale = 1e3;
     if (unit == "M") scale = 1e6;
     if (unit == "G") scale = 1e9;
     return unit.empty() || scale > 1;
   };
   Budget budget;
-  const bool positive = error == std::errc() && number > 0;
-  if (positive && unit.find("token") == std::string::npos &&
-      unit.find("step") == std::string::npos) {
+  const bool positive = number > 0;
+  if (positive && unit.find("token") == std::string_view::npos &&
+      unit.find("step") == std::string_view::npos) {
     const double seconds = unit.empty() || unit == "s" ? 1
                            : unit == "m"               ? 60
                            : unit == "h"               ? 3600

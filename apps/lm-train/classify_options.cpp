@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 
 namespace masque::lm_train {
 
@@ -71,13 +72,8 @@ train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
 
 train::LabelledOptions labelled_options(const ClassifyCommand& o) {
   train::LabelledOptions options;
-  options.text_columns.clear();
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(o.text_columns.find(',', begin), o.text_columns.size());
-    options.text_columns.push_back(o.text_columns.substr(begin, end - begin));
-    if (end == o.text_columns.size()) break;
-    begin = end + 1;
-  }
+  const std::vector<std::string_view> columns = split(o.text_columns, ',');
+  options.text_columns.assign(columns.begin(), columns.end());
   if (options.text_columns.size() > 2) {
     throw UsageError(fmt::format("{}: found {}, expected one or two", field("text_columns"),
                                  options.text_columns.size()));

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "text/tokenizer.hpp"
 
@@ -13,18 +14,6 @@ namespace {
 
 constexpr double kMostPositions = 1e9;
 constexpr std::uint64_t kMostLabelBytes = 64 << 20;
-
-std::vector<std::string> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = text.find_first_not_of(separators, at);
-    if (begin == std::string_view::npos) break;
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    out.emplace_back(text.substr(begin, end - begin));
-    at = end;
-  }
-  return out;
-}
 
 /// The tokens of a text, with the special ones that the tokenizer adds.
 std::vector<std::string> tokens_of(const std::string& text, const std::string& path) {
@@ -42,13 +31,7 @@ std::vector<std::string> tokens_of(const std::string& text, const std::string& p
 /// One a line; an empty line is an empty token.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    out.emplace_back(line);
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
+  for_each_line(text, [&](std::string_view line) { out.emplace_back(without_return(line)); });
   return out;
 }
 
@@ -94,7 +77,8 @@ Positions positions_of(const PositionOptions& options, const std::vector<MaskExp
   if (options.text && options.tokenizer) {
     positions.labels = tokens_of(*options.text, *options.tokenizer);
   } else if (options.text) {
-    positions.labels = split(*options.text, " \t\r\n\f\v");
+    const auto words = split_at_blanks(*options.text, " \t\r\n\f\v");
+    positions.labels.assign(words.begin(), words.end());
   }
   if (options.tokens) positions.labels = lines_of(read_text(*options.tokens, kMostLabelBytes));
   const bool labelled = options.tokens || options.text;

@@ -1,5 +1,4 @@
 // tok decode: the text of ids.
-#include <charconv>
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,6 +6,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/ordered_work.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 
@@ -36,21 +37,19 @@ struct DecodeBatch {
 /// Numbers between white space.
 void parse_ids(std::uint64_t number, std::string_view line, const text::Tokenizer& tokenizer,
                std::vector<TokenId>& ids) {
-  const char* at = line.data();
-  const char* const end = at + line.size();
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (at < end) {
-    if (is_space(*at)) {
-      ++at;
+  while (!line.empty()) {
+    if (is_space(line.front())) {
+      line.remove_prefix(1);
       continue;
     }
-    TokenId id = 0;
-    const auto [next, error] = std::from_chars(at, end, id);
-    const bool whole = error == std::errc{} && (next == end || is_space(*next));
-    if (!whole || id < 0 || static_cast<std::size_t>(id) >= tokenizer.size())
-      refuse(number, {at, static_cast<std::size_t>(end - at)});
-    ids.push_back(id);
-    at = next;
+    std::string_view rest = line;
+    const auto id = take_number<TokenId>(rest);
+    const bool whole = id && (rest.empty() || is_space(rest.front()));
+    if (!whole || *id < 0 || static_cast<std::size_t>(*id) >= tokenizer.size())
+      refuse(number, line);
+    ids.push_back(*id);
+    line = rest;
   }
 }
 
@@ -64,17 +63,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   steps.ready = [&] { return input.ready(); };
   steps.work = [&](DecodeBatch& batch, int) {
     batch.out.clear();
-    const std::string_view all = batch.lines.text;
     std::vector<TokenId> ids;
     std::uint64_t number = batch.lines.first_line;
-    for (std::size_t begin = 0; begin < all.size(); ++number) {
-      const std::size_t end = std::min(all.find('\n', begin), all.size());
+    for_each_line(batch.lines.text, [&](std::string_view line) {
       ids.clear();
-      parse_ids(number, all.substr(begin, end - begin), tokenizer, ids);
+      parse_ids(number++, line, tokenizer, ids);
       batch.out += tokenizer.decode(ids, o.skip_special);
       batch.out += '\n';
-      begin = end + 1;
-    }
+    });
   };
   steps.write = [&](DecodeBatch& batch) {
     session.print(batch.out);

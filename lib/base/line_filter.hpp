@@ -41,14 +41,4 @@ struct LineFilter {
 /// `work` throws, after the output of earlier pieces has been handed on.
 std::uint64_t filter_lines(const std::string& path, const LineFilter& filter);
 
-/// Calls use(line) for every line of a piece, without its line feed.
-template <class Use>
-void for_each_line(std::string_view text, const Use& use) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    use(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-}
-
 }  // namespace masque

@@ -1,7 +1,6 @@
 #include "base/named_arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,16 +8,12 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -38,37 +33,28 @@ std::optional<std::size_t> argument_end(std::string_view text) {
   return text.size();
 }
 
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 NamedArguments::NamedArguments(std::string_view text) {
   const auto fail = [text](std::string_view message) {
     throw UsageError(fmt::format("'{}': {}", escape(text), message));
   };
-  const std::string_view all = trimmed(text);
+  const std::string_view all = trim(text);
   const std::size_t open = std::min(all.find('('), all.size());
-  const std::string_view name = trimmed(all.substr(0, open));
+  const std::string_view name = trim(all.substr(0, open));
   if (!is_word(name)) fail("a name was expected, with or without (key=value, …)");
   name_ = name;
   if (open == all.size()) return;
   if (all.back() != ')') fail("a closing parenthesis was expected at the end");
-  std::string_view rest = trimmed(all.substr(open + 1, all.size() - open - 2));
+  std::string_view rest = trim(all.substr(open + 1, all.size() - open - 2));
   while (!rest.empty()) {
     const auto end = argument_end(rest);
     if (!end) fail("the parentheses do not fit");
     const std::string_view argument = rest.substr(0, *end);
     const std::size_t equals = std::min(argument.find('='), argument.size());
-    const std::string_view key = trimmed(argument.substr(0, equals));
+    const std::string_view key = trim(argument.substr(0, equals));
     if (!is_word(key) || equals == argument.size()) fail("key=value was expected between commas");
-    if (!values_.emplace(key, trimmed(argument.substr(equals + 1))).second) {
+    if (!values_.emplace(key, trim(argument.substr(equals + 1))).second) {
       fail(fmt::format("{} is given twice", key));
     }
     if (*end + 1 == rest.size()) fail("key=value was expected after the last comma");
@@ -91,7 +77,7 @@ const std::string* NamedArguments::find(std::string_view key, const std::string&
 Index NamedArguments::count(std::string_view key, Index standard, Index least, Index most) {
   const std::string* text = find(key, fmt::to_string(standard));
   if (text == nullptr) return standard;
-  const auto value = number_of<Index>(*text);
+  const auto value = parse_number<Index>(*text);
   if (!value || *value < least || *value > most) {
     refuse(key, *text, fmt::format("a whole number from {} to {}", least, most));
   }
@@ -101,7 +87,7 @@ Index NamedArguments::count(std::string_view key, Index standard, Index least, I
 double NamedArguments::number(std::string_view key, double standard, double least, double most) {
   const std::string* text = find(key, fmt::format("{}", standard));
   if (text == nullptr) return standard;
-  const auto value = number_of<double>(*text);
+  const auto value = parse_number<double>(*text);
   if (!value || !(*value >= least && *value <= most)) {
     refuse(key, *text, fmt::format("a number from {} to {}", least, most));
   }

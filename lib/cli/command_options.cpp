@@ -1,6 +1,5 @@
 // The kinds of options and arguments that a command can declare.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <type_traits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
 #include "cli/command.hpp"
 #include "cli/option_values.hpp"
 
@@ -55,18 +55,14 @@ std::size_t find_word(const std::string& name, const std::vector<std::string>& w
 namespace {
 
 template <class T>
-T parse_number(const std::string& name, const std::string& text, const char* expected) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
-    throw UsageError(fmt::format("{}: found '{}', expected {}", name, escape(text), expected));
-  }
-  return value;
+T number_or_throw(const std::string& name, const std::string& text, const char* expected) {
+  if (const auto value = parse_number<T>(text)) return *value;
+  throw UsageError(fmt::format("{}: found '{}', expected {}", name, escape(text), expected));
 }
 
 template <class T>
 T parse_in(const std::string& name, const std::string& text, Range range, const char* expected) {
-  const T value = parse_number<T>(name, text, expected);
+  const T value = number_or_throw<T>(name, text, expected);
   const auto as_double = static_cast<double>(value);
   if (!(as_double >= range.low && as_double <= range.high)) {
     const std::string limits = std::isinf(range.high)
@@ -191,7 +187,7 @@ Command& Command::option(std::string names, std::string value, std::uint64_t& ta
               .initial = fmt::format("{}", target),
               .words = {},
               .set = [&target, name](const std::string& text) {
-                target = parse_number<std::uint64_t>(name, text, "a whole number from 0");
+                target = number_or_throw<std::uint64_t>(name, text, "a whole number from 0");
               }});
 }
 
@@ -204,7 +200,7 @@ Command& Command::option(std::string names, std::string value, std::optional<std
               .initial = {},
               .words = {},
               .set = [&target, name](const std::string& text) {
-                target = parse_number<std::uint64_t>(name, text, "a whole number from 0");
+                target = number_or_throw<std::uint64_t>(name, text, "a whole number from 0");
               }});
 }
 

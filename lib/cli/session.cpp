@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -13,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/parse_number.hpp"
 #include "cli/option_values.hpp"
 
 namespace masque::cli {
@@ -108,9 +108,7 @@ int Session::terminal_width() const {
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
   }
   if (const std::string_view text = variable("COLUMNS"); !text.empty()) {
-    int columns = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-    if (error == std::errc{} && end == text.data() + text.size()) width = columns;
+    width = parse_number<int>(text).value_or(width);
   }
   return std::clamp(width, 20, 1000);
 }

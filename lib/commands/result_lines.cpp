@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
+#include "base/split.hpp"
 
 namespace masque::commands {
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
+#include "base/split.hpp"
 #include "commands/files.hpp"
 #include "probe/states/sentence.hpp"
 #include "records/record_reader.hpp"

@@ -1,7 +1,6 @@
 #include "commands/similar_tokens.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -9,7 +8,8 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "base/line_filter.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/similar_rows.hpp"
@@ -20,18 +20,6 @@ namespace masque::commands {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return fields;
-    line.remove_prefix(begin);
-    const std::size_t size = std::min(line.find_first_of(" \t\r"), line.size());
-    fields.push_back(line.substr(0, size));
-    line.remove_prefix(size);
-  }
-}
 
 class TokenFinder {
  public:
@@ -93,7 +81,7 @@ records::SimilarTokens read_similar(const std::string& path, const TokenNames& t
   const std::string text = read_text(path, kMostBytes);
   for_each_line(text, [&](std::string_view line) {
     ++number;
-    const std::vector<std::string_view> fields = fields_of(line);
+    const std::vector<std::string_view> fields = split_at_blanks(line, kBlanksOfLine);
     if (fields.empty()) return;
     const auto id = static_cast<std::size_t>(finder.find(fields.front(), number));
     if (id >= similar.size()) similar.resize(id + 1);
@@ -112,17 +100,15 @@ std::vector<double> read_weights(const std::string& path, const TokenNames& toke
   const std::string text = read_text(path, kMostBytes);
   for_each_line(text, [&](std::string_view line) {
     ++number;
-    const std::vector<std::string_view> fields = fields_of(line);
+    const std::vector<std::string_view> fields = split_at_blanks(line, kBlanksOfLine);
     if (fields.empty()) return;
-    double weight = 0;
-    const std::string_view last = fields.back();
-    const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), weight);
-    if (fields.size() != 2 || error != std::errc{} || end != last.data() + last.size()) {
+    const auto weight = parse_number<double>(fields.back());
+    if (fields.size() != 2 || !weight) {
       throw InputError(path, fmt::format("line {}: expected a token and a number", number));
     }
     const auto id = static_cast<std::size_t>(finder.find(fields.front(), number));
     if (id >= weights.size()) weights.resize(id + 1);
-    weights[id] = weight;
+    weights[id] = *weight;
   });
   return weights;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
@@ -12,6 +11,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "exchange/mask_text.hpp"
 #include "store/checkpoint.hpp"
 
@@ -71,46 +72,26 @@ class NumberReader {
   }
 
  private:
-  static constexpr std::string_view kSpace = " \t\r";
-
   /// Names in every column, as in "query begin end".
   static bool is_header(std::string_view row) {
-    bool named = false;
-    while (true) {
-      const std::size_t begin = row.find_first_not_of(kSpace);
-      if (begin == std::string_view::npos) return named;
-      row.remove_prefix(begin);
-      const std::size_t size = std::min(row.find_first_of(kSpace), row.size());
-      const std::string_view word = row.substr(0, size);
-      double value = 0;
-      const bool number =
-          std::from_chars(word.data(), word.data() + size, value).ptr == word.data() + size;
+    const std::vector<std::string_view> words = split_at_blanks(row, kBlanksOfLine);
+    return !words.empty() && std::ranges::all_of(words, [](std::string_view word) {
       const bool name = std::all_of(word.begin(), word.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '_';
       });
-      if (number || !name || std::isalpha(static_cast<unsigned char>(word.front())) == 0) {
-        return false;
-      }
-      named = true;
-      row.remove_prefix(size);
-    }
+      return !parse_number<double>(word) && name &&
+             std::isalpha(static_cast<unsigned char>(word.front())) != 0;
+    });
   }
 
   void read_row(std::string_view row, std::size_t line) {
-    for (;;) {
-      const std::size_t begin = row.find_first_not_of(kSpace);
-      if (begin == std::string_view::npos) return;
-      row.remove_prefix(begin);
-      const std::size_t size = std::min(row.find_first_of(kSpace), row.size());
-      double value = 0;
-      const auto [end, error] = std::from_chars(row.data(), row.data() + size, value);
-      if (error != std::errc{} || end != row.data() + size) {
-        throw InputError(path_,
-                         fmt::format("line {}: found '{}', expected a number", line,
-                                     escape(row.substr(0, std::min<std::size_t>(size, 40)))));
+    for (const std::string_view word : split_at_blanks(row, kBlanksOfLine)) {
+      const auto value = parse_number<double>(word);
+      if (!value) {
+        throw InputError(path_, fmt::format("line {}: found '{}', expected a number", line,
+                                            escape(word.substr(0, 40))));
       }
-      values_.push_back(value);
-      row.remove_prefix(size);
+      values_.push_back(*value);
     }
   }
 

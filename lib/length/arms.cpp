@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque::length {
 
@@ -36,9 +37,7 @@ std::vector<std::string> split_names(std::string_view name, std::string_view tex
     }
   }
   for (std::string& one : names) {
-    const auto begin = one.find_first_not_of(' ');
-    one =
-        begin == std::string::npos ? "" : one.substr(begin, one.find_last_not_of(' ') - begin + 1);
+    one = std::string(trim(one));
     if (one.empty() || std::ranges::count(names, one) > 1) {
       throw UsageError(fmt::format("{}: found '{}', expected different names with commas between",
                                    field(name), escape(text)));
@@ -55,24 +54,17 @@ std::vector<Index> parse_lengths(std::string_view name, std::string_view text, I
                     field(name), escape(text), least));
   };
   const auto number = [&](std::string_view word) {
-    Index value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || value < least ||
-        value > kMostTokens)
-      refuse();
-    return value;
+    const auto value = parse_number<Index>(word);
+    if (!value || *value < least || *value > kMostTokens) refuse();
+    return *value;
   };
   std::vector<Index> lengths;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
+  for (const std::string_view word : split(text, ',')) {
     const std::size_t dash = word.find('-');
     const Index first = number(word.substr(0, dash));
     const Index last = dash == std::string_view::npos ? first : number(word.substr(dash + 1));
     if (last < first) refuse();
     for (Index length = first; length <= last; ++length) lengths.push_back(length);
-    begin = end + 1;
   }
   std::vector<Index> sorted = lengths;
   std::ranges::sort(sorted);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -17,6 +16,8 @@
 #include "base/os.hpp"
 #include "base/output_file.hpp"
 #include "base/output_folder.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque::length {
 
@@ -49,22 +50,20 @@ std::string text_of(const LengthSubject::Settings& settings) {
 /// The fields of a line, one after the other.
 class Fields {
  public:
-  Fields(std::string_view line, const std::string& path) : rest_(line), path_(path) {}
+  Fields(std::string_view line, const std::string& path)
+      : fields_(split(line, '\t')), path_(path) {}
 
   template <class T>
   T next() {
-    const std::size_t end = std::min(rest_.find('\t'), rest_.size());
-    T value{};
-    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + end, value);
-    if (error != std::errc() || stop != rest_.data() + end)
-      throw InputError(path_, "expected the lines that length-gen wrote");
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    return value;
+    const auto value = at_ < fields_.size() ? parse_number<T>(fields_[at_++]) : std::nullopt;
+    if (!value) throw InputError(path_, "expected the lines that length-gen wrote");
+    return *value;
   }
 
  private:
-  std::string_view rest_;
+  std::vector<std::string_view> fields_;
   const std::string& path_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace
@@ -92,9 +91,8 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
   if (!text.starts_with(head) || !text.ends_with('\n'))
     throw InputError(path, "expected the lines that length-gen wrote");
   std::vector<LengthRow> rows;
-  std::string_view rest = std::string_view(text).substr(head.size());
-  while (!rest.empty()) {
-    Fields fields(rest.substr(0, rest.find('\n')), path);
+  for_each_line(std::string_view(text).substr(head.size()), [&](std::string_view line) {
+    Fields fields(line, path);
     LengthRow row;
     row.arm = arm;
     row.seed = seed;
@@ -106,8 +104,7 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
     row.targets = fields.next<Index>();
     if (has_finetuning(settings)) row.finetuned = fields.next<int>() != 0;
     rows.push_back(row);
-    rest.remove_prefix(rest.find('\n') + 1);
-  }
+  });
   return rows;
 }
 

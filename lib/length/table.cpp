@@ -1,7 +1,6 @@
 #include "length/table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -12,6 +11,8 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/output_folder.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "length/store.hpp"
 
 namespace masque::length {
@@ -22,16 +23,6 @@ constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNamed = 8;  // missing parts in a message
 constexpr const char* kNone = "none";
 constexpr const char* kTrained = "train_length";  // a setting, too: once is enough
-
-std::vector<std::string_view> split(std::string_view line, char at) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(at, begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
 
 /// A header and the fields of one line after the other.
 class Lines {
@@ -58,11 +49,9 @@ class Lines {
   }
   template <class T>
   T number(std::string_view name) const {
-    const std::string_view field = text(name);
-    T value{};
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc() || end != field.data() + field.size()) refuse();
-    return value;
+    const auto value = parse_number<T>(text(name));
+    if (!value) refuse();
+    return *value;
   }
   [[noreturn]] void refuse() const {
     throw InputError(path_, "expected the lines that length-gen wrote");
@@ -80,11 +69,10 @@ std::string or_none(Index number) {
 
 /// A part of a run: cell and number of cells, from 1; nothing for another name.
 std::optional<std::pair<std::size_t, std::size_t>> place_of(const std::string& name) {
-  const auto words = split(name.substr(0, name.rfind('.')), '-');
+  const auto words = split(std::string_view(name).substr(0, name.rfind('.')), '-');
   if (words.size() != 3) return std::nullopt;
-  std::size_t cell = 0, cells = 0;
-  std::from_chars(words[0].data(), words[0].data() + words[0].size(), cell);
-  std::from_chars(words[2].data(), words[2].data() + words[2].size(), cells);
+  const std::size_t cell = parse_number<std::size_t>(words[0]).value_or(0);
+  const std::size_t cells = parse_number<std::size_t>(words[2]).value_or(0);
   if (cell < 1 || cell > cells || part_name(cell, cells) != name) return std::nullopt;
   return std::pair{cell, cells};
 }

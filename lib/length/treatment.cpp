@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "length/arms.hpp"
 #include "nn/normalizer.hpp"
 
@@ -18,12 +19,8 @@ constexpr const char* kOwn = "own";
 /// "own; window(64); 3*window(16), full" → masks of treatments.
 std::vector<LengthTreatment> parse_masks(const std::string& text) {
   std::vector<LengthTreatment> all;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    std::string name = text.substr(begin, end - begin);
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
+  for (const std::string_view part : split(text, ';')) {
+    const std::string name(trim(part));
     LengthTreatment& one = all.emplace_back();
     if (name != kOwn) one.masks = parse_mask_layers(name);
     const auto same = [&](const LengthTreatment& other) { return other.masks == one.masks; };
@@ -32,7 +29,6 @@ std::vector<LengthTreatment> parse_masks(const std::string& text) {
           fmt::format("{}: found '{}', expected different masks with semicolons between",
                       field("mask"), escape(text)));
     }
-    begin = end + 1;
   }
   return all;
 }

@@ -1,7 +1,6 @@
 #include "mask/zoo.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
 #include "base/registry.hpp"
 
 namespace masque {
@@ -140,13 +140,9 @@ class ValueReader {
     if (value.given) return fail(argument, fmt::format("{} is given twice", parameter->name));
     value.given = true;
     if (parameter->kind == ParameterKind::kShare) {
-      const std::string& text = argument.value;
-      const auto [end, error] =
-          std::from_chars(text.data(), text.data() + text.size(), value.number);
-      if (error != std::errc{} || end != text.data() + text.size() ||
-          !(value.number >= 0 && value.number <= 1)) {
-        return expected("a number from 0 to 1");
-      }
+      const auto share = parse_number<double>(argument.value);
+      if (!share || !(*share >= 0 && *share <= 1)) return expected("a number from 0 to 1");
+      value.number = *share;
       return;
     }
     if (parameter->kind == ParameterKind::kSeed) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/parallel.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "records/record_reader.hpp"
 
@@ -16,18 +17,13 @@ namespace masque::records {
 namespace {
 
 constexpr std::size_t kFirstBad = 10;
-
-std::string_view trimmed(std::string_view line) {
-  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-  while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
-  return line;
-}
+constexpr std::string_view kBlanks = " \r";
 
 LineFormat guess_format(std::string_view piece) {
   LineFormat format = LineFormat::kIds;
   bool found = false;
   for_each_line(piece, [&](std::string_view line) {
-    line = trimmed(line);
+    line = trim(line, kBlanks);
     if (found || line.empty()) return;
     found = true;
     if (line.front() == '{') {
@@ -93,7 +89,7 @@ class PieceReader {
   /// Whether the line holds a record. What is wrong with it is in `problem`.
   bool read(std::string_view line, Record& record, std::optional<std::string>& problem) {
     problem.reset();
-    if (trimmed(line).empty()) return false;
+    if (line.find_first_not_of(kBlanks) == std::string_view::npos) return false;
     switch (format_) {
       case LineFormat::kJson: read_json(line, record, problem); break;
       case LineFormat::kIds: problem = read_ids(line, record); break;
@@ -117,7 +113,7 @@ class PieceReader {
 
   void read_text(std::string_view line, Record& record, std::optional<std::string>& problem) {
     record.clear();
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = without_return(line);
     if (!encode_) {
       problem = fmt::format("text, expected {}, or ids or JSON", field("tokenizer"));
       return;

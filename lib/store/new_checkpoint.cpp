@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/random.hpp"
+#include "base/split.hpp"
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 
@@ -144,12 +145,10 @@ std::vector<PlannedTensor> plan_tensors(const FamilyNames& family, const ModelCo
   for (const TensorPattern& pattern : family.tensors) {
     if (!applies(pattern, sizes)) continue;
     Shape shape;
-    for (std::size_t at = 0; at < pattern.shape.size();) {
-      const std::size_t comma = std::min(pattern.shape.find(',', at), pattern.shape.size());
-      const auto dimension = evaluate(pattern.shape.substr(at, comma - at), sizes);
+    for (const std::string_view size : split_terminated(pattern.shape, ',')) {
+      const auto dimension = evaluate(size, sizes);
       if (!dimension) throw InputError(config.path(), "asks for a tensor that is too large");
       shape.push_back(*dimension);
-      at = comma + 1;
     }
     if (!byte_count(DType::kF64, shape)) {
       throw InputError(config.path(),

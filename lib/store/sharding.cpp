@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
 #include "store/safetensors/safetensors.hpp"
 
 namespace masque {
@@ -26,15 +26,14 @@ std::uint64_t parse_byte_size(std::string_view text) {
       {"GiB", 0x1p30},
       {"TiB", 0x1p40},
   }};
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  std::string_view unit = text;
+  const double value = take_number<double>(unit).value_or(0);
   double factor = unit.empty() || unit == "B" ? 1 : 0;
   for (const auto& [name, size] : kUnits) {
     if (name == unit) factor = size;
   }
   const double bytes = value * factor;
-  if (error != std::errc{} || !(bytes >= 1 && bytes < 0x1p63)) {
+  if (!(bytes >= 1 && bytes < 0x1p63)) {
     throw UsageError(fmt::format("{}: '{}' is no size, expected one like 500MB, 5GB or 1GiB",
                                  field("shard_size"), escape(text)));
   }

@@ -144,7 +144,7 @@ void replace_longest(AlignedText& text, const Charsmap& charsmap) {
     const bool whole =
         match && (i + match->length == old.size() ||
                   (static_cast<unsigned char>(old[i + match->length]) & 0xC0) != 0x80);
-    const std::size_t length = whole ? match->length : utf8_length(old[i]);
+    const std::size_t length = whole ? match->length : char_bytes(old[i]);
     const Span span = text.span(i, i + length);
     out.text.append(whole ? match->replacement : old.substr(i, length));
     out.origin.resize(out.text.size(), span);

@@ -1,12 +1,12 @@
 // Tokens that the files beside a vocabulary add.
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/parse_number.hpp"
 #include "text/json_fields.hpp"
 #include "text/tokenizer_files.hpp"
 
@@ -35,9 +35,8 @@ std::vector<AddedToken> read_decoder(const JsonValue& json, const std::string& p
   std::vector<AddedToken> out;
   for (const JsonMember& member : json.members) {
     AddedToken token;
-    const char* end = member.name.data() + member.name.size();
-    const auto [stop, error] = std::from_chars(member.name.data(), end, token.id);
-    if (error != std::errc() || stop != end || token.id < 0) {
+    token.id = parse_number<TokenId>(member.name).value_or(-1);
+    if (token.id < 0) {
       throw InputError(
           path, fmt::format("added_tokens_decoder: '{}', expected an id", escape(member.name)));
     }

@@ -40,7 +40,7 @@ class Rewriter {
 
   /// The next `count` old characters are gone.
   void drop(std::int64_t count) {
-    for (; count > 0 && !done(); --count) at_ += utf8_length(text_.text[at_]);
+    for (; count > 0 && !done(); --count) at_ += char_bytes(text_.text[at_]);
   }
 
   /// The next old characters up to byte `end` stay.

@@ -10,7 +10,6 @@
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
 #include "text/model/byte_pieces.hpp"
-#include "text/utf8.hpp"
 #include "text/vocabulary.hpp"
 
 namespace masque::text {

@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
-#include "text/utf8.hpp"
 #include "text/vocabulary.hpp"
 
 namespace masque::text {
@@ -19,14 +19,12 @@ namespace {
 /// Calls visit(line, number) for each line, number from 0. Throws InputError if one is not UTF-8.
 template <typename F>
 void each_line(std::string_view text, const std::string& path, F visit) {
-  for (std::size_t begin = 0, number = 0; begin < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
+  std::size_t number = 0;
+  for_each_line(text, [&](std::string_view line) {
+    line = without_return(line);
     if (!valid_utf8(line)) throw InputError(path, fmt::format("line {}: not UTF-8", number + 1));
-    visit(line, number);
-    begin = end + 1;
-  }
+    visit(line, number++);
+  });
 }
 
 }  // namespace
@@ -81,12 +79,12 @@ std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_vie
   std::vector<std::pair<std::string, std::string>> out;
   each_line(text, path, [&](std::string_view line, std::size_t number) {
     if (line.starts_with("#version")) return;
-    const std::size_t space = line.find(' ');
-    if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
+    const auto tokens = split_in_two(line, ' ');
+    if (!tokens) {
       throw InputError(path, fmt::format("line {}: {}, expected two tokens and one space between",
                                          number + 1, line.empty() ? "empty" : escape(line)));
     }
-    out.emplace_back(line.substr(0, space), line.substr(space + 1));
+    out.emplace_back(*tokens);
   });
   return out;
 }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

@@ -2,8 +2,8 @@
 // He 2021, arXiv:2111.09543.
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
+#include "base/split.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -11,20 +11,15 @@ namespace {
 
 /// The items of "p2c|c2p" or of a list.
 bool has_item(const FamilyConfig& config, std::string_view name, std::string_view item) {
-  std::vector<std::string> items;
-  if (const auto text = config.raw().string(name)) {
-    std::istringstream parts(*text);
-    for (std::string part; std::getline(parts, part, '|');) items.push_back(std::move(part));
-  } else {
-    items = config.raw().strings(name).value_or(std::vector<std::string>());
-  }
-  return std::ranges::any_of(items, [&](std::string_view found) {
-    while (!found.empty() && found.front() == ' ') found.remove_prefix(1);
-    while (!found.empty() && found.back() == ' ') found.remove_suffix(1);
-    return std::ranges::equal(found, item, {}, [](char c) {
+  const auto is_item = [&](std::string_view found) {
+    return std::ranges::equal(trim(found), item, {}, [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
-  });
+  };
+  if (const auto text = config.raw().string(name))
+    return std::ranges::any_of(split(*text, '|'), is_item);
+  return std::ranges::any_of(config.raw().strings(name).value_or(std::vector<std::string>()),
+                             is_item);
 }
 
 /// A size where a number below 1 means none.

@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/output_file.hpp"
+#include "base/split.hpp"
 #include "mask/expression.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/transfer.hpp"
@@ -189,9 +190,7 @@ void parse_dump_parts(std::string_view list, DumpRequest& request) {
       {{"hidden_states", &DumpRequest::hidden_states},
        {"logits", &DumpRequest::logits},
        {"attentions", &DumpRequest::attentions}}};
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view name = list.substr(begin, end - begin);
+  for (const std::string_view name : split(list, ',')) {
     const auto known = std::find_if(kParts.begin(), kParts.end(),
                                     [&](const auto& part) { return part.first == name; });
     if (known == kParts.end()) {
@@ -199,8 +198,6 @@ void parse_dump_parts(std::string_view list, DumpRequest& request) {
                                    field("what"), escape(name)));
     }
     request.*known->second = true;
-    if (end == list.size()) return;
-    begin = end + 1;
   }
 }
 

@@ -1,6 +1,5 @@
 #include "probe/score/nbest.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -9,33 +8,22 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 
 namespace masque::probe {
 
 namespace {
 
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split_tabs(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = line.find('\t', begin);
-    fields.push_back(line.substr(begin, end - begin));
-    if (end == std::string_view::npos) return fields;
-    begin = end + 1;
-  }
+std::optional<double> parse_finite(std::string_view text) {
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 void add_line(std::string_view line, const std::string& path, std::uint64_t number,
               std::vector<Utterance>& out) {
-  const std::vector<std::string_view> fields = split_tabs(line);
+  const std::vector<std::string_view> fields = split(line, '\t');
   const auto refuse = [&](const std::string& what) {
     throw InputError(path, fmt::format("line {}: {}", number, what));
   };
@@ -45,7 +33,7 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
         fmt::format("{} fields, expected utterance, score, hypothesis, reference", fields.size()));
   }
   if (number == 1 && fields[1] == "score") return;
-  const std::optional<double> score = parse_number(fields[1]);
+  const std::optional<double> score = parse_finite(fields[1]);
   if (!score) refuse(fmt::format("found '{}', expected a score", escape(fields[1])));
   if (out.empty() || out.back().name != fields[0])
     out.push_back({std::string(fields[0]), std::string(fields[3]), {}});
@@ -57,14 +45,11 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
 std::vector<Utterance> read_lines(std::string_view text, const std::string& path) {
   std::vector<Utterance> out;
   std::uint64_t number = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  for_each_line(text, [&](std::string_view line) {
     ++number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = without_return(line);
     if (!line.empty()) add_line(line, path, number, out);
-  }
+  });
   return out;
 }
 
@@ -188,7 +173,7 @@ LengthNormalization parse_length_normalization(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   const std::optional<double> alpha =
-      colon == std::string_view::npos ? std::nullopt : parse_number(text.substr(colon + 1));
+      colon == std::string_view::npos ? std::nullopt : parse_finite(text.substr(colon + 1));
   if (alpha && *alpha >= 0 && name == "gnmt") return {Kind::kGnmt, *alpha};
   if (alpha && *alpha >= 0 && name == "power") return {Kind::kPower, *alpha};
   throw UsageError(fmt::format("{}: found '{}', expected none, gnmt:ALPHA or power:ALPHA",

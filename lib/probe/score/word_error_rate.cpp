@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/split.hpp"
+
 namespace masque::probe {
 
 double WordErrors::rate() const {
@@ -18,14 +20,7 @@ void WordErrors::add(const WordErrors& other) {
 }
 
 std::vector<std::string_view> split_words(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  std::vector<std::string_view> words;
-  for (std::size_t begin = text.find_first_not_of(kSpace); begin != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(kSpace, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(kSpace, end);
-  }
-  return words;
+  return split_at_blanks(text, " \t\r\n");
 }
 
 WordErrors word_errors(std::string_view reference, std::string_view hypothesis) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/split.hpp"
 #include "store/markers.hpp"
 #include "store/safetensors/safetensors.hpp"
 
@@ -79,20 +80,17 @@ std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameM
 
 NameMap parse_name_map(std::string_view text, const std::string& path) {
   NameMap names;
-  for (std::size_t line = 1; !text.empty(); ++line) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view row = text.substr(0, end);
-    text.remove_prefix(std::min(text.size(), end + 1));
-    if (row.ends_with('\r')) row.remove_suffix(1);
-    if (row.empty()) continue;
-    const std::size_t tab = row.find('\t');
-    if (tab == std::string_view::npos || row.find('\t', tab + 1) != std::string_view::npos) {
-      throw InputError(path, fmt::format("line {}: expected OLD, a tab and NEW", line));
-    }
-    const std::string old(row.substr(0, tab));
-    if (!names.emplace(old, NewName{std::string(row.substr(tab + 1))}).second)
+  std::size_t line = 0;
+  for_each_line(text, [&](std::string_view row) {
+    ++line;
+    row = without_return(row);
+    if (row.empty()) return;
+    const auto pair = split_in_two(row, '\t');
+    if (!pair) throw InputError(path, fmt::format("line {}: expected OLD, a tab and NEW", line));
+    const std::string old(pair->first);
+    if (!names.emplace(old, NewName{std::string(pair->second)}).second)
       throw InputError(path, fmt::format("line {}: a second new name for '{}'", line, escape(old)));
-  }
+  });
   return names;
 }
 

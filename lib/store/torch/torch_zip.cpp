@@ -1,7 +1,6 @@
 #include "store/torch/torch_zip.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <span>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
 #include "store/torch/torch_state.hpp"
 #include "store/zip/zip.hpp"
 #include "store/zip/zip_layout.hpp"
@@ -122,11 +122,9 @@ class TorchZip {
     if (found == by_name_.end()) return std::nullopt;
     std::string text;
     if (auto broken = read_member(*found->second, kMaxSmallRecord, text)) return broken;
-    int version = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-    const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-    if (error == std::errc{} && version >= 1 && version <= 10 && (rest.empty() || rest == "\n"))
-      return std::nullopt;
+    std::string_view rest = text;
+    const int version = take_number<int>(rest).value_or(0);
+    if (version >= 1 && version <= 10 && (rest.empty() || rest == "\n")) return std::nullopt;
     return Violation{"torch-version", fmt::format("'{}', expected 1 to 10", escape(text)),
                      found->second->name, found->second->data_begin};
   }

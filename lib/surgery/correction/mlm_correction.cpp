@@ -1,7 +1,6 @@
 #include "surgery/correction/mlm_correction.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -11,6 +10,8 @@
 #include "base/escape.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque {
 
@@ -22,23 +23,6 @@ std::string_view mean_name(MeanKind mean) {
     case MeanKind::kFrequency: return "freq";
     default: return "vocab";
   }
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-std::optional<double> parse_double(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 bool are_shares(const MlmRates& rates) {
@@ -107,7 +91,7 @@ std::string MlmCorrection::marker() const {
 std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
   MlmCorrection out;
   int found = 0;
-  for (const std::string_view field : split(marker, ' ')) {
+  for (const std::string_view field : split_terminated(marker, ' ')) {
     const std::size_t sign = field.find('=');
     if (sign == std::string_view::npos) return std::nullopt;
     const std::string_view name = field.substr(0, sign);
@@ -118,7 +102,7 @@ std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
                     : name == "random" ? &out.rates.random
                                        : nullptr;
     if (share != nullptr) {
-      const auto number = parse_double(value);
+      const auto number = parse_number<double>(value);
       if (!number) return std::nullopt;
       *share = *number;
     } else if (name == "mask_row") {
@@ -126,7 +110,7 @@ std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
       if (!row) return std::nullopt;
       out.mask_row = *row;
     } else if (name == "kept") {
-      for (const std::string_view id : split(value, ',')) {
+      for (const std::string_view id : split_terminated(value, ',')) {
         const auto row = parse_unsigned(id);
         if (!row) return std::nullopt;
         out.kept_rows.push_back(*row);
@@ -171,11 +155,11 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
   const auto fail = [&](std::size_t line, const std::string& message) {
     return InputError(fmt::format("{}:{}", path, line), message);
   };
-  for (std::string_view line : split(text, '\n')) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
+  for (std::string_view line : split_terminated(text, '\n')) {
+    line = without_return(line);
     const std::size_t tab = line.rfind('\t');
     const auto count =
-        tab == std::string_view::npos ? std::nullopt : parse_double(line.substr(tab + 1));
+        tab == std::string_view::npos ? std::nullopt : parse_number<double>(line.substr(tab + 1));
     if (!count || !(*count >= 0) || !std::isfinite(*count)) {
       throw fail(
           lines.size() + 1,

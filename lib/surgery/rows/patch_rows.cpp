@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/split.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/rows/new_rows.hpp"
@@ -116,10 +117,8 @@ namespace {
 std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, std::uint64_t rows,
                               const std::string& path) {
   std::vector<bool> listed(rows);
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    const std::string item = list.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view part : split(list, ',')) {
+    const std::string item(part);
     const std::size_t dash = item.find('-');
     const auto low = parse_unsigned(item.substr(0, dash));
     const auto high =

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
 #include "surgery/rows/row_map.hpp"
 
 namespace masque {
@@ -244,12 +244,11 @@ class RowProgram {
   }
 
   double number() {
-    double value = 0;
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc()) fail(at_, "expected a number");
-    at_ += static_cast<std::size_t>(end - begin);
-    return value;
+    std::string_view rest = text_.substr(at_);
+    const auto value = take_number<double>(rest);
+    if (!value) fail(at_, "expected a number");
+    at_ = text_.size() - rest.size();
+    return *value;
   }
 
   Value call(int depth) {

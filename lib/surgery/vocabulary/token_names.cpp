@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/split.hpp"
 
 namespace masque {
 
@@ -143,13 +144,10 @@ void TokenNames::read_tokenizer_json(const std::string& path) {
 void TokenNames::read_vocab_txt(const std::string& path) {
   const std::string text = InputFile::open(path).read_all(kMaxFile);
   std::uint64_t line = 0;
-  for (std::size_t at = 0; at < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string token = text.substr(at, end - at);
-    if (token.ends_with('\r')) token.pop_back();
-    set(token, line, path);  // of two equal lines the later one gives the id, as in transformers
-    at = end + 1;
-  }
+  for_each_line(text, [&](std::string_view token) {
+    // Of two equal lines the later one gives the id, as in transformers.
+    set(std::string(without_return(token)), line++, path);
+  });
 }
 
 void TokenNames::read_vocab_json(const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "surgery/vocabulary/files.hpp"
 
 namespace masque {
@@ -36,16 +37,12 @@ void check_merges_txt(const VocabularyJob& job) {
   const auto text = job.edit.file_text("merges.txt");
   if (!text) return;
   const std::string path = job.path("merges.txt");
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+  for_each_line(*text, [&](std::string_view line) {
+    line = without_return(line);
     const std::size_t space = line.find(' ');
-    if (line.starts_with("#version") || space == std::string_view::npos) continue;
+    if (line.starts_with("#version") || space == std::string_view::npos) return;
     check_merge(job, path, line.substr(0, space), line.substr(space + 1), "");
-  }
+  });
 }
 
 }  // namespace masque

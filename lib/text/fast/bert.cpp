@@ -78,7 +78,7 @@ class BertEncoder final : public FastEncoder {
         continue;
       }
       if (is_alone(text, at)) break;
-      at += utf8_length(text[at]);
+      at += char_bytes(text[at]);
     }
     steps(text.substr(begin, at - begin), sink);
     return at;

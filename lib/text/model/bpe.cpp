@@ -12,7 +12,7 @@
 #include "text/model/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/pair_table.hpp"
-#include "text/utf8.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 

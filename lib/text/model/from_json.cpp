@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "text/model.hpp"
 #include "text/vocabulary_file.hpp"
 
@@ -88,9 +89,8 @@ std::vector<std::pair<std::string, std::string>> merges_of(const Fields& fields)
     if (item.is(JsonKind::kString)) {
       // Older files: as the lines of merges.txt.
       if (item.text.starts_with("#version")) continue;
-      const std::size_t space = item.text.find(' ');
-      if (space != std::string::npos && item.text.find(' ', space + 1) == std::string::npos) {
-        out.emplace_back(item.text.substr(0, space), item.text.substr(space + 1));
+      if (const auto tokens = split_in_two(item.text, ' ')) {
+        out.emplace_back(*tokens);
         continue;
       }
     } else if (item.items.size() == 2 && item.items[0].is(JsonKind::kString) &&

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "text/model/vocabulary_model.hpp"
-#include "text/utf8.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "text/model/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
-#include "text/utf8.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 

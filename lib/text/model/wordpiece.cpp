@@ -6,7 +6,6 @@
 #include "base/utf8.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/trie.hpp"
-#include "text/utf8.hpp"
 
 namespace masque::text {
 

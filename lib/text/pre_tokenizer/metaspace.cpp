@@ -71,7 +71,7 @@ class Metaspace : public PreTokenizer {
 const PreTokenizerRegistration kRegistration{
     {"Metaspace", [](const PartFields& fields) -> std::shared_ptr<const PreTokenizer> {
        const std::string mark = fields.text("replacement");
-       if (mark.empty() || utf8_length(mark[0]) != mark.size()) {
+       if (mark.empty() || char_bytes(mark[0]) != mark.size()) {
          fields.refuse("'replacement' is not one character");
        }
        return std::make_shared<Metaspace>(mark, read_scheme(fields),

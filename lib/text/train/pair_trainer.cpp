@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 #include "base/utf8.hpp"
-#include "text/utf8.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 

@@ -7,12 +7,16 @@
 
 namespace masque::text {
 
-/// Number of bytes of a character, by its first byte.
-inline std::size_t utf8_length(char first) {
+/// Number of bytes of a character, by its first byte; 1 for a byte that is no first one.
+inline std::size_t char_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
-  if (byte < 0x80) return 1;
-  if (byte < 0xE0) return 2;
-  return byte < 0xF0 ? 3 : 4;
+  return byte < 0xC0 ? 1U : byte < 0xE0 ? 2U : byte < 0xF0 ? 3U : 4U;
+}
+
+/// Number of bytes of the character at text[at], never beyond the end.
+inline std::size_t char_bytes(std::string_view text, std::size_t at) {
+  const std::size_t size = char_bytes(text[at]);
+  return size < text.size() - at ? size : text.size() - at;
 }
 
 /// The character that begins at text[i]; moves i behind it. The text is valid UTF-8.

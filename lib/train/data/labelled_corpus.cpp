@@ -1,7 +1,6 @@
 #include "train/data/labelled_corpus.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
@@ -10,7 +9,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
-#include "base/line_filter.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "train/data/line_encoder.hpp"
 
@@ -20,24 +20,6 @@ namespace {
 
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 34;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-std::vector<std::string_view> split_columns(std::string_view line) {
-  std::vector<std::string_view> columns;
-  while (true) {
-    const std::size_t tab = line.find('\t');
-    columns.push_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return columns;
-    line.remove_prefix(tab + 1);
-  }
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return number;
-}
 
 /// Lines of a file to items.
 class Reader {
@@ -57,8 +39,7 @@ class Reader {
   void add(std::string_view line) {
     ++line_;
     if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    const std::vector<std::string_view> columns = split_columns(line);
+    const std::vector<std::string_view> columns = split(without_return(line), '\t');
     if (options_.header && line_ == 1) return choose(columns);
     const std::size_t most = std::max(*std::ranges::max_element(texts_), label_);
     if (columns.size() <= most) {
@@ -99,7 +80,7 @@ class Reader {
   std::size_t place(const std::string& column, const std::vector<std::string_view>& names) const {
     const auto found = std::ranges::find(names, column);
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    const std::optional<std::int64_t> number = whole_number(column);
+    const std::optional<std::int64_t> number = parse_number<std::int64_t>(column);
     if (!number && options_.header) {
       throw InputError(to_.path, fmt::format("no column '{}', expected one of {}", escape(column),
                                              escape(fmt::format("{}", fmt::join(names, ", ")))));
@@ -144,10 +125,12 @@ std::vector<std::string> label_names(const LabelledCorpus& corpus) {
                      fmt::format("all labels are '{}', expected at least two different ones",
                                  escape(names.front())));
   }
-  const auto is_number = [](const std::string& name) { return whole_number(name).has_value(); };
+  const auto is_number = [](const std::string& name) {
+    return parse_number<std::int64_t>(name).has_value();
+  };
   if (std::ranges::all_of(names, is_number))
-    std::ranges::stable_sort(names, {},
-                             [](const std::string& name) { return *whole_number(name); });
+    std::ranges::stable_sort(
+        names, {}, [](const std::string& name) { return *parse_number<std::int64_t>(name); });
   return names;
 }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/line_filter.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 
 namespace masque::train {
@@ -48,7 +48,7 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
   for_each_line(piece.text, [&](std::string_view line) {
     if (!piece.problem.empty()) return;
     ++piece.lines;
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = without_return(line);
     if (!valid_utf8(line)) {
       repaired.clear();
       append_replacing_invalid(line, repaired);
@@ -87,15 +87,15 @@ void LineEncoder::join_line(text::IdEncoder& encoder, std::string_view line,
 void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
                            EncodedLines& piece) const {
   if (line.empty()) return;
-  const std::size_t tab = line.find('\t');
-  if (tab == std::string_view::npos || line.find('\t', tab + 1) != std::string_view::npos) {
+  const auto pair = split_in_two(line, '\t');
+  if (!pair) {
     piece.problem = "expected a source and a target with one tab between them";
     return;
   }
   std::vector<TokenId> source;
   std::vector<TokenId> target;
-  encoder.encode(line.substr(0, tab), source);
-  encoder.encode(line.substr(tab + 1), target);
+  encoder.encode(pair->first, source);
+  encoder.encode(pair->second, target);
   if (source.empty() || target.empty()) return;
   const auto room = static_cast<std::size_t>(room_);
   if (source.size() + target.size() > room) {  // longest first, as transformers

@@ -1,7 +1,6 @@
 #include "train/loss/diversity.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -10,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "base/types.hpp"
 
 namespace masque::train {
@@ -125,21 +126,16 @@ Diversities parse_diversity(std::string_view text) {
   };
   Diversities out{};
   std::array<bool, kDiversities> given{};
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view one = text.substr(begin, comma - begin);
-    begin = comma + 1;
+  for (const std::string_view one : split(text, ',')) {
     const std::size_t colon = std::min(one.find(':'), one.size());
     const auto* const found = std::ranges::find(kDiversityNames, one.substr(0, colon));
     if (found == kDiversityNames.end() || colon == one.size()) refuse();
-    double weight = 0;
-    const auto [end, error] =
-        std::from_chars(one.data() + colon + 1, one.data() + one.size(), weight);
-    if (error != std::errc{} || end != one.data() + one.size() || !std::isfinite(weight)) refuse();
+    const auto weight = parse_number<double>(one.substr(colon + 1));
+    if (!weight || !std::isfinite(*weight)) refuse();
     const auto at = static_cast<std::size_t>(found - kDiversityNames.begin());
     if (given[at]) refuse();
     given[at] = true;
-    out[at] = weight;
+    out[at] = *weight;
   }
   return out;
 }

@@ -1,7 +1,6 @@
 #include "train/run/run.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "base/parse_number.hpp"
 #include "model/save.hpp"
 #include "store/checkpoint.hpp"
 #include "train/network/operations.hpp"
@@ -159,9 +159,8 @@ void TrainingRun::set_steps(std::int64_t steps) {
 std::optional<double> TrainingRun::spent_of(const std::string& folder) {
   const std::optional<std::string> text = saved_setting(folder, "spent");
   if (!text) return std::nullopt;
-  double seconds = -1;
-  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-  if (error != std::errc() || !(seconds >= 0) || rest != text->data() + text->size()) {
+  const auto seconds = parse_number<double>(*text);
+  if (!seconds || !(*seconds >= 0)) {
     throw InputError(join(folder, kStateName),
                      fmt::format("masque.spent: found {}, expected seconds", escape(*text)));
   }

@@ -1,7 +1,6 @@
 #include "train/run/schedule.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -9,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
 
 namespace masque::train {
 
@@ -54,8 +54,7 @@ std::string StepPlan::text() const {
 
 StepPlan StepPlan::parse(std::string_view text) {
   constexpr std::int64_t kMost = 1'000'000'000;
-  const char* at = text.data();
-  const char* const end = at + text.size();
+  std::string_view rest = text;
   const auto fail = [&]() -> std::int64_t {
     throw UsageError(
         fmt::format("{}: found '{}', expected a number from 1 to {}, or what a run with {} "
@@ -63,20 +62,21 @@ StepPlan StepPlan::parse(std::string_view text) {
                     field("steps"), escape(std::string(text)), kMost, field("budget")));
   };
   const auto number = [&] {
-    std::int64_t n = 0;
-    const auto [rest, error] = std::from_chars(at, end, n);
-    if (error != std::errc() || n < 1 || n > kMost) return fail();
-    at = rest;
-    return n;
+    const auto n = take_number<std::int64_t>(rest);
+    return n && *n >= 1 && *n <= kMost ? *n : fail();
+  };
+  const auto skip = [&](char expected) {
+    if (!rest.starts_with(expected)) fail();
+    rest.remove_prefix(1);
   };
   StepPlan plan;
   plan.first = number();
   std::int64_t before = 0;
-  while (at != end) {
-    if (*at++ != ',') fail();
+  while (!rest.empty()) {
+    skip(',');
     Change change;
     change.done = number();
-    if (at == end || *at++ != ':') fail();
+    skip(':');
     change.steps = number();
     if (change.done <= before || change.done >= plan.steps() || change.steps <= change.done) fail();
     before = change.done;

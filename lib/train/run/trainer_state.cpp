@@ -1,8 +1,8 @@
 #include "train/run/trainer_state.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/parse_number.hpp"
 #include "train/run/folder_parts.hpp"
 
 namespace masque::train {
@@ -46,11 +47,11 @@ void read_trainer_state(const Checkpoint& state, const std::string& path, Traine
     }
     state.read(tensor, 0, std::as_writable_bytes(values));
   }
-  std::int64_t step = -1;
-  if (const std::string* text = state_fact(state, kStep))
-    std::from_chars(text->data(), text->data() + text->size(), step);
-  if (step < 0) throw InputError(path, fmt::format("masque.{}: expected a whole number", kStep));
-  trainer.set_done(step);
+  const std::string* text = state_fact(state, kStep);
+  const auto step = text == nullptr ? std::nullopt : parse_number<std::int64_t>(*text);
+  if (!step || *step < 0)
+    throw InputError(path, fmt::format("masque.{}: expected a whole number", kStep));
+  trainer.set_done(*step);
 }
 
 const std::string* state_fact(const Checkpoint& state, std::string_view name) {

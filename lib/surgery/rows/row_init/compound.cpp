@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 #include "surgery/rows/row_init.hpp"
 
 namespace masque {
@@ -11,14 +12,12 @@ namespace {
 
 RowMeans means(const RowInitContext& context, const std::string& argument) {
   std::vector<std::uint64_t> rows;
-  for (std::size_t at = 0; at <= argument.size();) {
-    const std::size_t comma = std::min(argument.find(',', at), argument.size());
-    if (comma == at)
+  for (const std::string_view name : split(argument, ',')) {
+    if (name.empty())
       throw UsageError(
           fmt::format("{} compound: an empty name, expected compound:A,B", field("init")));
-    rows.push_back(find_row(context, argument.substr(at, comma - at),
-                            fmt::format("{} compound:", field("init"))));
-    at = comma + 1;
+    rows.push_back(
+        find_row(context, std::string(name), fmt::format("{} compound:", field("init"))));
   }
   const auto count =
       static_cast<std::size_t>(std::ranges::count(context.change.from, VocabularyChange::kNew));

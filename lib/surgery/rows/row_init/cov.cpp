@@ -1,7 +1,6 @@
 // The mean of the rows and a little noise with their covariance.
 // Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models", which scales the
 // covariance by 1e-5 (transformers' resize_token_embeddings: by 1e-9).
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
 #include "base/random.hpp"
 #include "surgery/rows/row_gaussian.hpp"
 #include "surgery/rows/row_init.hpp"
@@ -21,11 +21,8 @@ constexpr double kUsualScale = 1e-5;
 
 /// A finite number from 0.
 std::optional<double> parse_scale(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool good = error == std::errc() && stop == end && value >= 0 && std::isfinite(value);
-  return good ? std::optional(value) : std::nullopt;
+  const auto value = parse_number<double>(text);
+  return value && *value >= 0 && std::isfinite(*value) ? value : std::nullopt;
 }
 
 RowValues gaussian_values(const RowInitContext& context, const std::string& argument,

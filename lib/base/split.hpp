@@ -1,0 +1,47 @@
+// Text cut into parts, which are views into it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace masque {
+
+/// What most places that read people's text take for blanks.
+inline constexpr std::string_view kBlanksOfLine = " \t\r";
+
+/// `text` without the blanks at its begin and end.
+std::string_view trim(std::string_view text, std::string_view blanks = " ");
+
+/// The parts between separators, one more than there are separators: "" has one part, an empty one.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// The parts that each end with `end`, but perhaps the last: "" has none.
+std::vector<std::string_view> split_terminated(std::string_view text, char end);
+
+/// The runs of characters that are no blanks.
+std::vector<std::string_view> split_at_blanks(std::string_view text, std::string_view blanks);
+
+/// What stands before and behind the separator; nothing unless it stands there exactly once.
+std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::string_view text,
+                                                                          char separator);
+
+/// A line without the carriage return that files from Windows have at its end.
+inline std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// Calls use(line) for every line of a text, without its line feed.
+template <class Use>
+void for_each_line(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    use(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+}  // namespace masque
