@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 
 namespace masque::attn_probe {
 
@@ -100,14 +100,12 @@ cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double toleran
   for (const probe::SaneRow& row : rows) {
     std::string text;
     std::string json;
-    for (const std::string& place : row.places) {
-      text += (text.empty() ? "" : "; ") + place;
-      json += (json.empty() ? "" : ",") + quote_json(place);
-    }
+    JsonWriter(json).array(row.places);
+    for (const std::string& place : row.places) text += (text.empty() ? "" : "; ") + place;
     const bool bad = row.found > 0 && row.check != "unused_tensor";
     if (bad) found += (found.empty() ? "" : ", ") + row.check;
     table.row({row.check, row.checked, row.found, short_cell(row.value),
-               Cell::raw(text.empty() ? "-" : escape(text), "[" + json + "]")},
+               Cell::raw(text.empty() ? "-" : escape(text), json)},
               bad ? cli::Tone::kBad : cli::Tone::kPlain);
   }
   table.finish();

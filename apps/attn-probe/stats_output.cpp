@@ -10,6 +10,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/json_writer.hpp"
+#include "base/split.hpp"
 #include "draw/figure_file.hpp"
 
 namespace masque::attn_probe {
@@ -52,13 +54,9 @@ std::vector<Column> chosen(const std::string& list) {
   if (list == "all") return all_columns();
   const std::vector<Column> all = all_columns();
   std::vector<Column> columns;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    columns.push_back(
-        find_column(all, "--fields", std::string_view(list).substr(begin, end - begin)));
-    if (end == list.size()) return columns;
-    begin = end + 1;
-  }
+  for (const std::string_view name : split(list, ','))
+    columns.push_back(find_column(all, "--fields", name));
+  return columns;
 }
 
 std::string drawn(const OutputOptions& options) { return options.draw.value_or("entropy"); }
@@ -116,20 +114,29 @@ const Moments& divergence_of(const AttentionTotals& totals, Index layer, Index h
 std::string json_line(const AttentionTotals& totals, Index layer, Index head,
                       const std::vector<Column>& columns, const Provenance& provenance, bool pairs,
                       const commands::ResultFormat& format) {
-  std::string line = layer < 0 ? R"({"layer":null,"head":null)"
-                               : fmt::format(R"({{"layer":{},"head":{})", layer, head);
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object();
+  if (layer < 0) {
+    json.key("layer").null().key("head").null();
+  } else {
+    json.member("layer", layer).member("head", head);
+  }
   for (const Column& column : columns) {
     if (layer < 0 && column.head) continue;
     const Number x = number_of(totals, layer, head, column);
-    line += fmt::format(R"(,"{}":{{"n":{},"mean":{},"se":{}}})", column.name, x.n,
-                        format.json(x.mean), format.json(x.error));
+    json.key(column.name).begin_object().member("n", x.n);
+    json.raw_member("mean", format.json(x.mean)).raw_member("se", format.json(x.error));
+    json.end_object();
   }
-  for (Index other = 0; layer >= 0 && pairs && other < totals.heads; ++other) {
-    const Moments& js = divergence_of(totals, layer, head, other);
-    line += fmt::format("{}{}", other == 0 ? R"(,"js_to":[)" : ",", format.json(js.mean));
-    if (other + 1 == totals.heads) line += "]";
+  if (layer >= 0 && pairs) {
+    json.key("js_to").begin_array();
+    for (Index other = 0; other < totals.heads; ++other)
+      json.raw(format.json(divergence_of(totals, layer, head, other).mean));
+    json.end_array();
   }
-  return fmt::format("{},{}}}\n", line, provenance);
+  json.raw(provenance).end_object();
+  return line + "\n";
 }
 
 void print_table(const AttentionTotals& totals, const std::vector<Column>& columns,

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "commands/result_lines.hpp"
@@ -21,13 +22,14 @@ using probe::Moments;
 constexpr std::uint64_t kMostLayers = 1000;
 constexpr std::uint64_t kMostHeads = 256;
 
-std::string json_of(const Moments& m) {
-  return fmt::format(R"({{"n":{},"mean":{},"sum_squares":{}}})", m.n, m.mean, m.sum_squares);
+void add_sums(const Moments& m, JsonWriter& json) {
+  json.begin_object().member("n", m.n).member("mean", m.mean);
+  json.member("sum_squares", m.sum_squares).end_object();
 }
 
-std::string json_of(const LinePoints& p) {
-  return fmt::format(R"({{"n":{},"mean_x":{},"mean_y":{},"xx":{},"xy":{},"yy":{}}})", p.n, p.mean_x,
-                     p.mean_y, p.xx, p.xy, p.yy);
+void add_sums(const LinePoints& p, JsonWriter& json) {
+  json.begin_object().member("n", p.n).member("mean_x", p.mean_x).member("mean_y", p.mean_y);
+  json.member("xx", p.xx).member("xy", p.xy).member("yy", p.yy).end_object();
 }
 
 bool is_slope(const probe::HeadFieldInfo& field) { return field.sample == probe::Sample::kSlope; }
@@ -50,12 +52,13 @@ LinePoints points_of(const JsonValue& root) {
 /// The members behind `tokens`.
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
+  JsonWriter members(out);
   bool behind = false;
   for (const JsonMember& entry : root.members) {
     if (behind) {
-      out += fmt::format(
-          "{}{}:{}", out.empty() ? "" : ",", quote_json(entry.name),
-          entry.value.is(JsonKind::kString) ? quote_json(entry.value.text) : entry.value.text);
+      members.key(entry.name);
+      entry.value.is(JsonKind::kString) ? members.value(entry.value.text)
+                                        : members.raw(entry.value.text);
     }
     behind = behind || entry.name == "tokens";
   }
@@ -88,26 +91,40 @@ std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
 
 std::string part_json(const AttentionTotals& totals, const std::string& shard,
                       const Provenance& provenance) {
-  std::string out = fmt::format(
-      R"({{"command":"stats","shard":"{}","layers":{},"heads":{},"sentences":{},"tokens":{},{}}})"
-      "\n",
-      shard, totals.layers, totals.heads, totals.sentences, totals.tokens, provenance);
+  std::string out;
+  const auto line = [&out](const auto& write) {
+    JsonWriter json(out);
+    json.begin_object();
+    write(json);
+    json.end_object();
+    out += '\n';
+  };
+  line([&](JsonWriter& json) {
+    json.member("command", "stats").member("shard", shard).member("layers", totals.layers);
+    json.member("heads", totals.heads).member("sentences", totals.sentences);
+    json.member("tokens", totals.tokens).raw(provenance);
+  });
   for (std::size_t state = 0; state < totals.state.size(); ++state) {
-    out += fmt::format("{{\"state\":{},\"residual\":{},\"cosine\":{}}}\n", state,
-                       json_of(totals.state[state].residual), json_of(totals.state[state].cosine));
+    line([&](JsonWriter& json) {
+      json.member("state", state);
+      add_sums(totals.state[state].residual, json.key("residual"));
+      add_sums(totals.state[state].cosine, json.key("cosine"));
+    });
   }
+  const auto heads = static_cast<std::size_t>(totals.heads);
   for (std::size_t i = 0; i < totals.head.size(); ++i) {
-    const auto heads = static_cast<std::size_t>(totals.heads);
-    out += fmt::format(R"({{"layer":{},"head":{})", i / heads, i % heads);
-    for (const auto& field : probe::kHeadFieldTable) {
-      out += fmt::format(R"(,"{}":{})", field.name,
-                         is_slope(field) ? json_of(totals.head[i].partition)
-                                         : json_of(totals.head[i][field.field]));
-    }
-    out += R"(,"js_to":[)";
-    for (std::size_t other = 0; other < heads; ++other)
-      out += (other == 0 ? "" : ",") + json_of(totals.divergence[i * heads + other]);
-    out += "]}\n";
+    line([&](JsonWriter& json) {
+      json.member("layer", i / heads).member("head", i % heads);
+      for (const auto& field : probe::kHeadFieldTable) {
+        json.key(field.name);
+        is_slope(field) ? add_sums(totals.head[i].partition, json)
+                        : add_sums(totals.head[i][field.field], json);
+      }
+      json.key("js_to").begin_array();
+      for (std::size_t other = 0; other < heads; ++other)
+        add_sums(totals.divergence[i * heads + other], json);
+      json.end_array();
+    });
   }
   return out;
 }

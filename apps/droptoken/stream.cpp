@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "text/tokenizer.hpp"
 
@@ -77,14 +78,18 @@ std::string tally_json(const records::Tally& t, std::uint64_t bad) {
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  return fmt::format(
-      "{{\"records\":{},\"bad_records\":{},\"tokens_in\":{},\"tokens_out\":{},\"ordinary\":{},"
-      "\"selected\":{},\"masked\":{},\"kept\":{},\"random\":{},\"dropped\":{},"
-      "\"selected_rate\":{},\"masked_rate\":{},\"kept_rate\":{},\"random_rate\":{},"
-      "\"dropped_rate\":{}}}\n",
-      t.records, bad, t.tokens_in, t.tokens_out, t.ordinary, t.selected, t.masked, t.kept, t.random,
-      t.dropped, share(t.selected, t.ordinary), share(t.masked, t.selected),
-      share(t.kept, t.selected), share(t.random, t.selected), share(t.dropped, t.ordinary));
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("records", t.records).member("bad_records", bad);
+  json.member("tokens_in", t.tokens_in).member("tokens_out", t.tokens_out);
+  json.member("ordinary", t.ordinary).member("selected", t.selected).member("masked", t.masked);
+  json.member("kept", t.kept).member("random", t.random).member("dropped", t.dropped);
+  json.member("selected_rate", share(t.selected, t.ordinary));
+  json.member("masked_rate", share(t.masked, t.selected));
+  json.member("kept_rate", share(t.kept, t.selected));
+  json.member("random_rate", share(t.random, t.selected));
+  json.member("dropped_rate", share(t.dropped, t.ordinary)).end_object();
+  return text + "\n";
 }
 
 std::string tally_text(const records::Tally& t) {

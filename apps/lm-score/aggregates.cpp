@@ -1,12 +1,12 @@
 #include "aggregates.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "commands/result_format.hpp"
 #include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
@@ -15,40 +15,29 @@ namespace masque::lm_score {
 
 namespace {
 
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-std::string moments_json(const probe::Moments& m) {
-  return fmt::format(R"("n":{},"mean":{},"sum_squares":{})", m.n, number(m.mean),
-                     number(m.sum_squares));
+void add_moments(const probe::Moments& m, JsonWriter& json) {
+  json.member("n", m.n).member("mean", m.mean).member("sum_squares", m.sum_squares);
 }
 
 /// `correct` is what merge adds; mean and sum_squares are those of numbers that are 1 for a right
 /// pair, else 0, as of the other commands.
-std::string counts_json(const probe::PairTally::Row& row) {
+void add_counts(const probe::PairTally::Row& row, JsonWriter& json) {
   const auto n = static_cast<double>(row.n);
   const auto right = static_cast<double>(row.right);
-  const probe::Moments moments{row.n, row.accuracy(), right * (n - right) / n};
-  return fmt::format(R"("correct":{},{})", row.right, moments_json(moments));
-}
-
-std::string list_json(const std::vector<double>& values) {
-  std::string out;
-  for (const double value : values) out += fmt::format("{}{}", out.empty() ? "" : ",", value);
-  return out;
+  json.member("correct", row.right);
+  add_moments({row.n, row.accuracy(), right * (n - right) / n}, json);
 }
 
 std::string sim_json(const Similarities& s, const Provenance& provenance, bool keep_pairs,
                      const commands::ResultFormat& format) {
-  std::string out =
-      fmt::format(R"({{"command":"sim","file":{},"n":{},"pearson":{},"spearman":{},{})",
-                  quote_json(s.file), s.gold.size(), format.json(probe::pearson(s.gold, s.cosines)),
-                  format.json(probe::spearman(s.gold, s.cosines)), provenance);
-  if (keep_pairs) {
-    out += fmt::format(R"(,"gold":[{}],"cosines":[{}])", list_json(s.gold), list_json(s.cosines));
-  }
-  return out + "}\n";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("command", "sim").member("file", s.file).member("n", s.gold.size());
+  json.raw_member("pearson", format.json(probe::pearson(s.gold, s.cosines)));
+  json.raw_member("spearman", format.json(probe::spearman(s.gold, s.cosines))).raw(provenance);
+  if (keep_pairs) json.key("gold").array(s.gold).key("cosines").array(s.cosines);
+  json.end_object();
+  return out + "\n";
 }
 
 Similarities all_of(const std::vector<Similarities>& files) {
@@ -74,13 +63,14 @@ std::vector<double> list_of(const JsonValue& root, std::string_view name) {
 /// The members that are not results, in their order.
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
+  JsonWriter members(out);
   for (const std::string_view name :
        {"model", "kind", "precision", "policy", "pooling", "normalize", "tokenizer", "family",
         "mask", "kv", "query", "max_length", "no_bos", "whiten", "dim", "no_special_in_text"}) {
     const JsonValue* value = root.find(name);
     if (value == nullptr) continue;
-    out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", name,
-                       value->is(JsonKind::kString) ? quote_json(value->text) : value->text);
+    members.key(name);
+    value->is(JsonKind::kString) ? members.value(value->text) : members.raw(value->text);
   }
   return out;
 }
@@ -106,10 +96,13 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session) {
   if (common.json) {
     for (const auto& row : tally.rows()) {
-      session.print(fmt::format(
-          "{{\"command\":\"pairs\",\"level\":\"{}\",\"name\":{},\"accuracy\":{},{},{}}}\n",
-          probe::level_name(row.level), quote_json(row.name), number(row.accuracy()),
-          counts_json(row), provenance));
+      std::string out;
+      JsonWriter json(out);
+      json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
+      json.member("name", row.name).member("accuracy", row.accuracy());
+      add_counts(row, json);
+      json.raw(provenance).end_object();
+      session.print(out + "\n");
     }
     return;
   }
@@ -123,11 +116,15 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
                const commands::ResultFormat& format, const cli::CommonOptions& common,
                cli::Session& session) {
   if (common.json) {
-    session.print(
-        fmt::format("{{\"command\":\"ppl\",\"perplexity\":{},\"bits_per_byte\":{},"
-                    "\"lines\":{},\"bytes\":{},{},{}}}\n",
-                    format.json(p.per_token()), format.json(p.bits_per_byte()), p.lines, p.bytes,
-                    moments_json(p.tokens), provenance));
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object().member("command", "ppl");
+    json.raw_member("perplexity", format.json(p.per_token()));
+    json.raw_member("bits_per_byte", format.json(p.bits_per_byte()));
+    json.member("lines", p.lines).member("bytes", p.bytes);
+    add_moments(p.tokens, json);
+    json.raw(provenance).end_object();
+    session.print(out + "\n");
     return;
   }
   cli::Report report;

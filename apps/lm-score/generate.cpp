@@ -5,11 +5,11 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
@@ -125,11 +125,13 @@ class Printer {
   void print(const probe::Generated& g) {
     const std::string text = tokenizer_.decode(g.ids, true);
     if (options_.open.common.json) {
-      session_.print(fmt::format(
-          R"({{"id":{},"sample":{},"score":{},"tokens":{},"ended":{},"ids":[{}],"text":{},{}}})"
-          "\n",
-          g.id, g.sample, number_.json(g.log_probability), g.ids.size(), g.ended,
-          fmt::join(g.ids, ","), quote_json(text), provenance_));
+      std::string out;
+      JsonWriter json(out);
+      json.begin_object().member("id", g.id).member("sample", g.sample);
+      json.raw_member("score", number_.json(g.log_probability)).member("tokens", g.ids.size());
+      json.member("ended", g.ended).key("ids").array(g.ids).member("text", text);
+      json.raw(provenance_).end_object();
+      session_.print(out + "\n");
     } else {
       session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", g.id, g.sample,
                                  number_.text(g.log_probability), g.ids.size(), escape(text)));

@@ -1,6 +1,5 @@
 // lm-train classify: an encoder learns the labels of texts, once for each seed.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_writer.hpp"
 #include "base/output_folder.hpp"
 #include "classify_data.hpp"
 #include "classify_options.hpp"
@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::int64_t kTimesTold = 10;  // times that the loss is told of
 
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
 /// Updates of one seed; returns metrics.jsonl.
 std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string& what,
                   cli::Session& session) {
@@ -34,11 +30,11 @@ std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string
   double sum = 0;
   train::TrainingLoop loop;
   loop.report = [&](const train::StepReport& r) {
-    metrics +=
-        fmt::format(R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{}}})"
-                    "\n",
-                    r.step, json_number(r.loss.mean()), json_number(r.loss.accuracy()),
-                    r.learning_rate, json_number(r.gradient_norm));
+    JsonWriter json(metrics);
+    json.begin_object().member("step", r.step).member("loss", r.loss.mean());
+    json.member("accuracy", r.loss.accuracy()).member("learning_rate", r.learning_rate);
+    json.member("gradient_norm", r.gradient_norm).end_object();
+    metrics += '\n';
     sum += r.loss.mean();
     if (r.step % every != 0) return;
     session.note(fmt::format("{}step {} of {}: loss {:.4f}", what, r.step, steps,

@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/split.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/product_speed.hpp"
@@ -23,10 +25,6 @@ constexpr std::int64_t kTold = 20;
 
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -48,30 +46,22 @@ double accuracy_of(const train::StepLosses& losses) {
 std::string told(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
 
 /// Of several networks each one's loss and accuracy, and what else was counted.
-std::string parts(const train::StepLosses& losses, std::string_view prefix) {
-  std::string text;
+void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWriter& json) {
+  const auto add = [&](std::string_view name, std::string_view measure, double value) {
+    json.member(fmt::format("{}{}{}", prefix, name, measure), value);
+  };
   for (const train::LossPart& part : losses.parts) {
     const train::LossReport& report = part.report;
-    if (report.sequences > 0) {
-      for (std::size_t k = 0; k < train::kDiversities; ++k) {
-        const double mean = report.diversity[k] / static_cast<double>(report.sequences);
-        text +=
-            fmt::format(R"(,"{}diversity_{}":{})", prefix, train::kDiversityNames[k], number(mean));
-      }
+    for (std::size_t k = 0; report.sequences > 0 && k < train::kDiversities; ++k) {
+      add("diversity_", train::kDiversityNames[k],
+          report.diversity[k] / static_cast<double>(report.sequences));
     }
     if (part.name.empty()) continue;
-    if (!part.judged) {
-      text += fmt::format(R"(,"{}{}":{})", prefix, part.name, number(mean_of(report)));
-      continue;
-    }
-    text += fmt::format(R"(,"{0}{1}_loss":{2},"{0}{1}_accuracy":{3})", prefix, part.name,
-                        number(mean_of(report)), number(accuracy_of(report)));
+    add(part.name, part.judged ? "_loss" : "", mean_of(report));
+    if (part.judged) add(part.name, "_accuracy", accuracy_of(report));
   }
-  for (const train::Share& share : losses.shares) {
-    text += fmt::format(R"(,"{}{}":{})", prefix, share.name,
-                        number(static_cast<double>(share.count) / static_cast<double>(share.of)));
-  }
-  return text;
+  for (const train::Share& share : losses.shares)
+    add(share.name, "", static_cast<double>(share.count) / static_cast<double>(share.of));
 }
 
 }  // namespace
@@ -89,12 +79,10 @@ double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
 void Log::go_on(const std::string& metrics, const std::string& path) {
   metrics_ = metrics;
-  std::string_view rest = metrics_;
-  for (int number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const JsonValue line =
-        parse_json_file(rest.substr(0, end), fmt::format("{}: line {}", path, number));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  int number = 0;
+  for_each_line(metrics_, [&](std::string_view text) {
+    ++number;
+    const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
     const JsonValue* at = line.find("step");
     const auto step = static_cast<std::int64_t>(at == nullptr ? 0 : at->integer().value_or(0));
     if (step < 1) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
@@ -102,7 +90,7 @@ void Log::go_on(const std::string& metrics, const std::string& path) {
       losses_.push_back({step, loss->number().value_or(kNone)});
     if (line.find("eval_loss") != nullptr) evaluated_ = step;
     if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
-  }
+  });
   before_ = losses_.size();
 }
 
@@ -124,11 +112,13 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
   losses_.push_back({r.step, mean_of(r.loss)});
   tokens_ += static_cast<double>(r.tokens);
   if (peak_ > 0) operations_ += run_.operations(r);
-  metrics_ += fmt::format(
-      R"({{"step":{},"loss":{},"accuracy":{},"learning_rate":{},"gradient_norm":{},"tokens":{}{}}})"
-      "\n",
-      r.step, number(losses_.back().loss), number(accuracy_of(r.loss)), r.learning_rate,
-      number(r.gradient_norm), r.tokens, parts(r.loss, ""));
+  JsonWriter json(metrics_);
+  json.begin_object().member("step", r.step).member("loss", losses_.back().loss);
+  json.member("accuracy", accuracy_of(r.loss)).member("learning_rate", r.learning_rate);
+  json.member("gradient_norm", r.gradient_norm).member("tokens", r.tokens);
+  add_parts(r.loss, "", json);
+  json.end_object();
+  metrics_ += '\n';
   if (session_.shows_progress()) {
     session_.status(line(r.step, steps));
     if (r.step != steps) return;
@@ -138,20 +128,23 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
 }
 
 void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
-  metrics_ +=
-      fmt::format(R"({{"step":{},"eval_loss":{},"eval_accuracy":{},"eval_rows":{}{}}})"
-                  "\n",
-                  step, number(mean_of(r)), number(accuracy_of(r)), r.rows(), parts(r, "eval_"));
+  JsonWriter json(metrics_);
+  json.begin_object().member("step", step).member("eval_loss", mean_of(r));
+  json.member("eval_accuracy", accuracy_of(r)).member("eval_rows", r.rows());
+  add_parts(r, "eval_", json);
+  json.end_object();
+  metrics_ += '\n';
   evaluated_ = step;
   session_.note(fmt::format("step {}: eval loss {}, accuracy {} of {} tokens", step,
                             told(mean_of(r)), told(accuracy_of(r)), r.rows()));
 }
 
 void Log::never_selected(std::int64_t step, const train::LossReport& r) {
-  metrics_ += fmt::format(
-      R"({{"step":{},"never_selected_loss":{},"never_selected_accuracy":{},"never_selected_rows":{}}})"
-      "\n",
-      step, number(mean_of(r)), number(accuracy_of(r)), r.rows);
+  JsonWriter json(metrics_);
+  json.begin_object().member("step", step).member("never_selected_loss", mean_of(r));
+  json.member("never_selected_accuracy", accuracy_of(r)).member("never_selected_rows", r.rows);
+  json.end_object();
+  metrics_ += '\n';
   never_selected_ = step;
   session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
                             told(mean_of(r)), told(accuracy_of(r))));

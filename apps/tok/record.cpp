@@ -8,40 +8,10 @@
 #include "base/decimal.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/split.hpp"
 
 namespace masque::tok {
-
-namespace {
-
-template <class T>
-void append_numbers(std::string& out, std::string_view name, const std::vector<T>& values) {
-  out += name;
-  out += '[';
-  for (std::size_t i = 0; i < values.size(); ++i)
-    fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", values[i]);
-  out += ']';
-}
-
-void append_offsets(std::string& out, const std::vector<text::Span>& offsets) {
-  out += ",\"offsets\":[";
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    fmt::format_to(std::back_inserter(out), "{}[{},{}]", i == 0 ? "" : ",", offsets[i].begin,
-                   offsets[i].end);
-  }
-  out += ']';
-}
-
-void append_tokens(std::string& out, const std::vector<std::string>& tokens) {
-  out += ",\"tokens\":[";
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) out += ',';
-    out += quote_json(tokens[i]);
-  }
-  out += ']';
-}
-
-}  // namespace
 
 RecordFields parse_fields(std::string_view list) {
   static constexpr std::array<std::pair<std::string_view, bool RecordFields::*>, 5> kFields{
@@ -51,10 +21,7 @@ RecordFields parse_fields(std::string_view list) {
        {"seg", &RecordFields::seg},
        {"special", &RecordFields::special}}};
   RecordFields fields;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    const std::string_view name = list.substr(0, end);
-    list.remove_prefix(std::min(end + 1, list.size()));
+  for (const std::string_view name : split_terminated(list, ',')) {
     const auto known = std::find_if(kFields.begin(), kFields.end(),
                                     [name](const auto& field) { return field.first == name; });
     if (known == kFields.end()) {
@@ -82,18 +49,21 @@ void append_ids(std::string& out, const std::vector<TokenId>& ids, char between)
 
 void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
                    const RecordFields& fields) {
-  out += "{\"ids\":[";
+  JsonWriter json(out);
+  json.begin_object().key("ids").begin_array();
   append_ids(out, encoding.ids, ',');
-  out += ']';
-  if (fields.text) {
-    out += ",\"text\":";
-    out += quote_json(line);
+  json.end_array();
+  if (fields.text) json.member("text", line);
+  if (fields.offsets) {
+    json.key("offsets").begin_array();
+    for (const text::Span& span : encoding.offsets) json.array(std::array{span.begin, span.end});
+    json.end_array();
   }
-  if (fields.offsets) append_offsets(out, encoding.offsets);
-  if (fields.tokens) append_tokens(out, encoding.tokens);
-  if (fields.seg) append_numbers(out, ",\"seg\":", encoding.type_ids);
-  if (fields.special) append_numbers(out, ",\"special\":", encoding.special);
-  out += "}\n";
+  if (fields.tokens) json.key("tokens").array(encoding.tokens);
+  if (fields.seg) json.key("seg").array(encoding.type_ids);
+  if (fields.special) json.key("special").array(encoding.special);
+  json.end_object();
+  out += '\n';
 }
 
 }  // namespace masque::tok

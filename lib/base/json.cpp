@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <span>
 #include <tuple>
@@ -15,6 +14,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
+#include "base/parse_number.hpp"
 
 namespace masque {
 
@@ -297,10 +298,7 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
   if (text.empty() || (text.size() > 1 && text[0] == '0')) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<std::uint64_t>(text);
 }
 
 std::optional<std::uint64_t> JsonValue::integer() const {
@@ -308,11 +306,7 @@ std::optional<std::uint64_t> JsonValue::integer() const {
 }
 
 std::optional<double> JsonValue::number() const {
-  double value = 0;
-  if (kind != JsonKind::kNumber) return std::nullopt;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return value;
+  return kind == JsonKind::kNumber ? parse_number<double>(text) : std::nullopt;
 }
 
 std::variant<JsonValue, JsonError> read_json(std::string_view text) {
@@ -332,25 +326,8 @@ JsonValue parse_json_file(std::string_view text, const std::string& path) {
 std::string quote_json(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + '"';
+  append_json_string(text, out);
+  return out;
 }
 
 }  // namespace masque

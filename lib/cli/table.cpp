@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 
 namespace masque::cli {
 
@@ -64,11 +65,14 @@ std::string Cell::json() const {
 Cell list_cell(const std::vector<std::string>& items) {
   std::string text;
   std::string json;
+  JsonWriter list(json);
+  list.begin_array();
   for (const std::string& item : items) {
     text += fmt::format("{}{}", text.empty() ? "" : " ", Cell(item).text());
-    json += fmt::format("{}{}", json.empty() ? "" : ",", Cell(item).json());
+    list.raw(Cell(item).json());
   }
-  return Cell::raw(text, fmt::format("[{}]", json));
+  list.end_array();
+  return Cell::raw(text, json);
 }
 
 Table::Table(Session& session, const CommonOptions& options, std::vector<std::string> columns)
@@ -89,10 +93,11 @@ void Table::row(const std::vector<Cell>& cells, Tone tone) {
   MASQUE_CHECK(cells.size() == columns_.size());
   std::string line;
   if (json_) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      line += fmt::format("{}\"{}\":{}", i == 0 ? "{" : ",", columns_[i], cells[i].json());
-    }
-    session_.print(line + "}\n");
+    JsonWriter json(line);
+    json.begin_object();
+    for (std::size_t i = 0; i < cells.size(); ++i) json.raw_member(columns_[i], cells[i].json());
+    json.end_object();
+    session_.print(line + "\n");
     return;
   }
   if (aligned_) {
@@ -133,14 +138,16 @@ void Report::add(std::string name, Cell value) {
 
 void Report::print(Session& session, bool json) const {
   std::string out;
-  for (const auto& [name, value] : entries_) {
-    if (json) {
-      out += fmt::format("{}\"{}\":{}", out.empty() ? "{" : ",", name, value.json());
-    } else {
-      out += fmt::format("{}\t{}\n", name, value.text());
-    }
+  if (json) {
+    JsonWriter object(out);
+    object.begin_object();
+    for (const auto& [name, value] : entries_) object.raw_member(name, value.json());
+    object.end_object();
+    out += '\n';
+  } else {
+    for (const auto& [name, value] : entries_) out += fmt::format("{}\t{}\n", name, value.text());
   }
-  session.print(json ? out + "}\n" : out);
+  session.print(out);
 }
 
 }  // namespace masque::cli

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -10,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "draw/head_explorer_page.hpp"
 #include "draw/palette.hpp"
@@ -62,13 +63,10 @@ void add_thumbnail(const HeadMap& map, Index rows, Index columns, Index height, 
   }
 }
 
-std::string names_json(const std::vector<std::string>& names) {
-  std::string text = "[";
-  for (const std::string& name : names) {
-    if (text.size() > 1) text += ',';
-    text += quote_json(escape(name));
-  }
-  return text + "]";
+void add_names(std::string_view key, const std::vector<std::string>& names, JsonWriter& json) {
+  json.key(key).begin_array();
+  for (const std::string& name : names) json.value(escape(name));
+  json.end_array();
 }
 
 /// JSON inside <script>: nothing may look like the end of the element.
@@ -80,18 +78,19 @@ std::string inside_script(std::string text) {
 
 std::string about(const HeadExplorer& page, Index height, Index width,
                   const std::vector<double>& scales) {
-  std::string palette;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("title", escape(page.title)).member("layers", page.layers);
+  json.member("heads", page.heads).key("thumbnail").array(std::array{height, width});
+  add_names("queries", page.queries, json);
+  add_names("keys", page.keys, json);
+  json.key("scale").array(scales).key("palette").begin_array();
   for (int level = 0; level < kHeatLevels; ++level) {
     const Color c = color_of(static_cast<Ink>(kInkHeat + level), Theme::kLight);
-    palette += fmt::format("{}[{},{},{}]", level == 0 ? "" : ",", c.red, c.green, c.blue);
+    json.array(std::array{c.red, c.green, c.blue});
   }
-  std::string scale;
-  for (const double s : scales) scale += fmt::format("{}{}", scale.empty() ? "" : ",", s);
-  return inside_script(
-      fmt::format(R"({{"title":{},"layers":{},"heads":{},"thumbnail":[{},{}],"queries":{},)"
-                  R"("keys":{},"scale":[{}],"palette":[{}]}})",
-                  quote_json(escape(page.title)), page.layers, page.heads, height, width,
-                  names_json(page.queries), names_json(page.keys), scale, palette));
+  json.end_array().end_object();
+  return inside_script(std::move(text));
 }
 
 }  // namespace

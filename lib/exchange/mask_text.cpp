@@ -1,6 +1,7 @@
 #include "exchange/mask_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cctype>
 
@@ -11,6 +12,8 @@
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/split.hpp"
 
 namespace masque {
 
@@ -134,14 +137,8 @@ void print_mask_text(const Mask& mask, const TextSink& sink) {
 }
 
 BitMatrix parse_mask_text(std::string_view text, const std::string& path) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
+  std::vector<std::string_view> lines = split_terminated(text, '\n');
+  std::ranges::transform(lines, lines.begin(), without_return);
   const std::size_t columns = lines.empty() ? 0 : lines.front().size();
   BitMatrix bits(static_cast<Index>(lines.size()), static_cast<Index>(columns));
   for (std::size_t row = 0; row < lines.size(); ++row) {
@@ -204,20 +201,18 @@ void for_each_run(const Mask& mask, Index query, const std::function<void(Index,
 void print_mask_json(const Mask& mask, const std::string& expression, const TextSink& sink) {
   const auto [queries, keys] = mask.lengths();
   Buffer out(sink);
-  out.text = "{";
-  if (!expression.empty()) out.text += fmt::format("\"mask\":{},", quote_json(expression));
-  out.text += fmt::format("\"queries\":{},\"keys\":{},\"rows\":[", queries, keys);
+  JsonWriter json(out.text);
+  json.begin_object();
+  if (!expression.empty()) json.member("mask", expression);
+  json.member("queries", queries).member("keys", keys).key("rows").begin_array();
   for (Index q = 0; q < queries; ++q) {
-    out.text += q == 0 ? "[" : ",[";
-    bool first = true;
-    for_each_run(mask, q, [&](Index begin, Index end) {
-      out.text += fmt::format("{}[{},{}]", first ? "" : ",", begin, end);
-      first = false;
-    });
-    out.text += "]";
+    json.begin_array();
+    for_each_run(mask, q, [&](Index begin, Index end) { json.array(std::array{begin, end}); });
+    json.end_array();
     out.end_row();
   }
-  out.text += "]}\n";
+  json.end_array().end_object();
+  out.text += '\n';
   out.flush();
 }
 

@@ -1,8 +1,6 @@
 // Tokenizers that need no rules: characters, bytes, words between white space.
 #include <array>
 
-#include <fmt/format.h>
-
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/utf8.hpp"
@@ -52,12 +50,13 @@ TokenizerParts read_lines(const std::string& path, bool characters) {
   if (unknown.empty()) throw InputError(path, "no [UNK] or <unk>, expected a line with one");
   const auto model = characters ? make_characters(std::move(vocab), unknown)
                                 : make_word_level(std::move(vocab), unknown);
-  const std::string json = fmt::format(
-      R"({{"pre_tokenizer":{},"decoder":{},"post_processor":{},"added_tokens":[{}]}})",
-      characters ? "null" : R"({"type":"WhitespaceSplit"})",
-      characters ? R"({"type":"Fuse"})" : "null",
-      template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"),
-      added_json(*model, {kSpecials.begin(), kSpecials.end()}));
+  TokenizerText steps;
+  (characters ? steps.decoder : steps.pre_tokenizer) =
+      characters ? R"({"type":"Fuse"})" : R"({"type":"WhitespaceSplit"})";
+  steps.post_processor =
+      template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
+  steps.added_tokens = added_json(*model, {kSpecials.begin(), kSpecials.end()});
+  const std::string json = tokenizer_json(steps);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), model, characters ? "characters" : "WordLevel", path);
   parts.format = "one token a line";

@@ -1,30 +1,30 @@
 #include "text/convert.hpp"
 
 #include <algorithm>
+#include <array>
 
-#include <fmt/format.h>
-
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/split.hpp"
 
 namespace masque::text {
 
 namespace {
 
-/// The pieces of a template; false if the model lacks a token. Adds its tokens to `used`.
-bool add_pieces(const Model& model, std::string_view pattern, std::string& out,
+/// The pieces of a template, a list; false if the model lacks a token. Adds its tokens to `used`.
+bool add_pieces(const Model& model, std::string_view pattern, JsonWriter& json,
                 std::vector<std::string>& used) {
-  for (bool first = true; !pattern.empty(); first = false) {
-    const std::size_t end = std::min(pattern.find(' '), pattern.size());
-    const std::string name(pattern.substr(0, end - 2));
-    const char type = pattern[end - 1];
-    pattern.remove_prefix(std::min(end + 1, pattern.size()));
+  json.begin_array();
+  for (const std::string_view piece : split_terminated(pattern, ' ')) {
+    const std::string name(piece.substr(0, piece.size() - 2));
+    const std::string_view type = piece.substr(piece.size() - 1);
     const bool text = name == "$A" || name == "$B";
     if (!text && !model.find(name)) return false;
     if (!text && std::find(used.begin(), used.end(), name) == used.end()) used.push_back(name);
-    out += fmt::format(R"({}{{"{}":{{"id":{},"type_id":{}}}}})", first ? "" : ",",
-                       text ? "Sequence" : "SpecialToken", quote_json(text ? name.substr(1) : name),
-                       type);
+    json.begin_object().key(text ? "Sequence" : "SpecialToken").begin_object();
+    json.member("id", text ? name.substr(1) : name).raw_member("type_id", type);
+    json.end_object().end_object();
   }
+  json.end_array();
   return true;
 }
 
@@ -33,37 +33,54 @@ bool add_pieces(const Model& model, std::string_view pattern, std::string& out,
 std::string added_json(const Model& model, std::string_view content, bool special, bool lstrip) {
   const auto id = model.find(content);
   if (!id) return {};
-  return fmt::format(
-      R"({{"id":{},"content":{},"single_word":false,"lstrip":{},"rstrip":false,"normalized":false,"special":{}}})",
-      *id, quote_json(content), lstrip, special);
+  std::string out;
+  JsonWriter(out)
+      .begin_object()
+      .member("id", *id)
+      .member("content", content)
+      .member("single_word", false)
+      .member("lstrip", lstrip)
+      .member("rstrip", false)
+      .member("normalized", false)
+      .member("special", special)
+      .end_object();
+  return out;
 }
 
 std::string added_json(const Model& model, const std::vector<std::string_view>& contents) {
   std::string out;
-  for (const std::string_view content : contents) {
-    const std::string item = added_json(model, content, true);
-    if (item.empty()) continue;
-    if (!out.empty()) out += ',';
-    out += item;
-  }
+  JsonWriter items(out);
+  for (const std::string_view content : contents) items.raw(added_json(model, content, true));
   return out;
 }
 
 std::string template_json(const Model& model, std::string_view single, std::string_view pair) {
-  std::string first;
-  std::string second;
+  std::string out;
+  JsonWriter json(out);
   std::vector<std::string> used;
-  if (!add_pieces(model, single, first, used) || !add_pieces(model, pair, second, used))
+  json.begin_object().member("type", "TemplateProcessing");
+  if (!add_pieces(model, single, json.key("single"), used) ||
+      !add_pieces(model, pair, json.key("pair"), used)) {
     return "null";
-  std::string tokens;
-  for (const std::string& token : used) {
-    tokens +=
-        fmt::format(R"({}{}:{{"id":{},"ids":[{}],"tokens":[{}]}})", tokens.empty() ? "" : ",",
-                    quote_json(token), quote_json(token), *model.find(token), quote_json(token));
   }
-  return fmt::format(
-      R"({{"type":"TemplateProcessing","single":[{}],"pair":[{}],"special_tokens":{{{}}}}})", first,
-      second, tokens);
+  json.key("special_tokens").begin_object();
+  for (const std::string& token : used) {
+    json.key(token).begin_object().member("id", token);
+    json.key("ids").array(std::array{*model.find(token)});
+    json.key("tokens").array(std::array{token}).end_object();
+  }
+  json.end_object().end_object();
+  return out;
+}
+
+std::string tokenizer_json(const TokenizerText& text) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().raw_member("normalizer", text.normalizer);
+  json.raw_member("pre_tokenizer", text.pre_tokenizer);
+  json.raw_member("post_processor", text.post_processor).raw_member("decoder", text.decoder);
+  json.key("added_tokens").begin_array().raw(text.added_tokens).end_array().end_object();
+  return out;
 }
 
 }  // namespace masque::text

@@ -20,6 +20,18 @@ std::string added_json(const Model& model, const std::vector<std::string_view>& 
 /// type, as in "[CLS]:0 $A:0 [SEP]:0". "null" if the model lacks one of the tokens.
 std::string template_json(const Model& model, std::string_view single, std::string_view pair);
 
+/// The parts of a tokenizer.json as JSON.
+struct TokenizerText {
+  std::string normalizer = "null";
+  std::string pre_tokenizer = "null";
+  std::string post_processor = "null";
+  std::string decoder = "null";
+  std::string added_tokens = {};  ///< items with commas between
+};
+
+/// A tokenizer.json without its model.
+std::string tokenizer_json(const TokenizerText& text);
+
 /// Whether a piece ends with a digit (any that Python's isdigit knows) and a comma: ALBERT and
 /// XLNet take 100 off its score.
 bool is_number_comma(std::string_view piece);

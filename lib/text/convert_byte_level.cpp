@@ -1,7 +1,6 @@
 // vocab.json and merges.txt as transformers converts them.
-#include <fmt/format.h>
-
 #include "base/file.hpp"
+#include "base/json_writer.hpp"
 #include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"
 #include "text/vocabulary_file.hpp"
@@ -14,11 +13,8 @@ constexpr std::uint64_t kMostBytes = 1U << 30;
 
 std::string joined(const std::vector<std::string>& items) {
   std::string out;
-  for (const std::string& item : items) {
-    if (item.empty()) continue;
-    if (!out.empty()) out += ',';
-    out += item;
-  }
+  JsonWriter list(out);
+  for (const std::string& item : items) list.raw(item);
   return out;
 }
 
@@ -27,9 +23,21 @@ std::string roberta_json(const Model& model, bool prefix) {
   const auto cls = model.find("<s>");
   const auto sep = model.find("</s>");
   if (!cls || !sep) return "null";
-  return fmt::format(
-      R"({{"type":"RobertaProcessing","sep":["</s>",{}],"cls":["<s>",{}],"trim_offsets":true,"add_prefix_space":{}}})",
-      *sep, *cls, prefix);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("type", "RobertaProcessing");
+  json.key("sep").begin_array().value("</s>").value(*sep).end_array();
+  json.key("cls").begin_array().value("<s>").value(*cls).end_array();
+  json.member("trim_offsets", true).member("add_prefix_space", prefix).end_object();
+  return out;
+}
+
+std::string byte_level_json(bool add_prefix_space, bool trim_offsets) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("type", "ByteLevel").member("add_prefix_space", add_prefix_space);
+  json.member("trim_offsets", trim_offsets).member("use_regex", true).end_object();
+  return out;
 }
 
 }  // namespace
@@ -44,8 +52,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
   if (kind != "roberta" && kind != "deberta" && kind != "gpt2")
     kind = model->find("<s>") && model->find("</s>") ? "roberta" : "gpt2";
   const bool prefix = setting(config, "add_prefix_space", false);
-  std::string processor =
-      R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true})";
+  std::string processor = byte_level_json(true, false);
   std::string added = added_json(*model, {"<|endoftext|>"});
   if (kind == "roberta") {
     processor = roberta_json(*model, prefix);
@@ -56,10 +63,10 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
     added = joined({added_json(*model, {"[CLS]", "[SEP]", "[UNK]", "[PAD]"}),
                     added_json(*model, "[MASK]", true, true)});
   }
-  const std::string json = fmt::format(
-      R"({{"normalizer":null,"pre_tokenizer":{{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":true,"use_regex":true}},)"
-      R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}},"added_tokens":[{}]}})",
-      prefix, processor, added);
+  const std::string json = tokenizer_json({.pre_tokenizer = byte_level_json(prefix, true),
+                                           .post_processor = processor,
+                                           .decoder = byte_level_json(true, true),
+                                           .added_tokens = added});
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   add_folder_tokens(config, parts.added);
   parts.format = "vocab.json and merges.txt";

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json_writer.hpp"
 #include "text/convert.hpp"
 #include "text/spiece_model.hpp"
 #include "text/tokenizer_files.hpp"
@@ -43,34 +44,51 @@ std::string guess(const SpieceModel& spiece) {
 
 std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
                             const FolderConfig& config) {
-  std::string steps;
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("type", "Sequence").key("normalizers").begin_array();
+  const auto replace = [&json](std::string_view kind_of_pattern, std::string_view pattern,
+                               std::string_view content) {
+    json.begin_object().member("type", "Replace").key("pattern").begin_object();
+    json.member(kind_of_pattern, pattern).end_object().member("content", content).end_object();
+  };
+  const auto strip = [&json](bool left) {
+    json.begin_object().member("type", "Strip").member("strip_left", left);
+    json.member("strip_right", true).end_object();
+  };
   const bool lower = setting(config, "do_lower_case", kind == "albert");
   if (kind == "albert" || kind == "xlnet") {
-    steps += R"({"type":"Replace","pattern":{"String":"``"},"content":"\""},)"
-             R"({"type":"Replace","pattern":{"String":"''"},"content":"\""},)";
+    replace("String", "``", "\"");
+    replace("String", "''", "\"");
     if (!setting(config, "keep_accents", false))
-      steps += R"({"type":"NFKD"},{"type":"StripAccents"},)";
+      json.raw(R"({"type":"NFKD"},{"type":"StripAccents"})");
   }
-  if (lower && kind != "t5") steps += R"({"type":"Lowercase"},)";
-  if (kind == "deberta-v2") steps += R"({"type":"Strip","strip_left":true,"strip_right":true},)";
+  if (lower && kind != "t5") json.raw(R"({"type":"Lowercase"})");
+  if (kind == "deberta-v2") strip(true);
   if (!spiece.precompiled_charsmap.empty()) {
-    steps += fmt::format(R"({{"type":"Precompiled","precompiled_charsmap":"{}"}},)",
-                         base64(spiece.precompiled_charsmap));
+    json.begin_object().member("type", "Precompiled");
+    json.member("precompiled_charsmap", base64(spiece.precompiled_charsmap)).end_object();
   }
-  if (kind == "t5") steps += R"({"type":"Strip","strip_left":false,"strip_right":true},)";
-  steps += fmt::format(R"({{"type":"Replace","pattern":{{"Regex":" {{2,}}"}},"content":"{}"}})",
-                       kind == "t5" ? "\xE2\x96\x81" : " ");
-  return fmt::format(R"({{"type":"Sequence","normalizers":[{}]}})", steps);
+  if (kind == "t5") strip(false);
+  replace("Regex", " {2,}", kind == "t5" ? "\xE2\x96\x81" : " ");
+  json.end_array().end_object();
+  return out;
 }
 
 std::string words_json(const std::string& kind, const FolderConfig& config) {
-  std::string metaspace =
-      fmt::format(R"({{"type":"Metaspace","replacement":"▁","prepend_scheme":"{}","split":true}})",
-                  setting(config, "legacy", true) ? "always" : "first");
-  if (kind != "deberta-v2") return metaspace;
-  const bool split = setting(config, "split_by_punct", false);
-  return fmt::format(R"({{"type":"Sequence","pretokenizers":[{}{}]}})",
-                     split ? R"({"type":"Punctuation","behavior":"Isolated"},)" : "", metaspace);
+  std::string out;
+  JsonWriter json(out);
+  const bool sequence = kind == "deberta-v2";
+  if (sequence) {
+    json.begin_object().member("type", "Sequence").key("pretokenizers").begin_array();
+    if (setting(config, "split_by_punct", false))
+      json.raw(R"({"type":"Punctuation","behavior":"Isolated"})");
+  }
+  json.begin_object().member("type", "Metaspace").member("replacement", "▁");
+  json.member("prepend_scheme", setting(config, "legacy", true) ? "always" : "first");
+  json.member("split", true).end_object();
+  if (sequence) json.end_array().end_object();
+  return out;
 }
 
 std::string processor_json(const Model& model, const std::string& kind) {
@@ -83,9 +101,9 @@ std::string processor_json(const Model& model, const std::string& kind) {
 
 std::string all_added_json(const SpieceModel& spiece, const Model& model, const std::string& kind) {
   std::string out;
+  JsonWriter items(out);
   const auto add = [&](std::string_view content, bool special, bool lstrip) {
-    const std::string item = added_json(model, content, special, lstrip);
-    if (!item.empty()) out += (out.empty() ? "" : ",") + item;
+    items.raw(added_json(model, content, special, lstrip));
   };
   for (const ScoredPiece& piece : spiece.pieces) {
     const bool mask = piece.text == "<mask>" || (piece.text == "[MASK]" && kind != "deberta-v2");
@@ -133,11 +151,11 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   const TokenId unknown = spiece.unk_id;
   const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
   const auto model = make_spiece(spiece, PieceRules::kHuggingFace, path);
-  const std::string words = words_json(kind, config);
-  const std::string json = fmt::format(
-      R"({{"normalizer":{},"pre_tokenizer":{},"post_processor":{},"decoder":{},"added_tokens":[{}]}})",
-      normalizer_json(spiece, kind, config), words, processor_json(*model, kind),
-      words_json("", config), all_added_json(spiece, *model, kind));
+  const std::string json = tokenizer_json({.normalizer = normalizer_json(spiece, kind, config),
+                                           .pre_tokenizer = words_json(kind, config),
+                                           .post_processor = processor_json(*model, kind),
+                                           .decoder = words_json("", config),
+                                           .added_tokens = all_added_json(spiece, *model, kind)});
   TokenizerParts parts =
       assemble(parse_json_file(json, path), model, unigram ? "Unigram" : "BPE", path);
   add_folder_tokens(config, parts.added);

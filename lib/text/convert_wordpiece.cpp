@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json_writer.hpp"
 #include "text/convert.hpp"
 #include "text/original_bert.hpp"
 #include "text/tokenizer_files.hpp"
@@ -20,9 +21,12 @@ std::string strip_accents(const FolderConfig& config) {
 }
 
 std::string normalizer_json(const FolderConfig& config, bool lower) {
-  return fmt::format(
-      R"({{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":{},"strip_accents":{},"lowercase":{}}})",
-      setting(config, "tokenize_chinese_chars", true), strip_accents(config), lower);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("type", "BertNormalizer").member("clean_text", true);
+  json.member("handle_chinese_chars", setting(config, "tokenize_chinese_chars", true));
+  json.raw_member("strip_accents", strip_accents(config)).member("lowercase", lower).end_object();
+  return out;
 }
 
 /// The token with a role: the one that the folder names if the vocabulary has it, else `usual`.
@@ -90,10 +94,12 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   } else {
     add_bert_tokens(*model, config, special, processor);
   }
-  const std::string json = fmt::format(
-      R"({{"normalizer":{},"pre_tokenizer":{{"type":"BertPreTokenizer"}},"post_processor":{},)"
-      R"("decoder":{{"type":"WordPiece","prefix":"##","cleanup":true}},"added_tokens":[{}]}})",
-      original ? "null" : normalizer_json(config, lower), processor, special);
+  const std::string json =
+      tokenizer_json({.normalizer = original ? "null" : normalizer_json(config, lower),
+                      .pre_tokenizer = R"({"type":"BertPreTokenizer"})",
+                      .post_processor = processor,
+                      .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
+                      .added_tokens = special});
   TokenizerParts parts = assemble(parse_json_file(json, path), model, "WordPiece", path);
   if (!original) add_folder_tokens(config, parts.added);
   if (flavor == Flavor::kGoogle) parts.steps.normalizer = make_google_bert(lower);

@@ -1,8 +1,6 @@
 // Tokenizers by the rules of libsentencepiece.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "base/error.hpp"
 #include "text/charsmap.hpp"
 #include "text/convert.hpp"
@@ -37,7 +35,7 @@ class SpieceNormalizer final : public Normalizer {
     bool more = symbols_.find(in, 0, symbol);
     for (std::size_t i = 0; i < in.size();) {
       if (more && symbol.begin < i) more = symbols_.find(in, i, symbol);
-      std::size_t size = utf8_length(in[i]);
+      std::size_t size = char_bytes(in[i]);
       std::string_view now = in.substr(i, size);
       if (more && symbol.begin == i) {
         size = symbol.end - i;
@@ -112,7 +110,7 @@ TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::st
     added.push_back(std::move(token));
   }
   const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
-  const std::string json = fmt::format(R"({{"decoder":{}}})", decoder_json(spiece.byte_fallback));
+  const std::string json = tokenizer_json({.decoder = decoder_json(spiece.byte_fallback)});
   auto model = make_spiece(spiece, PieceRules::kSentencePiece, path);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), std::move(model), unigram ? "Unigram" : "BPE", path);

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/utf8.hpp"
 
 namespace masque {
@@ -100,7 +101,15 @@ void describe_array(TypedValue& value) {
   for (const std::string& text : shown) list += fmt::format("{}{}", list.empty() ? "" : ",", text);
   value.type = fmt::format("{}[]", gguf_type_name(element));
   value.text = fmt::format("{}: {}{}", count, list, count > kShown ? ",…" : "");
-  value.json = fmt::format(R"({{"count":{},"first":[{}]}})", count, list);
+  value.json.clear();
+  JsonWriter(value.json)
+      .begin_object()
+      .member("count", count)
+      .key("first")
+      .begin_array()
+      .raw(list)
+      .end_array()
+      .end_object();
 }
 
 bool check_bools(GgufCursor& cursor, std::string_view bytes, std::uint64_t offset) {

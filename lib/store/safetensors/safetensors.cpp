@@ -1,6 +1,7 @@
 #include "store/safetensors/safetensors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -10,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 
 namespace masque {
 
@@ -359,26 +361,24 @@ Checked<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::
 
 std::string write_safetensors_header(const std::vector<TensorInfo>& tensors,
                                      const Metadata& metadata, std::uint64_t alignment) {
-  std::string json = "{";
-  const auto out = std::back_inserter(json);
+  std::string json;
+  JsonWriter out(json);
+  out.begin_object();
   if (!metadata.empty()) {
-    json += "\"__metadata__\":{";
-    for (const auto& [key, value] : metadata) {
-      fmt::format_to(out, "{}{}:{}", json.back() == '{' ? "" : ",", quote_json(key),
-                     quote_json(value));
-    }
-    json += '}';
+    out.key("__metadata__").begin_object();
+    for (const auto& [key, value] : metadata) out.member(key, value);
+    out.end_object();
   }
   std::uint64_t begin = 0;
   for (const TensorInfo& tensor : tensors) {
     const auto end = checked_add(begin, byte_count(tensor.dtype, tensor.shape).value());
     if (!end) throw InputError("the tensors need more than 2^64 bytes");
-    fmt::format_to(out, "{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}",
-                   json.size() == 1 ? "" : ",", quote_json(tensor.name), dtype_name(tensor.dtype),
-                   shape_text(tensor.shape), begin, *end);
+    out.key(tensor.name).begin_object().member("dtype", dtype_name(tensor.dtype));
+    out.raw_member("shape", shape_text(tensor.shape));
+    out.key("data_offsets").array(std::array{begin, *end}).end_object();
     begin = *end;
   }
-  json += '}';
+  out.end_object();
   json.append((alignment - (8 + json.size()) % alignment) % alignment, ' ');
   const std::uint64_t length = json.size();
   std::string bytes(8, '\0');

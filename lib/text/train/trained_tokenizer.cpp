@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "text/train/pair_trainer.hpp"
 #include "text/unicode/utf8.hpp"
 
@@ -17,9 +16,12 @@ constexpr std::string_view kByteLevel =
 
 std::string normalizer_json(const TrainOptions& options) {
   if (options.kind == TrainedKind::kByteLevelBpe) return "null";
-  return fmt::format(
-      R"({{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":{}}})",
-      options.lowercase);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("type", "BertNormalizer").member("clean_text", true);
+  json.member("handle_chinese_chars", true).key("strip_accents").null();
+  json.member("lowercase", options.lowercase).end_object();
+  return out;
 }
 
 std::string words_json(const TrainOptions& options) {
@@ -48,29 +50,38 @@ std::vector<std::string> special_tokens(const TrainOptions& options) {
   return out;
 }
 
-std::string added_json(const std::vector<std::string>& special) {
-  std::string out;
+void add_special(const std::vector<std::string>& special, JsonWriter& json) {
+  json.begin_array();
   for (std::size_t i = 0; i < special.size(); ++i) {
-    out += fmt::format(
-        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}})",
-        i == 0 ? "" : ",", i, quote_json(special[i]));
+    json.begin_object().member("id", i).member("content", special[i]).member("single_word", false);
+    json.member("lstrip", false).member("rstrip", false).member("normalized", false);
+    json.member("special", true).end_object();
   }
-  return out;
+  json.end_array();
 }
 
-std::string vocab_json(const std::vector<std::string>& tokens) {
-  std::string out = "{";
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    out += fmt::format("{}{}:{}", i == 0 ? "" : ",", quote_json(tokens[i]), i);
-  return out + "}";
+void add_vocabulary(const std::vector<std::string>& tokens, JsonWriter& json) {
+  json.begin_object();
+  for (std::size_t i = 0; i < tokens.size(); ++i) json.member(tokens[i], i);
+  json.end_object();
 }
 
-std::string merges_json(const TrainedVocabulary& vocabulary) {
-  std::string out = "[";
-  for (const auto& [left, right] : vocabulary.merges)
-    out +=
-        fmt::format("{}[{},{}]", out.size() == 1 ? "" : ",", quote_json(left), quote_json(right));
-  return out + "]";
+void add_model(const TrainedVocabulary& vocabulary, TrainedKind kind, JsonWriter& json) {
+  json.begin_object();
+  if (kind == TrainedKind::kByteLevelBpe) {
+    json.raw(
+        R"("type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":false)");
+    add_vocabulary(vocabulary.tokens, json.key("vocab"));
+    json.key("merges").begin_array();
+    for (const auto& [left, right] : vocabulary.merges)
+      json.begin_array().value(left).value(right).end_array();
+    json.end_array();
+  } else {
+    json.raw(
+        R"("type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100)");
+    add_vocabulary(vocabulary.tokens, json.key("vocab"));
+  }
+  json.end_object();
 }
 
 /// cls and sep are tokens 2 and 3.
@@ -86,19 +97,18 @@ constexpr std::string_view kBertTemplate =
 std::string tokenizer_json(const TrainedVocabulary& vocabulary, const TrainOptions& options,
                            const std::vector<std::string>& special) {
   const bool bpe = options.kind == TrainedKind::kByteLevelBpe;
-  const std::string model =
-      bpe ? fmt::format(
-                R"({{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":false,"vocab":{},"merges":{}}})",
-                vocab_json(vocabulary.tokens), merges_json(vocabulary))
-          : fmt::format(
-                R"({{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{}}})",
-                vocab_json(vocabulary.tokens));
-  return fmt::format(
-      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{}],"normalizer":{},"pre_tokenizer":{},"post_processor":{},"decoder":{},"model":{}}})"
-      "\n",
-      added_json(special), normalizer_json(options), words_json(options),
-      bpe ? kByteLevel : kBertTemplate,
-      bpe ? kByteLevel : R"({"type":"WordPiece","prefix":"##","cleanup":true})", model);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("version", "1.0").key("truncation").null().key("padding").null();
+  add_special(special, json.key("added_tokens"));
+  json.raw_member("normalizer", normalizer_json(options));
+  json.raw_member("pre_tokenizer", words_json(options));
+  json.raw_member("post_processor", bpe ? kByteLevel : kBertTemplate);
+  json.raw_member("decoder",
+                  bpe ? kByteLevel : R"({"type":"WordPiece","prefix":"##","cleanup":true})");
+  add_model(vocabulary, options.kind, json.key("model"));
+  json.end_object();
+  return out + "\n";
 }
 
 std::string config_json(const TrainOptions& options) {
@@ -106,10 +116,14 @@ std::string config_json(const TrainOptions& options) {
     return R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":false,"bos_token":"<|endoftext|>","eos_token":"<|endoftext|>","unk_token":"<|endoftext|>"})"
            "\n";
   }
-  return fmt::format(
-      R"({{"tokenizer_class":"BertTokenizer","do_lower_case":{},"strip_accents":null,"tokenize_chinese_chars":true,"pad_token":"[PAD]","unk_token":"[UNK]","cls_token":"[CLS]","sep_token":"[SEP]","mask_token":"[MASK]"}})"
-      "\n",
-      options.lowercase);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("tokenizer_class", "BertTokenizer");
+  json.member("do_lower_case", options.lowercase);
+  json.raw(
+      R"("strip_accents":null,"tokenize_chinese_chars":true,"pad_token":"[PAD]","unk_token":"[UNK]","cls_token":"[CLS]","sep_token":"[SEP]","mask_token":"[MASK]")");
+  json.end_object();
+  return out + "\n";
 }
 
 }  // namespace
@@ -148,7 +162,10 @@ std::vector<TrainedFile> train_tokenizer(const std::vector<CountedWord>& words,
   const TrainedVocabulary vocabulary = train_pairs(words, pairs);
   std::vector<TrainedFile> files;
   if (bpe) {
-    files.emplace_back("vocab.json", vocab_json(vocabulary.tokens) + "\n");
+    std::string vocab;
+    JsonWriter json(vocab);
+    add_vocabulary(vocabulary.tokens, json);
+    files.emplace_back("vocab.json", vocab + "\n");
     std::string merges = "#version: 0.2\n";
     for (const auto& [left, right] : vocabulary.merges)
       merges.append(left).append(" ").append(right).append("\n");

@@ -1,0 +1,35 @@
+#include "base/json_writer.hpp"
+
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/json.hpp"
+
+using namespace masque;
+
+TEST_CASE("what the writer writes has its commas and is read back") {
+  std::string out = "line: ";
+  JsonWriter json(out);
+  json.begin_object().member("text", "a\"b\\c\n\x01\xC3\xA4").member("whole", -3);
+  json.member("most", std::numeric_limits<std::uint64_t>::max()).member("yes", true);
+  json.member("number", 0.1).member("none", std::numeric_limits<double>::quiet_NaN());
+  json.key("list").array(std::vector<int>{1, 2}).key("empty").begin_array().end_array();
+  json.key("inside").begin_object().end_object().raw_member("spelled", "1.50").raw("");
+  json.raw(R"("x":1,"y":2)").key("nothing").null().end_object();
+  CHECK(out ==
+        "line: {\"text\":\"a\\\"b\\\\c\\n\\u0001\xC3\xA4\",\"whole\":-3,"
+        "\"most\":18446744073709551615,\"yes\":true,\"number\":0.1,\"none\":null,\"list\":[1,2],"
+        "\"empty\":[],\"inside\":{},\"spelled\":1.50,\"x\":1,\"y\":2,\"nothing\":null}");
+  CHECK(std::holds_alternative<JsonValue>(read_json(out.substr(6))));
+}
+
+TEST_CASE("a string of JSON is quoted as before and behind other text") {
+  for (const char* text : {"", "plain", "\"", "tab\tend", "\\", "\x1F"}) {
+    std::string out;
+    append_json_string(text, out);
+    CHECK(out == quote_json(text));
+    CHECK(std::get<JsonValue>(read_json(out)).text == text);
+  }
+}
