@@ -34,16 +34,6 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   return cli::ExitCode::kDone;
 }
 
-/// "hierarchical[:ALPHA], interpolate, …".
-std::string ways() {
-  std::string list;
-  for (const PositionExtensionInfo& way : position_extensions()) {
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", way.name);
-    if (!way.argument.empty()) list += fmt::format("[:{}]", way.argument);
-  }
-  return list;
-}
-
 }  // namespace
 
 void declare_positions(cli::Command& tool) {
@@ -55,7 +45,7 @@ void declare_positions(cli::Command& tool) {
             "128 usable positions, which are 130 rows");
   add_checkpoint(c, *o);
   c.argument("N", o->positions, "usable positions");
-  c.option("--how", "WAY", o->request.how, ways(), cli::Need::kRequired);
+  c.option("--how", "WAY", o->request.how, position_extension_spellings(), cli::Need::kRequired);
   c.option("--offset", "K", o->offset, cli::Range{0, 1e6},
            "rows in front of the first position [as the family has them]");
   add_tensor(c, o->request, "the table of positions");

@@ -1,13 +1,12 @@
 #include "model/treatment.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/maker.hpp"
 #include "base/named_arguments.hpp"
 #include "model/variants.hpp"
 #include "nn/position/rotary_terms.hpp"
@@ -16,10 +15,8 @@ namespace masque::model {
 
 namespace {
 
-std::map<std::string, PositionTreatmentRegistration::Make, std::less<>>& registry() {
-  static std::map<std::string, PositionTreatmentRegistration::Make, std::less<>> all;
-  return all;
-}
+using TreatmentMakers = Makers<PositionTreatment>;
+constexpr const char* kWhat = "treatment of positions";
 
 std::string scheme_name(const Design& design) {
   if (!design.variants.mixer.empty()) return design.variants.mixer;
@@ -72,33 +69,23 @@ void PositionTreatment::refuse(const Design& design, std::string_view expected) 
 
 std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text) {
   NamedArguments spelled(text);
-  const auto at = registry().find(spelled.name());
-  if (at == registry().end()) {
-    std::vector<std::string> names;
-    names.reserve(registry().size());
-    for (const auto& [name, make] : registry()) names.push_back(name);
-    throw UsageError(fmt::format("there is no treatment of positions '{}', only {}",
-                                 escape(spelled.name()), fmt::join(names, ", ")));
-  }
-  std::unique_ptr<PositionTreatment> treatment = at->second(spelled);
-  spelled.check_all_known();
+  std::unique_ptr<PositionTreatment> treatment = TreatmentMakers::make(kWhat, spelled);
   treatment->text_ = text;
   return treatment;
 }
 
 std::vector<PositionTreatmentInfo> position_treatments() {
   std::vector<PositionTreatmentInfo> all;
-  all.reserve(registry().size());
-  for (const auto& [name, make] : registry()) {
+  for (const std::string& name : TreatmentMakers::names()) {
     NamedArguments spelled(name);
-    const std::string about(make(spelled)->about());
+    const std::string about(TreatmentMakers::make(kWhat, spelled)->about());
     all.push_back({name, spelled.standards(), about});
   }
   return all;
 }
 
 PositionTreatmentRegistration::PositionTreatmentRegistration(std::string_view name, Make make) {
-  MASQUE_CHECK(registry().emplace(name, make).second);
+  TreatmentMakers::add(name, make);
 }
 
 }  // namespace masque::model

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
+#include "base/maker.hpp"
 #include "base/named_arguments.hpp"
 #include "base/random.hpp"
 
@@ -17,22 +15,18 @@ namespace masque::nn {
 
 namespace {
 
-std::map<std::string, PositionRegistration::Make, std::less<>>& registry() {
-  static std::map<std::string, PositionRegistration::Make, std::less<>> all;
-  return all;
-}
+using PositionMakers = Makers<PositionScheme>;
 
 const VariantSource kVariants(+[] {
   std::vector<VariantInfo> all;
-  all.reserve(registry().size());
-  for (const auto& [name, make] : registry()) all.push_back(position_info(name));
+  for (const std::string& name : position_names()) all.push_back(position_info(name));
   return all;
 });
 
 }  // namespace
 
 PositionRegistration::PositionRegistration(std::string_view name, Make make) {
-  MASQUE_CHECK(registry().emplace(name, make).second);
+  PositionMakers::add(name, make);
 }
 
 std::vector<PositionParameter> PositionScheme::parameters(const PositionShape& /*shape*/) const {
@@ -43,31 +37,18 @@ double PositionScheme::scale(const PositionShape& shape) const {
   return 1 / std::sqrt(static_cast<double>(shape.head_size));
 }
 
-std::vector<std::string> position_names() {
-  std::vector<std::string> names;
-  names.reserve(registry().size());
-  for (const auto& [name, make] : registry()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> position_names() { return PositionMakers::names(); }
 
 std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
   NamedArguments spelled(text);
-  const auto at = registry().find(spelled.name());
-  if (at == registry().end()) {
-    throw UsageError(fmt::format("there is no position scheme '{}', only {}",
-                                 escape(spelled.name()), fmt::join(position_names(), ", ")));
-  }
-  std::unique_ptr<PositionScheme> scheme = at->second(spelled);
-  spelled.check_all_known();
+  std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", spelled);
   scheme->name_ = spelled.name();
   return scheme;
 }
 
 VariantInfo position_info(std::string_view name) {
-  const auto at = registry().find(name);
-  MASQUE_CHECK(at != registry().end());
   NamedArguments spelled(name);
-  VariantInfo info = at->second(spelled)->info();
+  VariantInfo info = PositionMakers::make("position scheme", spelled)->info();
   info.kind = "position";
   info.name = name;
   const std::string arguments = spelled.standards();

@@ -1,24 +1,18 @@
 #include "task/task.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
+#include "base/maker.hpp"
 #include "base/named_arguments.hpp"
 
 namespace masque::task {
 
 namespace {
 
-std::map<std::string, TaskRegistration::Make, std::less<>>& registry() {
-  static std::map<std::string, TaskRegistration::Make, std::less<>> all;
-  return all;
-}
+using TaskMakers = Makers<Task>;
 
 }  // namespace
 
@@ -59,33 +53,20 @@ double Task::chance(Index length) const {
 }
 
 TaskRegistration::TaskRegistration(std::string_view name, Make make) {
-  MASQUE_CHECK(registry().emplace(name, make).second);
+  TaskMakers::add(name, make);
 }
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  names.reserve(registry().size());
-  for (const auto& [name, make] : registry()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> task_names() { return TaskMakers::names(); }
 
 std::string task_parameters(std::string_view name) {
-  const auto at = registry().find(name);
-  MASQUE_CHECK(at != registry().end());
   NamedArguments spelled(name);
-  at->second(spelled);
+  TaskMakers::make("task", spelled);
   return spelled.standards();
 }
 
 std::unique_ptr<const Task> parse_task(std::string_view text) {
   NamedArguments spelled(text);
-  const auto at = registry().find(spelled.name());
-  if (at == registry().end()) {
-    throw UsageError(fmt::format("there is no task '{}', only {}", escape(spelled.name()),
-                                 fmt::join(task_names(), ", ")));
-  }
-  std::unique_ptr<Task> task = at->second(spelled);
-  spelled.check_all_known();
+  std::unique_ptr<Task> task = TaskMakers::make("task", spelled);
   task->name_ = spelled.name();
   return task;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,12 +29,9 @@ class PartFields;
 
 /// A type of normalizer.
 struct NormalizerKind {
-  std::string_view type;  ///< as in tokenizer.json
+  std::string_view name;  ///< its "type" in tokenizer.json
   std::shared_ptr<const Normalizer> (*make)(const PartFields& fields);
 };
-
-/// All registered types, sorted by name.
-std::span<const NormalizerKind> normalizer_kinds();
 
 /// Adds a type at program start.
 struct NormalizerRegistration {

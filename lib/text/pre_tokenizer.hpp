@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,12 +33,9 @@ class PartFields;
 
 /// A type of pre-tokenizer.
 struct PreTokenizerKind {
-  std::string_view type;  ///< as in tokenizer.json
+  std::string_view name;  ///< its "type" in tokenizer.json
   std::shared_ptr<const PreTokenizer> (*make)(const PartFields& fields);
 };
-
-/// All registered types, sorted by name.
-std::span<const PreTokenizerKind> pre_tokenizer_kinds();
 
 /// Adds a type at program start.
 struct PreTokenizerRegistration {

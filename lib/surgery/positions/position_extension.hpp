@@ -5,9 +5,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tensor/table_rows.hpp"
 
@@ -37,7 +37,10 @@ struct PositionExtensionInfo {
 };
 
 /// All of them, sorted by name.
-const std::vector<PositionExtensionInfo>& position_extensions();
+std::span<const PositionExtensionInfo* const> position_extensions();
+
+/// "hierarchical[:ALPHA], interpolate, …".
+std::string position_extension_spellings();
 
 /// Adds a way at program start. `make` throws UsageError for an argument that cannot be.
 struct PositionExtensionRegistration {
