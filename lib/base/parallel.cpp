@@ -3,9 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -21,30 +18,33 @@ int default_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+void SharedLoop::run() {
+  const std::exception_ptr error = caught([this] {
+    for (Index i = next_++; i < count_; i = next_++) {
+      throw_if_interrupted();
+      work_(i);
+    }
+  });
+  if (!error) return;
+  next_ = count_;
+  const std::lock_guard lock(mutex_);
+  if (!first_) first_ = error;
+}
+
+void SharedLoop::finish() const {
+  if (first_) std::rethrow_exception(first_);
+}
+
 void parallel_for(Index count, int threads, const std::function<void(Index)>& work) {
   if (threads <= 0) threads = default_threads();
-  std::atomic<Index> next{0};
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto run = [&] {
-    try {
-      for (Index i = next++; i < count; i = next++) {
-        throw_if_interrupted();
-        work(i);
-      }
-    } catch (...) {  // rethrown by the caller's thread below
-      next = count;
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-    }
-  };
+  SharedLoop loop(count, work);
   const Index extra = std::min<Index>(threads, count) - 1;
   {
-    std::vector<std::jthread> pool;
-    for (Index i = 0; i < extra; ++i) pool.emplace_back(run);
-    run();
+    std::vector<std::jthread> others;
+    for (Index i = 0; i < extra; ++i) others.emplace_back([&loop] { loop.run(); });
+    loop.run();
   }
-  if (first) std::rethrow_exception(first);
+  loop.finish();
 }
 
 std::exception_ptr caught(const std::function<void()>& work) {

@@ -1,8 +1,10 @@
 // Independent pieces of work over a few threads.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -20,6 +22,26 @@ int default_threads();
 /// Results must not depend on which thread runs a piece: sums go into one slot per piece and are
 /// added in order afterwards.
 void parallel_for(Index count, int threads, const std::function<void(Index)>& work);
+
+/// A loop whose items go to whichever thread is free: what parallel_for and the kernels' team have
+/// in common. Every thread calls run(); finish() comes after all of them.
+class SharedLoop {
+ public:
+  /// work(0) … work(count − 1), started in this order. `work` outlives the loop.
+  SharedLoop(Index count, const std::function<void(Index)>& work) : count_(count), work_(work) {}
+
+  /// Does items until none is left, or one has thrown, or a signal was noted. Throws nothing.
+  void run();
+  /// Rethrows the first exception.
+  void finish() const;
+
+ private:
+  Index count_;
+  const std::function<void(Index)>& work_;
+  std::atomic<Index> next_{0};
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
 
 /// Calls work(), and returns what it throws instead of throwing it; nullptr if nothing. To be
 /// rethrown: for results that must be handed on in order before the error.

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
-#include "base/interrupt.hpp"
 #include "base/parallel.hpp"
 #include "kernel/team.hpp"
 
@@ -38,28 +36,14 @@ void parallel_ranges(Index count, Index grain, const std::function<void(Index, I
 }
 
 void parallel_items(Index count, const std::function<void(Index)>& work) {
-  std::atomic<Index> next{0};
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto run = [&] {
-    const std::exception_ptr error = caught([&] {
-      for (Index i = next++; i < count; i = next++) {
-        throw_if_interrupted();
-        work(i);
-      }
-    });
-    if (!error) return;
-    next = count;
-    const std::lock_guard lock(mutex);
-    if (!first) first = error;
-  };
+  SharedLoop loop(count, work);
   const Index team = std::min<Index>(threads(), count);
   if (team < 2) {
-    run();
+    loop.run();
   } else {
-    Team::of_process().run(team, [&](Index) { run(); });
+    Team::of_process().run(team, [&loop](Index) { loop.run(); });
   }
-  if (first) std::rethrow_exception(first);
+  loop.finish();
 }
 
 }  // namespace masque::kernel
