@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/inspect/print_tensor.hpp"
 
@@ -39,7 +40,7 @@ void declare_cat(cli::Command& tool) {
   c.example("ckpt cat bert-base/ bert.embeddings.word_embeddings.weight --rows 103",
             "the row of [MASK]");
   c.example("ckpt cat model.safetensors bias --format raw | xxd", "its bytes, little-endian");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   c.argument("TENSOR", o->tensor, "its name");
   c.option("--rows", "A:B", o->rows, "rows A to B − 1; A alone is one row [all]");
   c.choice("--format", o->form, {{"tsv", Form::kTsv}, {"json", Form::kJson}, {"raw", Form::kRaw}},

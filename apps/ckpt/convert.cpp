@@ -5,6 +5,7 @@
 
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
 #include "store/convert/convert_checkpoint.hpp"
@@ -72,7 +73,7 @@ void declare_convert(cli::Command& tool) {
             "bert_model.ckpt.index and its data file, for bert4keras");
   c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
             "Google's BERT for transformers");
-  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->in);
   c.option("-o,--output", "OUTPUT", o->out,
            "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
            cli::Need::kRequired);
@@ -96,7 +97,7 @@ void declare_convert(cli::Command& tool) {
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");
-  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
+  cli::add_force(c, o->force);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

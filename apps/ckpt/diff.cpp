@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 
@@ -61,7 +62,7 @@ void declare_diff(cli::Command& tool) {
       tool.subcommand("diff", "names, dtypes, shapes and values that differ; exit 1 if any do");
   c.example("ckpt diff a.safetensors b.safetensors", "one line a tensor that differs");
   c.example("ckpt diff bert-base/ sharded-bert/ --rtol 1e-6", "up to rounding");
-  c.argument("A", o->a, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->a, "A");
   c.argument("B", o->b, "another one");
   const double infinity = std::numeric_limits<double>::infinity();
   c.option("--atol", "X", o->compare.tolerance.absolute, cli::Range{0, infinity},

@@ -1,7 +1,9 @@
 // ckpt hash: digests of the tensors and of the whole.
 #include <memory>
 
+#include "base/json_writer.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 
@@ -23,7 +25,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
   session.clear_progress();
   if (o.total) {
-    session.print(o.common.json ? "{\"hash\":\"" + hash.total + "\"}\n" : hash.total + "\n");
+    std::string text;
+    if (o.common.json) {
+      JsonWriter(text).begin_object().member("hash", hash.total).end_object();
+    } else {
+      text = hash.total;
+    }
+    session.print(text + "\n");
     return cli::ExitCode::kDone;
   }
   cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});
@@ -50,7 +58,7 @@ void declare_hash(cli::Command& tool) {
   cli::Command& c = tool.subcommand("hash", "digests of the tensors' bytes, or of the whole");
   c.example("ckpt hash bert-base/ --total",
             "one digest: the same for the same tensors in any order, sharding and metadata");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   c.choice("--algorithm", o->kind, {{"sha256", HashKind::kSha256}, {"xxh3", HashKind::kXxh3}},
            "SHA-256, or XXH3-128 (fast, not against an adversary)");
   c.flag("--total", o->total, "only the digest of the whole");

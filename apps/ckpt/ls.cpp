@@ -4,6 +4,7 @@
 
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/checkpoint.hpp"
 
@@ -77,7 +78,7 @@ void declare_ls(cli::Command& tool) {
   c.example("ckpt ls model.safetensors", "one line a tensor");
   c.example("ckpt ls bert-base/ --json | jq -r .name", "names only");
   c.example("ckpt ls model.gguf -v", "the metadata in front");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   add_table(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

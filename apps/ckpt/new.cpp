@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
 #include "store/new_checkpoint.hpp"
@@ -52,7 +53,7 @@ void declare_new(cli::Command& tool) {
   c.option("--dtype", "NAME", o->dtype, kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
   c.option("--family", "NAME", o->family, "family, for a config without model_type");
-  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
+  cli::add_force(c, o->force);
   add_seed(c, o->common);
   add_threads(c, o->common);
   add_quiet(c, o->common);

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "cli/substitution.hpp"
 #include "commands.hpp"
 #include "store/names/rename_tensors.hpp"
@@ -95,14 +96,14 @@ void declare_rename(cli::Command& tool) {
   c.example("ckpt rename model/ -o out/ 's/^encoder\\./bert.encoder./'",
             "all that a regular expression matches");
   c.example("ckpt rename model/ -o out/ --map names.tsv", "lines of OLD, a tab and NEW");
-  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->in);
   c.arguments("CHANGE", o->changes,
               "OLD=NEW, or s/PATTERN/REPLACEMENT/ (Perl's; $1 is the first group)",
               cli::Need::kOptional);
   c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
            cli::Need::kRequired);
   c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
-  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
+  cli::add_force(c, o->force);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

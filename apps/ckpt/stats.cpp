@@ -3,6 +3,7 @@
 
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/inspect/tensor_stats.hpp"
 
@@ -51,7 +52,7 @@ void declare_stats(cli::Command& tool) {
       tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
   c.example("ckpt stats model.safetensors", "every tensor");
   c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one of them");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   c.option("--tensor", "NAME", o->tensors, "only this one; may be repeated");
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "vocabulary_command.hpp"
 
 namespace masque::embed_fix {
@@ -47,7 +48,7 @@ void declare_add(cli::Command& tool) {
            {{"refuse", ExistingToken::kRefuse}, {"skip", ExistingToken::kSkip}},
            "tokens that are there already");
   c.option("--count", "N", o->count, "N rows without names, where there is no tokenizer");
-  c.option("--multiple", "M", o->multiple, "further rows, up to a multiple of M");
+  add_multiple(c, o->multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

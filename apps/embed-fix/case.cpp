@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "surgery/vocabulary/vocabulary_spelling.hpp"
 #include "vocabulary_command.hpp"
 
@@ -37,7 +38,7 @@ void declare_case(cli::Command& tool) {
             "Paris begins as paris; from then on training may tell them apart");
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   c.flag("--upper", o->forms.upper, "forms all in capitals, too");
-  c.option("--multiple", "M", o->forms.multiple, "further rows, up to a multiple of M");
+  add_multiple(c, o->forms.multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

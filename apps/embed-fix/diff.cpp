@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
@@ -47,10 +49,10 @@ void declare_diff(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("diff", "two tables row by row; exit 1 if a row differs");
   c.example("embed-fix diff bert-base/ bert-corrected/ -k 5", "the five rows that moved most");
-  c.argument("A", o->a, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->a, "A");
   c.argument("B", o->b, "another one");
   c.option("-k,--count", "N", o->count, cli::Range{0, 1e9}, "how many rows to list");
-  c.option("--tensor", "NAME", o->tensor, "the table in both [found by the family's names]");
+  add_tensor(c, o->tensor, "the table in both");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

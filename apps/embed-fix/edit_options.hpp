@@ -10,7 +10,9 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "in_place_choice.hpp"
+#include "shared_options.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/edit_report.hpp"
 
@@ -50,24 +52,19 @@ inline void add_tied(cli::Command& c, TiedPolicy& tied) {
 }
 
 /// Declares CHECKPOINT.
-inline void add_checkpoint(cli::Command& c, EditOptions& o) {
-  c.argument("CHECKPOINT", o.in, "a file, a folder or an index");
-}
+inline void add_checkpoint(cli::Command& c, EditOptions& o) { cli::add_checkpoint(c, o.in); }
 
 /// Declares --tensor.
 inline void add_tensor(cli::Command& c, EditRequest& request, const std::string& table) {
-  c.option("--tensor", "NAME", request.tensor, table + " [found by the family's names]");
+  add_tensor(c, request.tensor, table);
 }
 
 /// Declares -o, --dry-run, --force and the common options.
 inline void add_edit_options(cli::Command& c, EditOptions& o, EditRequest& request) {
-  c.option("-o,--output", "OUTPUT", o.out, "file (of a file) or new folder (of a folder)");
+  add_output(c, o.out);
   c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
-  c.flag("--force", o.force, "replaces an output folder, if no file but weights would be lost");
-  add_threads(c, o.common);
-  add_json(c, o.common);
-  add_quiet(c, o.common);
-  add_verbose(c, o.common);
+  cli::add_force(c, o.force);
+  add_report_options(c, o.common);
 }
 
 /// Declares --in-place and --wait, for commands that keep the size of every tensor.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/json_writer.hpp"
 #include "commands.hpp"
 #include "edit_options.hpp"
 #include "surgery/rows/patch_rows.hpp"
@@ -23,18 +24,20 @@ std::string six_digits(double value) {
 /// "7 norm 1.25 to 0.5, cosine 0.9; …", an array of objects in JSON.
 cli::Cell rows_cell(const std::vector<PatchedRow>& rows) {
   std::string text;
-  std::string json;
+  std::string list;
+  JsonWriter json(list);
+  json.begin_array();
   for (const PatchedRow& row : rows) {
     const std::string name = row.token.empty() ? "" : " " + escape(row.token);
     text += fmt::format("{}{}{}: norm {} to {}, cosine {}", text.empty() ? "" : "; ", row.row, name,
                         six_digits(row.norm_before), six_digits(row.norm_after),
                         six_digits(row.cosine));
-    json += fmt::format(R"({}{{"id":{},"token":{},"norm_before":{},"norm_after":{},"cosine":{}}})",
-                        json.empty() ? "" : ",", row.row, quote_json(row.token),
-                        cli::Cell(row.norm_before).json(), cli::Cell(row.norm_after).json(),
-                        cli::Cell(row.cosine).json());
+    json.begin_object().member("id", row.row).member("token", row.token);
+    json.member("norm_before", row.norm_before).member("norm_after", row.norm_after);
+    json.member("cosine", row.cosine).end_object();
   }
-  return cli::Cell::raw(text, "[" + json + "]");
+  json.end_array();
+  return cli::Cell::raw(text, list);
 }
 
 cli::ExitCode run(Options& o, cli::Session& session) {

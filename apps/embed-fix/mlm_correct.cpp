@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "in_place_choice.hpp"
+#include "shared_options.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 
 namespace masque::embed_fix {
@@ -98,8 +100,8 @@ void declare_mlm_correct(cli::Command& tool) {
   c.example("embed-fix mlm-correct bert-base/ --in-place --tied keep",
             "the checkpoint itself, table and head together");
   c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse", "and back");
-  c.argument("CHECKPOINT", o->in, "a file, a folder or an index");
-  c.option("-o,--output", "OUTPUT", o->out, "file (of a file) or new folder (of a folder)");
+  cli::add_checkpoint(c, o->in);
+  add_output(c, o->out);
   c.option("--rate", "R", r.rate, share, "share of selected tokens [0.15]");
   c.option("--mask", "M", r.mask, share, "share of these that became [MASK] [0.8]");
   c.option("--keep", "K", r.keep, share, "share that stayed [0.1]");
@@ -119,17 +121,14 @@ void declare_mlm_correct(cli::Command& tool) {
             {"keep", Tied::kKeep},
             {"refuse", Tied::kRefuse}},
            "an output head that shares the table; auto unties, and refuses an unknown family");
-  c.option("--tensor", "NAME", r.tensor, "the table [found by the family's names]");
+  add_tensor(c, r.tensor);
   c.flag("--inverse", r.inverse, "takes a correction back");
   c.flag("--again", r.again, "goes on in spite of the mark of a correction, or of its absence");
   c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
-  c.flag("--verify", r.verify, "reads the output back and proves that all else is bit-identical");
+  add_verify(c, r.verify);
   add_in_place(c, o->in_place);
-  c.flag("--force", o->force, "replaces an output folder, if no file but weights would be lost");
-  add_threads(c, o->common);
-  add_json(c, o->common);
-  add_quiet(c, o->common);
-  add_verbose(c, o->common);
+  cli::add_force(c, o->force);
+  add_report_options(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -7,7 +7,9 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
@@ -60,10 +62,10 @@ void declare_neighbours(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("neighbours", "the rows nearest to a token's row, by cosine");
   c.example("embed-fix neighbours bert-base/ king -k 5", "five nearest tokens");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id: a number is an id");
   c.option("-k,--count", "N", o->count, cli::Range{1, 1e6}, "how many");
-  c.option("--tensor", "NAME", o->tensor, "the table [found by the family's names]");
+  add_tensor(c, o->tensor);
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "base/in_place.hpp"
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/checkpoint.hpp"
 
@@ -36,7 +37,7 @@ void declare_recover(cli::Command& tool) {
       tool.subcommand("recover", "takes back a change with --in-place that was cut short");
   c.example("embed-fix recover bert-base/",
             "after a crash; does nothing if there is nothing to do");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
+  cli::add_checkpoint(c, o->checkpoint);
   c.option("--wait", "SECONDS", o->wait_seconds, cli::Range{0, 1e6},
            "waits for other processes that change it");
   add_quiet(c, o->common);

@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
@@ -53,8 +55,8 @@ void declare_stats(cli::Command& tool) {
   cli::Command& c = tool.subcommand(
       "stats", "norms and anisotropy of the table, special tokens against its mean");
   c.example("embed-fix stats bert-base/", "one line a number");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
-  c.option("--tensor", "NAME", o->tensor, "the table [found by the family's names]");
+  cli::add_checkpoint(c, o->checkpoint);
+  add_tensor(c, o->tensor);
   add_threads(c, o->common);
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

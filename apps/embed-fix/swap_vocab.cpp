@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "surgery/vocabulary/swap_vocabulary.hpp"
 #include "vocabulary_command.hpp"
 
@@ -34,7 +35,7 @@ void declare_swap_vocab(cli::Command& tool) {
             "a vocabulary of words for a model of characters");
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   c.argument("NEW", o->vocabulary, "a folder with a tokenizer, a vocab.txt or a tokenizer.json");
-  c.option("--multiple", "M", o->multiple, "further rows, up to a multiple of M");
+  add_multiple(c, o->multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

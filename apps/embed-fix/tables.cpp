@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "table_argument.hpp"
 
 namespace masque::embed_fix {
@@ -37,8 +39,8 @@ void declare_tables(cli::Command& tool) {
       "tables",
       "where the input, position and segment tables and the output head are, what is tied");
   c.example("embed-fix tables bert-base/", "one line a tensor of the family");
-  c.argument("CHECKPOINT", o->checkpoint, "a file, a folder or an index");
-  c.option("--tensor", "NAME", o->tensor, "the input table [found by the family's names]");
+  cli::add_checkpoint(c, o->checkpoint);
+  add_tensor(c, o->tensor, "the input table");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

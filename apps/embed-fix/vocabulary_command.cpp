@@ -8,6 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/split.hpp"
+#include "cli/shared_options.hpp"
+#include "shared_options.hpp"
 #include "surgery/rows/row_init.hpp"
 
 namespace masque::embed_fix {
@@ -80,23 +83,17 @@ std::string init_help() {
 void declare_vocabulary_options(cli::Command& command, VocabularyOptions& options,
                                 NewRowsOption rows) {
   VocabularyRequest& r = options.request;
-  command.argument("CHECKPOINT", options.in, "a file, a folder or an index");
-  command.option("-o,--output", "OUTPUT", options.out,
-                 "file (of a file) or new folder (of a folder)");
+  cli::add_checkpoint(command, options.in);
+  add_output(command, options.out);
   if (rows == NewRowsOption::kInit) {
     command.option("--init", "HOW", r.init, init_help());
     add_seed(command, options.common);
   }
-  command.option("--tensor", "NAME", r.tensor, "the input table [found by the family's names]");
+  add_tensor(command, r.tensor, "the input table");
   command.flag("-n,--dry-run", r.dry_run, "reports what would change, writes nothing");
-  command.flag("--verify", r.verify,
-               "reads the output back and proves that all else is bit-identical");
-  command.flag("--force", options.force,
-               "replaces an output folder, if no file but weights would be lost");
-  add_threads(command, options.common);
-  add_json(command, options.common);
-  add_quiet(command, options.common);
-  add_verbose(command, options.common);
+  add_verify(command, r.verify);
+  cli::add_force(command, options.force);
+  add_report_options(command, options.common);
 }
 
 cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
@@ -142,14 +139,12 @@ std::vector<std::string> read_list(const std::vector<std::string>& arguments,
       continue;
     }
     const std::string text = read_text(argument.substr(1), kMostListBytes);
-    for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-         at < text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      std::string line = text.substr(at, end - at);
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) entries.push_back(std::move(line));
-      at = end + 1;
-    }
+    std::string_view rest = text;
+    if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+    for_each_line(rest, [&](std::string_view line) {
+      line = without_return(line);
+      if (!line.empty()) entries.emplace_back(line);
+    });
   }
   return entries;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json_writer.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
@@ -40,13 +41,16 @@ class VectorOutput {
       ++count_;
       return;
     }
-    const bool json = options_.vectors.open.common.json;
-    std::string out = json ? fmt::format(R"({{"id":{},{},"vector":[)", id, provenance_) : "";
-    for (std::size_t i = 0; i < vector.size(); ++i) {
-      if (i > 0) out += json ? ',' : '\t';
-      out += json ? number_.json(vector[i]) : number_.text(vector[i]);
+    std::string out;
+    if (options_.vectors.open.common.json) {
+      JsonWriter json(out);
+      json.begin_object().member("id", id).raw(provenance_).key("vector").begin_array();
+      for (const double x : vector) json.raw(number_.json(x));
+      json.end_array().end_object();
+    } else {
+      for (const double x : vector) out += (out.empty() ? "" : "\t") + number_.text(x);
     }
-    session_.print(out + (json ? "]}\n" : "\n"));
+    session_.print(out + "\n");
   }
 
   /// Writes the file, if one is asked for.
@@ -143,7 +147,7 @@ void declare_embed(cli::Command& tool) {
            "a matrix: .npy, or .safetensors with the tensor embeddings");
   commands::add_digits(c, o->vectors.open.digits);
   commands::add_stream(c, o->stream);
-  c.flag("--json", o->vectors.open.common.json, "one JSON object a line instead of TSV");
+  add_json(c, o->vectors.open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
@@ -66,23 +66,20 @@ class ScorePrinter {
   }
 
   void print_json(const probe::ScoredSentence& s) {
-    std::string out = fmt::format(R"({{"id":{},"score":{},"tokens":{},{})", s.id,
-                                  number_.json(s.score), s.tokens, provenance_);
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object().member("id", s.id).raw_member("score", number_.json(s.score));
+    json.member("tokens", s.tokens).raw(provenance_);
     if (options_.per_token) {
-      std::string pieces;
-      std::string values;
-      for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
-        const std::optional<double>& value = s.log_probabilities[i];
-        if (i > 0) {
-          pieces += ',';
-          values += ',';
-        }
-        pieces += quote_json(piece(s, i));
-        values += value ? number_.json(*value) : "null";
-      }
-      out += fmt::format(R"(,"pieces":[{}],"log_probabilities":[{}])", pieces, values);
+      json.key("pieces").begin_array();
+      for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) json.value(piece(s, i));
+      json.end_array().key("log_probabilities").begin_array();
+      for (const std::optional<double>& value : s.log_probabilities)
+        json.raw(value ? number_.json(*value) : "null");
+      json.end_array();
     }
-    session_.print(out + "}\n");
+    json.end_object();
+    session_.print(out + "\n");
   }
 
   const Options& options_;
@@ -130,10 +127,10 @@ void declare_score(cli::Command& tool) {
   commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
-  commands::add_digits(c, o->open.digits);
+  commands::add_digits(c, o->engine.digits);
   commands::add_stream(c, o->stream);
-  c.flag("--json", o->open.common.json, "one JSON object a line instead of TSV");
-  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
+  add_json(c, o->engine.common);
+  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -76,7 +76,7 @@ void declare_convert(cli::Command& tool) {
            "queries, where the convention does not say: packed, intervals");
   c.option("--keys", "N", o->positions.keys, cli::Range{0, 1e9}, "keys, if not as many");
   add_quiet(c, o->common);
-  c.flag("--force", o->force, "write more than 2^31 cells");
+  add_force(c, o->force);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "output.hpp"
@@ -78,10 +79,14 @@ std::vector<Mask> bind_layers(const std::vector<MaskLayer>& list, std::optional<
 }
 
 cli::Cell field_cell(const ReceptiveField& field) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("min", field.minimum);
+  json.raw_member("mean", fmt::format("{:.17g}", field.mean));
+  json.member("max", field.maximum).member("farthest", field.farthest).end_object();
   return cli::Cell::raw(fmt::format("min={} mean={:.6g} max={} farthest={}", field.minimum,
                                     field.mean, field.maximum, field.farthest),
-                        fmt::format("{{\"min\":{},\"mean\":{:.17g},\"max\":{},\"farthest\":{}}}",
-                                    field.minimum, field.mean, field.maximum, field.farthest));
+                        text);
 }
 
 void print_result(const Options& o, const FlowRequest& request, const FlowResult& result,
@@ -199,7 +204,7 @@ void declare_flow(cli::Command& tool) {
   add_record(c, o->positions);
   c.option("-o,--output", "FILE", o->output,
            "what reaches what: a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv)");
-  c.flag("--force", o->force, "write more than 2^31 cells");
+  add_force(c, o->force);
   add_threads(c, o->common);
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

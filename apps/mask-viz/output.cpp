@@ -63,4 +63,8 @@ void write_convention(const std::string& path, const Mask& mask, const Conventio
                   empty, visible.size(), first));
 }
 
+void add_force(cli::Command& command, bool& force) {
+  command.flag("--force", force, "write more than 2^31 cells");
+}
+
 }  // namespace masque::mask_viz

@@ -30,4 +30,7 @@ void write_convention(const std::string& path, const Mask& mask, const Conventio
 inline constexpr const char* kOutputHelp =
     "a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv .txt .json)";
 
+/// Declares --force of commands that write matrices.
+void add_force(cli::Command& command, bool& force);
+
 }  // namespace masque::mask_viz

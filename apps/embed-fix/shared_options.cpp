@@ -1,0 +1,30 @@
+#include "shared_options.hpp"
+
+namespace masque::embed_fix {
+
+void add_output(cli::Command& command, std::optional<std::string>& out) {
+  command.option("-o,--output", "OUTPUT", out, "file (of a file) or new folder (of a folder)");
+}
+
+void add_tensor(cli::Command& command, std::optional<std::string>& tensor,
+                const std::string& table) {
+  command.option("--tensor", "NAME", tensor, table + " [found by the family's names]");
+}
+
+void add_verify(cli::Command& command, bool& verify) {
+  command.flag("--verify", verify,
+               "reads the output back and proves that all else is bit-identical");
+}
+
+void add_multiple(cli::Command& command, std::uint64_t& multiple) {
+  command.option("--multiple", "M", multiple, "further rows, up to a multiple of M");
+}
+
+void add_report_options(cli::Command& command, cli::CommonOptions& common) {
+  add_threads(command, common);
+  add_json(command, common);
+  add_quiet(command, common);
+  add_verbose(command, common);
+}
+
+}  // namespace masque::embed_fix
