@@ -1,11 +1,11 @@
 #include "commands/selection_options.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 
 namespace masque::commands {
 
@@ -33,16 +33,15 @@ void add_selection(cli::Command& command, SelectionChoice& options) {
 std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,
                                  std::size_t most) {
   std::vector<double> shares;
-  for (std::string_view rest = text; !rest.empty() || shares.empty();) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    double value = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + colon, value);
-    if (error != std::errc{} || end != rest.data() + colon || !(value >= 0)) {
-      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", field(name),
-                                   escape(text)));
+  // A colon at the end is let through.
+  const auto parts = text.empty() ? split(text, ':') : split_terminated(text, ':');
+  for (const std::string_view part : parts) {
+    const auto value = parse_number<double>(part);
+    if (!value || !(*value >= 0)) {
+      throw UsageError(
+          fmt::format("{}: found '{}', expected numbers between colons", field(name), escape(text)));
     }
-    shares.push_back(value);
-    rest.remove_prefix(std::min(rest.size(), colon + 1));
+    shares.push_back(*value);
   }
   if (shares.size() < least || shares.size() > most) {
     throw UsageError(fmt::format(

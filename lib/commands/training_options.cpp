@@ -1,7 +1,6 @@
 #include "commands/training_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -9,16 +8,15 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parse_number.hpp"
 
 namespace masque::commands {
 
 double parse_seconds(const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const std::string unit(rest, end);
+  std::string_view unit = text;
+  const double number = take_number<double>(unit).value_or(0);
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc() || scale == 0 || !(number > 0) || number * scale > 1e9) {
+  if (scale == 0 || !(number > 0) || number * scale > 1e9) {
     throw UsageError(fmt::format("{}: found '{}', expected a time: 120s, 5m or 2h", field("budget"),
                                  escape(text)));
   }
