@@ -155,9 +155,18 @@ class Loop {
   bool saved_ = false;
 };
 
+/// What starts anew in a model that goes on with a checkpoint's weights.
+std::vector<std::string> start_notes(const train::TrainingRun& run) {
+  std::vector<std::string> notes;
+  for (const std::string& name : run.new_tensors())
+    notes.push_back(fmt::format("{}: not in the checkpoint, starts at random", name));
+  return notes;
+}
+
 }  // namespace
 
-cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
+cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
+  TrainOptions o = given;
   const auto begin = Clock::now();
   train::Ranks& ranks = o.launch->ranks();
   cli::CommonOptions common = o.common;
@@ -173,7 +182,8 @@ cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
     throw InputError(o.output, o.resume ? "there, but without training.safetensors of a run"
                                         : "there already, expected a new folder, or --resume");
   }
-  const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer);
+  if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
+  const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init);
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   // What a causal model reads in front of a line, where the template has nothing.
@@ -191,6 +201,7 @@ cli::ExitCode run_train(const TrainOptions& o, cli::Session& session) {
   session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens{}", run.family(),
                            run.parameter_count(), run.corpus().size(), run.corpus().tokens(),
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
+  for (const std::string& note : start_notes(run)) session.note(note);
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) loop.go_on();
   loop.all();

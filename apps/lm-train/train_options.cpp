@@ -88,6 +88,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   for (auto& [name, value] : run.settings) {
     if (name == "steps") value = steps.text();
   }
+  run.init = o.start;
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
@@ -107,13 +108,17 @@ void declare_train(cli::Command& c, const Launch& launch) {
             "a small T-TA, as a folder that all tools and transformers read");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --budget 2m --eval dev.txt",
             "a masked language model in two minutes, with its loss on other text");
+  c.example("lm-train train.txt -o tuned --init bert --steps 2000 --learning-rate 5e-5",
+            "goes on with the weights of a checkpoint; its names and files stay");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
   c.example("lm-train --experiment small.conf -o model --seed 2",
             "text, tokenizer and options from a file of lines 'key = value'");
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
-  c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it", cli::Need::kRequired);
+  c.option("--init", "MODEL", o->init,
+           "starts from a checkpoint's weights, in place of a new model; the result has its names");
+  c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
            "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
            "replace-mlm or all-tokens-mlm");
@@ -161,7 +166,11 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
-  c.action([o](cli::Session& session) {
+  c.action([o, &c](cli::Session& session) {
+    if (o->init) commands::refuse_design(c);
+    if (!o->init && !o->tokenizer)
+      throw UsageError(
+          fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
     if (o->pairs && o->format_asked.value_or("pairs") != "pairs")
       throw UsageError(
           fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));

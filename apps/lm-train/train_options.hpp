@@ -1,6 +1,7 @@
 // The options of lm-train.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,7 +13,8 @@ namespace masque::lm_train {
 struct TrainOptions : commands::TrainingOptions {
   std::string text;
   std::string output;
-  std::string tokenizer;
+  std::optional<std::string> init;
+  std::optional<std::string> tokenizer;  ///< of lm-train: none only with init
   std::optional<std::string> format_asked;
   bool pairs = false;
   std::string format;  ///< of these two
@@ -32,6 +34,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<std::string> diversity;
   cli::CommonOptions common;
   const Launch* launch = nullptr;
+  std::shared_ptr<const model::StartingModel> start;  ///< of `init`, once it is read
 };
 
 /// Declares everything, with the action. `launch` must stay.

@@ -198,6 +198,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
                                    entry->spellings().front(),
                                    entry->positional ? "" : " " + entry->value, full_name()));
     }
+    if (option->count() > 0 || in_file) set_.push_back(key_of(*entry));
     for (const std::string& value : option->results()) entry->set(unmarked(value));
     if (!entry->positional || !entry->repeated) continue;
     for (const std::string& value : app.remaining()) entry->set(unmarked(value));

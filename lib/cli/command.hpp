@@ -140,6 +140,10 @@ class Command {
   /// The arguments as they were parsed, without the tool's and sub-command's names.
   const std::vector<std::string>& given() const { return given_; }
 
+  /// Whether an option, called by its long name without dashes, was set: on the command line or by
+  /// an experiment file.
+  bool is_set(std::string_view option) const;
+
   const std::string& name() const { return name_; }
   /// "embed-fix mlm-correct".
   std::string full_name() const;
@@ -189,6 +193,7 @@ class Command {
   ExperimentFile experiment_ = ExperimentFile::kNone;
   std::vector<Setting> from_file_;  ///< in effect
   std::vector<std::string> given_;
+  std::vector<std::string> set_;  ///< keys of the entries that were
 };
 
 }  // namespace masque::cli

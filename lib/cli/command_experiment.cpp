@@ -32,6 +32,10 @@ Command& Command::one_of(std::vector<std::string> names) {
   return *this;
 }
 
+bool Command::is_set(std::string_view option) const {
+  return std::ranges::find(set_, option) != set_.end();
+}
+
 void Command::read_experiment(const Typed& typed) {
   std::vector<std::string> files;
   if (experiment_ != ExperimentFile::kNone) files = typed("--experiment");

@@ -170,6 +170,18 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");
 }
 
+void refuse_design(const cli::Command& command) {
+  for (const char* option :
+       {"num-hidden-layers", "hidden-size", "num-attention-heads", "head-size", "intermediate-size",
+        "attention-key-size", "layer-kind", "position", "position-shared", "normalizer",
+        "norm-placement", "norm", "hidden-act", "gated", "mixer", "talking-heads",
+        "previous-scores", "untied"}) {
+    if (command.is_set(option))
+      throw UsageError(fmt::format("{} with {}: the model has a design, expected none",
+                                   field(option), field("init")));
+  }
+}
+
 void declare_optimizer(cli::Command& c, TrainingOptions& o) {
   c.choice("--optimizer", o.optimizer,
            {{"adamw", train::Optimizer::kAdamW}, {"lamb", train::Optimizer::kLamb}},

@@ -44,6 +44,9 @@ struct TrainingOptions {
 /// Sizes and variants; `several` is appended to the help of names that may be lists.
 void declare_design(cli::Command& command, TrainingOptions& options,
                     const std::string& several = "");
+/// Throws UsageError for an option of declare_design that was set: the model of --init has a
+/// design.
+void refuse_design(const cli::Command& command);
 /// What objectives read.
 void declare_objective(cli::Command& command, TrainingOptions& options);
 /// Throws UsageError for options that the objective does not read, and for an objective that is

@@ -71,6 +71,10 @@ void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
   }
 }
 
+OutputTensor output_tensor(NamedTensor tensor) {
+  return output_of(std::make_shared<const NamedTensor>(std::move(tensor)));
+}
+
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights) {
   const HeadDesign& head = plan.design.head;
   const HeadPlan* head_plan = head.kind == HeadKind::kNone ? nullptr : head_like(plan, head);
@@ -103,8 +107,7 @@ ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
   files.weights.name = prefix + "model.safetensors";
   files.weights.metadata = {{"format", "pt"}};
   for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
-    files.weights.tensors.push_back(
-        output_of(std::make_shared<const NamedTensor>(std::move(tensor))));
+    files.weights.tensors.push_back(output_tensor(std::move(tensor)));
   }
   files.config = {prefix + "config.json", Literal{config.text}, config.text.size(), 0644};
   return files;
@@ -112,7 +115,10 @@ ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
 
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options) {
-  ModelFiles files = model_files(design, weights, options.training);
+  save_model(path, model_files(design, weights, options.training), options);
+}
+
+void save_model(const std::string& path, ModelFiles files, const SaveOptions& options) {
   std::vector<OutputExtra> extras = options.files;
   extras.push_back(std::move(files.config));
   std::vector<OutputWeights> all = options.more;

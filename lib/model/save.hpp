@@ -46,6 +46,9 @@ struct NamedTensor {
 /// are those that the design gives (MASQUE_CHECK).
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
 
+/// The tensor as f32 to write; its weights must live until then.
+OutputTensor output_tensor(NamedTensor tensor);
+
 /// What stands in a model's folder, to be written in a sub-folder of another, say.
 struct ModelFiles {
   OutputWeights weights;  ///< prefix + "model.safetensors", f32
@@ -66,5 +69,7 @@ struct SaveOptions {
 /// for a weight that is missing, and as config_of.
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options = {});
+/// The same for files that are described already; `options.training` is not read.
+void save_model(const std::string& path, ModelFiles files, const SaveOptions& options = {});
 
 }  // namespace masque::model

@@ -221,11 +221,7 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
                         {.seed = options.seed, .initializer_range = options.initializer_range},
                         parameters_);
   if (start.weights) {
-    model::ModelWeights<float> weights = *start.weights;
-    model_slots_.for_each([&](Role role, bool bias, Index layer, Index part, Index parameter) {
-      const auto& place = model::place_of(weights, role, bias, layer, part);
-      if (place) copy_to(place.view, parameters_.value(parameter));
-    });
+    copy_weights(*start.weights, model_slots_, parameters_);
   }
   if (!start.names.empty() && start.names == names_) {
     copy_to(start.label_weight.view(), parameters_.value(slots_.weight(Role::kDecoder)));

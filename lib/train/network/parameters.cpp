@@ -112,6 +112,23 @@ template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*,
 template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
                                 const ParameterMap&, Parameters<std::complex<double>>&);
 
+std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
+                                      const ParameterMap& slots, Parameters<float>& parameters) {
+  std::vector<std::string> missing;
+  model::ModelWeights<float> weights = from;  // of views
+  slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
+    const auto& place = model::place_of(weights, role, bias, layer, part);
+    const MatrixView<float> to = parameters.value(parameter);
+    if (!place || place.view.rows != to.rows || place.view.columns != to.columns) {
+      missing.push_back(parameters[parameter].name);
+      return;
+    }
+    for (Index i = 0; i < to.rows; ++i) std::copy_n(place.view.row(i), to.columns, to.row(i));
+  });
+  std::ranges::sort(missing);
+  return missing;
+}
+
 template <class T>
 model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,
                                   Parameters<T>& parameters) {

@@ -92,6 +92,11 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
                        const std::string& prefix, const ParameterMap& shared,
                        Parameters<T>& parameters);
 
+/// Copies a checkpoint's weights to the parameters at the same places. Returns the names of those
+/// that have no weight of their shape there: they stay as they are.
+std::vector<std::string> copy_weights(const model::ModelWeights<float>& weights,
+                                      const ParameterMap& slots, Parameters<float>& parameters);
+
 /// The values of a model's places, for saving: views that last as long as `parameters`.
 template <class T>
 model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,

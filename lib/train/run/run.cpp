@@ -71,6 +71,7 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
   std::vector<std::pair<std::string, std::string>> facts = options_.settings;
   facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
   facts.emplace_back("corpus", corpus_.digest());
+  if (options_.init) facts.emplace_back("init", start_digest_);
   return facts;
 }
 
@@ -103,11 +104,21 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
   options.more.push_back(std::move(gate));
 }
 
+model::TrainingConfig TrainingRun::training_config() const {
+  return {.initializer_range = options_.initializer_range,
+          .hidden_dropout = options_.trainer.hidden_dropout,
+          .attention_dropout = options_.trainer.attention_dropout};
+}
+
+model::ModelFiles TrainingRun::model_files(const model::Design& design,
+                                           const model::ModelWeights<float>& weights) const {
+  return options_.init ? options_.init->files(design, weights, training_config())
+                       : model::model_files(design, weights, training_config());
+}
+
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
   model::SaveOptions options;
-  options.training.initializer_range = options_.initializer_range;
-  options.training.hidden_dropout = options_.trainer.hidden_dropout;
-  options.training.attention_dropout = options_.trainer.attention_dropout;
+  options.training = training_config();
   options.files = tokenizer_files(tokenizer_.parts().path, opened);
   return options;
 }
@@ -120,7 +131,7 @@ void TrainingRun::save_model(const std::string& folder, Index places) const {
   model::Design design = design_;
   model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
   set_trained_places(places, design, weights);
-  model::save_model(folder, design, weights, options);
+  model::save_model(folder, model_files(design, weights), options);
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
@@ -141,7 +152,8 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
-  model::save_model(folder, design_, weights_of(design_, slots_, parameters_), options);
+  const model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
+  model::save_model(folder, model_files(design_, weights), options);
 }
 
 bool TrainingRun::has_state(const std::string& folder) {

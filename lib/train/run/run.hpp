@@ -10,6 +10,7 @@
 
 #include "model/family.hpp"
 #include "model/save.hpp"
+#include "model/starting_model.hpp"
 #include "text/tokenizer.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"
@@ -19,6 +20,8 @@
 namespace masque::train {
 
 struct RunOptions {
+  /// What training starts from; nullptr: a new model. Then `design` is not read.
+  std::shared_ptr<const model::StartingModel> init;
   DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
   ObjectiveOptions asked;         ///< `tokens`, `seed` and `pairs` are filled in
@@ -65,6 +68,8 @@ class TrainingRun {
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
   Index parameter_count() const;
+  /// Of a model that starts from a checkpoint: the tensors that start at random, by name.
+  const std::vector<std::string>& new_tensors() const { return new_tensors_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
   /// what was kept.
   double operations(const StepReport& report) const;
@@ -110,6 +115,11 @@ class TrainingRun {
   void fill_in();
   void check_dropout() const;
   void make_one();
+  void adapt_design();
+  void check_corpus_length() const;
+  model::TrainingConfig training_config() const;
+  model::ModelFiles model_files(const model::Design& design,
+                                const model::ModelWeights<float>& weights) const;
   void make_two(const ElectraVariant& variant);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void make_mae();
@@ -135,6 +145,8 @@ class TrainingRun {
   std::optional<MaeModel> mae_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
+  std::vector<std::string> new_tensors_;
+  std::string start_digest_;  ///< of the values at the start, where these come from a checkpoint
 };
 
 /// Steps a second of a run, measured on a few steps that leave no trace; rank 0's clock decides.

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/hash.hpp"
 #include "train/loss/mae_loss.hpp"
 #include "train/run/run.hpp"
 
@@ -40,7 +41,8 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   } else {
     make_one();
   }
-  family_ = model::config_of(design_).family;
+  family_ = options_.init && options_.init->writes(design_) ? design_.family
+                                                            : model::config_of(design_).family;
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {
     std::string all;
@@ -54,6 +56,18 @@ void TrainingRun::fill_in() {
   asked.tokens = token_table(tokenizer_);
   asked.seed = options_.trainer.seed;
   asked.pairs = corpus_.pairs();
+  if (options_.init) {
+    if (options_.objective == kMae || find_electra(options_.objective) != nullptr) {
+      throw UsageError(
+          fmt::format("--init with --objective {}: its second network has no start, "
+                      "expected an objective of one network",
+                      options_.objective));
+    }
+    design_ = options_.init->design();
+    design_.notes.clear();
+    check_corpus_length();
+    return;
+  }
   DesignRecipe& recipe = options_.design;
   if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
   if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
@@ -80,9 +94,34 @@ void TrainingRun::check_dropout() const {
                                                                       : "mixer")));
 }
 
+void TrainingRun::check_corpus_length() const {
+  const Index most = design_.max_position_embeddings;
+  if (most > 0 && corpus_.longest() > most) {
+    throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
+                                 corpus_.longest(), most, options_.init->path()));
+  }
+}
+
+void TrainingRun::adapt_design() {
+  if (!options_.init) return objective_->adapt(design_);
+  const model::HeadDesign own = design_.head;
+  design_.head = {};
+  objective_->adapt(design_);
+  // Objectives describe the head of a new model; this one has its family's, or its own one that
+  // now predicts something else.
+  const model::HeadKind kind = design_.head.kind;
+  const bool words = own.kind == model::HeadKind::kMasked || own.kind == model::HeadKind::kCausal;
+  if (const auto head = options_.init->head(kind)) {
+    design_.head = *head;
+  } else if (words) {
+    design_.head = own;
+    design_.head.kind = kind;
+  }
+}
+
 void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.asked);
-  objective_->adapt(design_);
+  adapt_design();
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionType::kLearned ||
        design_.position == model::PositionType::kSinusoidal)) {
@@ -91,13 +130,20 @@ void TrainingRun::make_one() {
                     "rope, transformer_xl or the like",
                     field("objective"), options_.objective, field("position")));
   }
-  const model::ModelPlan plan = model::plan_of(design_);
+  const model::ModelPlan plan =
+      options_.init ? options_.init->plan(design_) : model::plan_of(design_);
   slots_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
   initialize_parameters(design_, slots_,
                         {.seed = options_.trainer.seed,
                          .initializer_range = options_.initializer_range,
-                         .residual_gain = residual_gain(options_.design)},
+                         .residual_gain = options_.init ? 0 : residual_gain(options_.design)},
                         parameters_);
+  if (options_.init) {
+    new_tensors_ = copy_weights(options_.init->weights(), slots_, parameters_);
+    const std::unique_ptr<Hasher> hasher = make_xxh3();
+    hasher->add(std::as_bytes(std::span<const float>(parameters_.values())));
+    start_digest_ = hasher->digest();
+  }
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
   if (options_.diversity) network_->reward_diversity(*options_.diversity);

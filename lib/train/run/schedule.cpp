@@ -57,7 +57,7 @@ StepPlan StepPlan::parse(std::string_view text) {
   std::string_view rest = text;
   const auto fail = [&]() -> std::int64_t {
     throw UsageError(
-        fmt::format("{}: found '{}', expected a number from 1 to {}, or what a run with {} "
+        fmt::format("{}: found '{}', expected a number from 0 to {}, or what a run with {} "
                     "printed: 1000,300:800",
                     field("steps"), escape(std::string(text)), kMost, field("budget")));
   };
@@ -70,6 +70,7 @@ StepPlan StepPlan::parse(std::string_view text) {
     rest.remove_prefix(1);
   };
   StepPlan plan;
+  if (text == "0") return {.first = 0, .changes = {}};
   plan.first = number();
   std::int64_t before = 0;
   while (!rest.empty()) {

@@ -33,7 +33,7 @@ struct StepPlan {
   double place(std::int64_t step) const;
   /// "1000", or "1000,300:800": 1000 at first, 800 from update 300 on.
   std::string text() const;
-  /// Of such a text. Throws UsageError.
+  /// Of such a text; "0" is a run without updates. Throws UsageError.
   static StepPlan parse(std::string_view text);
 };
 

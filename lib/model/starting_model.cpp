@@ -1,0 +1,190 @@
+#include "model/starting_model.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+
+namespace masque::model {
+
+namespace {
+
+ModelConfig config_of_checkpoint(const Checkpoint& checkpoint) {
+  auto config = find_config(checkpoint);
+  if (!config) throw InputError(checkpoint.path(), "no config.json next to the weights");
+  return *std::move(config);
+}
+
+/// Whether two heads are the same but for the tie.
+bool alike(HeadDesign a, const HeadDesign& b) {
+  a.tied = b.tied;
+  return a == b;
+}
+
+/// The old spelling of a layer norm's tensor, which checkpoints from TensorFlow have; else empty.
+std::string old_norm_name(std::string name) {
+  for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
+                                 std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
+    if (name.ends_with(now))
+      return name.replace(name.size() - std::string_view(now).size(), std::string::npos, old);
+  }
+  return {};
+}
+
+}  // namespace
+
+StartingModel::StartingModel(const std::string& path)
+    : checkpoint_(open_checkpoint(path)),
+      config_(config_of_checkpoint(checkpoint_)),
+      names_(checkpoint_, config_),
+      family_(choose_family(config_, "")),
+      plan_(family_.plan(FamilyConfig(config_))),
+      loaded_(load_model<float>(path)) {
+  const HeadDesign& head = loaded_.design.head;
+  if (head.kind == HeadKind::kNone) return;
+  for (HeadPlan& own : plan_.heads) {
+    if (alike(own.design, head)) own.design.tied = head.tied;
+  }
+}
+
+std::optional<HeadDesign> StartingModel::head(HeadKind kind) const {
+  if (loaded_.design.head.kind == kind) return loaded_.design.head;
+  for (const HeadPlan& own : plan_.heads) {
+    if (own.design.kind == kind) return own.design;
+  }
+  return std::nullopt;
+}
+
+const HeadPlan* StartingModel::head_plan(const HeadDesign& head) const {
+  return head.kind == HeadKind::kNone ? nullptr : head_like(plan_, head);
+}
+
+bool StartingModel::writes(const Design& design) const {
+  if (design.head.kind != HeadKind::kNone && head_plan(design.head) == nullptr) return false;
+  Design own = plan_.design;
+  own.head = design.head;
+  own.mask_token_id = design.mask_token_id;
+  return same_design(own, design);
+}
+
+ModelPlan StartingModel::plan(const Design& design) const {
+  if (!writes(design)) return plan_of(design);
+  ModelPlan plan = plan_;
+  plan.design.head = design.head;
+  plan.design.mask_token_id = design.mask_token_id;
+  return plan;
+}
+
+std::string StartingModel::architecture(const Design& design) const {
+  std::string_view end = "Model";
+  switch (design.head.kind) {
+    case HeadKind::kNone: break;
+    case HeadKind::kMasked: end = "ForMaskedLM"; break;
+    case HeadKind::kDiscriminator: end = "ForPreTraining"; break;
+    case HeadKind::kCausal:
+      end = family_.name == "gpt2" || family_.name == "bert" || family_.name == "xlnet"
+                ? "LMHeadModel"
+                : "ForCausalLM";
+      break;
+  }
+  return fmt::format("{}{}", family_.classes.empty() ? "" : family_.classes.front(), end);
+}
+
+std::string StartingModel::config_text(const Design& design) const {
+  std::string text = with_dtype(config_, DType::kF32);
+  const auto set = [&](const char* name, const std::string& value) {
+    text = set_json_member(text, {name}, value);
+  };
+  if (config_.model_type().empty()) set("model_type", quote_json(family_.model_types.front()));
+  const HeadDesign& head = design.head;
+  if (head.kind != loaded_.design.head.kind && !family_.classes.empty())
+    set("architectures", fmt::format("[{}]", quote_json(architecture(design))));
+  const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
+  if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
+    set("tie_word_embeddings", "false");
+  return text;
+}
+
+/// All names of a tensor that the checkpoint has.
+std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor) const {
+  std::vector<std::string> found;
+  for_spellings(tensor.names, [&](std::string_view spelling) {
+    const bool based = spelling.starts_with('~');
+    const std::string bare(based ? spelling.substr(1) : spelling);
+    std::vector<std::string> all = {bare};
+    if (based) all.insert(all.begin(), plan_.prefix + bare);
+    for (const std::string& name : all) {
+      const std::string old = old_norm_name(name);
+      if (names_.find(name) == nullptr && (old.empty() || names_.find(old) == nullptr)) continue;
+      found.push_back(name);
+      return;
+    }
+  });
+  return found;
+}
+
+void StartingModel::add_unused(std::vector<OutputTensor>& tensors) const {
+  if (names_.tf() != nullptr) return;
+  std::set<std::string> known;
+  for (const OutputTensor& tensor : tensors) {
+    known.insert(tensor.info.name);
+    known.insert(old_norm_name(tensor.info.name));
+  }
+  for (const WeightsFile& file : checkpoint_.files()) {
+    for (const TensorInfo& info : file.content.tensors) {
+      if (known.contains(info.name)) continue;
+      OutputTensor& copy = tensors.emplace_back();
+      copy.info = info;
+      copy.source = source_of(file.file, info);
+    }
+  }
+}
+
+ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
+                                const TrainingConfig& training) const {
+  if (!writes(design)) return model_files(design, weights, training);
+  const ModelPlan plan = this->plan(design);
+  const bool same_head = design.head == loaded_.design.head;
+  ModelFiles files;
+  files.weights.name = "model.safetensors";
+  files.weights.metadata = {{"format", "pt"}};
+  std::vector<OutputTensor>& tensors = files.weights.tensors;
+  std::vector<NamedTensor> named = named_tensors(plan, weights);
+  const HeadPlan* head = head_plan(design.head);
+  if (same_head && head != nullptr && design.head.tied && !head->decoder.empty()) {
+    // A copy of the word table that the file has, though it is tied.
+    for (PlacedTensor& placed :
+         place_row(plan.design, {head->decoder, {Role::kDecoder}, Parts::kTensor})) {
+      if (names_in_file(placed).empty()) continue;
+      NamedTensor copy;
+      copy.name = written_name(plan, placed);
+      copy.parts = {weights.word_table.view};
+      copy.placed = std::move(placed);
+      named.push_back(std::move(copy));
+    }
+  }
+  std::set<std::string> written;
+  for (NamedTensor& tensor : named) {
+    std::vector<std::string> names;
+    if (same_head) names = names_in_file(tensor.placed);
+    if (names.empty()) names = {tensor.name};
+    for (const std::string& name : names) {
+      if (!written.insert(name).second) continue;
+      NamedTensor one = tensor;
+      one.name = name;
+      tensors.push_back(output_tensor(std::move(one)));
+    }
+  }
+  if (same_head) add_unused(tensors);
+  std::ranges::sort(tensors, {}, [](const OutputTensor& t) { return t.info.name; });
+  const std::string text = config_text(design);
+  files.config = {"config.json", Literal{text}, text.size(), 0644};
+  return files;
+}
+
+}  // namespace masque::model

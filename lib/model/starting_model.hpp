@@ -1,0 +1,66 @@
+// A checkpoint that training starts from, and what is written back: the same names, the same
+// config.json, and every tensor that training does not know.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/load.hpp"
+#include "model/save.hpp"
+#include "store/checkpoint.hpp"
+#include "store/config.hpp"
+#include "store/names/named_tensors.hpp"
+
+namespace masque::model {
+
+/// An opened checkpoint of any family. Immutable; its files stay open.
+class StartingModel {
+ public:
+  /// Reads config and weights; `path` is a folder as load_model takes it. Throws as load_model.
+  explicit StartingModel(const std::string& path);
+  StartingModel(const StartingModel&) = delete;
+  StartingModel& operator=(const StartingModel&) = delete;
+  ~StartingModel() = default;
+
+  const std::string& path() const { return loaded_.path; }
+  const Design& design() const { return loaded_.design; }
+  const ModelWeights<float>& weights() const { return loaded_.weights; }
+
+  /// The head of this kind: the model's own if it is of the kind, else the first one that its
+  /// family knows; nothing if the family has none.
+  std::optional<HeadDesign> head(HeadKind kind) const;
+
+  /// Whether its family writes this design with the checkpoint's config.json: the design is the
+  /// checkpoint's, but for the head.
+  bool writes(const Design& design) const;
+
+  /// The names under which a design with these parameters is written: the family's if it writes the
+  /// design, else those of plan_of(design). Throws as plan_of.
+  ModelPlan plan(const Design& design) const;
+
+  /// config.json and weights (f32) of a design that was made from this model; `weights` must live
+  /// until they are written, and this too. Tensors keep the names that the checkpoint has where the
+  /// design and its head are the checkpoint's. With those go all tensors of the checkpoint that no
+  /// part of the model uses, as they are; a TensorFlow checkpoint's are left out. Throws as
+  /// model_files.
+  ModelFiles files(const Design& design, const ModelWeights<float>& weights,
+                   const TrainingConfig& training) const;
+
+ private:
+  const HeadPlan* head_plan(const HeadDesign& head) const;
+  std::string config_text(const Design& design) const;
+  std::string architecture(const Design& design) const;
+  std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
+  void add_unused(std::vector<OutputTensor>& tensors) const;
+
+  Checkpoint checkpoint_;
+  ModelConfig config_;
+  NamedTensors names_;
+  const Family& family_;
+  ModelPlan plan_;  ///< of the family, with the decoder untied where the file has one of its own
+  LoadedModel<float> loaded_;
+};
+
+}  // namespace masque::model
