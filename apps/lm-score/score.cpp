@@ -127,10 +127,10 @@ void declare_score(cli::Command& tool) {
   commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
-  commands::add_digits(c, o->engine.digits);
+  commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
-  add_json(c, o->engine.common);
-  c.flag("--no-header", o->engine.common.no_header, "TSV without its first line");
+  add_json(c, o->open.common);
+  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

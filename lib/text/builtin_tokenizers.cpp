@@ -50,13 +50,13 @@ TokenizerParts read_lines(const std::string& path, bool characters) {
   if (unknown.empty()) throw InputError(path, "no [UNK] or <unk>, expected a line with one");
   const auto model = characters ? make_characters(std::move(vocab), unknown)
                                 : make_word_level(std::move(vocab), unknown);
-  TokenizerText steps;
-  (characters ? steps.decoder : steps.pre_tokenizer) =
+  TokenizerText parts_text;
+  (characters ? parts_text.decoder : parts_text.pre_tokenizer) =
       characters ? R"({"type":"Fuse"})" : R"({"type":"WhitespaceSplit"})";
-  steps.post_processor =
+  parts_text.post_processor =
       template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
-  steps.added_tokens = added_json(*model, {kSpecials.begin(), kSpecials.end()});
-  const std::string json = tokenizer_json(steps);
+  parts_text.added_tokens = added_json(*model, {kSpecials.begin(), kSpecials.end()});
+  const std::string json = tokenizer_json(parts_text);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), model, characters ? "characters" : "WordLevel", path);
   parts.format = "one token a line";

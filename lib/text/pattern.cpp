@@ -173,7 +173,7 @@ class Expression : public Pattern {
       const Stretch match{search.begin(), search.end()};
       at = match.end;
       if (match.begin == match.end) {
-        at += at < text.size() ? utf8_length(text[at]) : 1;
+        at += at < text.size() ? char_bytes(text[at]) : 1;
         // As in the reference, an empty match right behind another match is none.
         if (last_end == match.end) continue;
       }

@@ -93,10 +93,12 @@ TEST_CASE("a changed plan goes on where it was and ends where the first one ende
 TEST_CASE("plans as text") {
   CHECK(StepPlan::parse("1000").text() == "1000");
   CHECK(StepPlan::parse("1000").steps() == 1000);
+  CHECK(StepPlan::parse("0").steps() == 0);
   CHECK(StepPlan::parse("1000,300:800,301:302").text() == "1000,300:800,301:302");
   CHECK(StepPlan::parse("1000,300:800").steps() == 800);
-  for (const char* bad : {"", "0", "-1", "x", "10 ", "10,", "10,3", "10,3:", "10,3:3", "10,10:20",
-                          "10,3:20,3:30", "10,3:8,9:20", "1000000001", "10;3:20", "10,0:5"}) {
+  for (const char* bad :
+       {"", "00", "0,1:2", "-1", "x", "10 ", "10,", "10,3", "10,3:", "10,3:3", "10,10:20",
+        "10,3:20,3:30", "10,3:8,9:20", "1000000001", "10;3:20", "10,0:5"}) {
     CAPTURE(bad);
     const std::string message = message_of<UsageError>([&] { StepPlan::parse(bad); });
     CHECK(message.starts_with("steps: found '"));

@@ -59,9 +59,9 @@ void TrainingRun::fill_in() {
   if (options_.init) {
     if (options_.objective == kMae || find_electra(options_.objective) != nullptr) {
       throw UsageError(
-          fmt::format("--init with --objective {}: its second network has no start, "
-                      "expected an objective of one network",
-                      options_.objective));
+          fmt::format("{} with {} {}: its second network has no start, expected an objective of "
+                      "one network",
+                      field("init"), field("objective"), options_.objective));
     }
     design_ = options_.init->design();
     design_.notes.clear();
