@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -73,7 +75,16 @@ bool StartingModel::writes(const Design& design) const {
 }
 
 ModelPlan StartingModel::plan(const Design& design) const {
-  if (!writes(design)) return plan_of(design);
+  if (!writes(design)) {
+    ModelPlan other;
+    if (const auto problem = usage_problem_of([&] { other = plan_of(design); })) {
+      throw UsageError(
+          fmt::format("{}, changed as training needs it, is a design that no family "
+                      "writes: {}",
+                      escape(path()), *problem));
+    }
+    return other;
+  }
   ModelPlan plan = plan_;
   plan.design.head = design.head;
   plan.design.mask_token_id = design.mask_token_id;
@@ -128,8 +139,14 @@ std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor
   return found;
 }
 
-void StartingModel::add_unused(std::vector<OutputTensor>& tensors) const {
+void StartingModel::add_unused(bool same_head, std::vector<OutputTensor>& tensors) const {
   if (names_.tf() != nullptr) return;
+  // A file without a head may lack the prefix of the base model, which it has next to a head.
+  const auto has_prefix = [&](const TensorInfo& info) {
+    return info.name.starts_with(plan_.prefix);
+  };
+  const bool bare = !same_head && std::ranges::none_of(checkpoint_.tensors(), has_prefix);
+  const std::string prefix = bare ? plan_.prefix : "";
   std::set<std::string> known;
   for (const OutputTensor& tensor : tensors) {
     known.insert(tensor.info.name);
@@ -137,9 +154,11 @@ void StartingModel::add_unused(std::vector<OutputTensor>& tensors) const {
   }
   for (const WeightsFile& file : checkpoint_.files()) {
     for (const TensorInfo& info : file.content.tensors) {
-      if (known.contains(info.name)) continue;
+      const std::string name = prefix + info.name;
+      if (known.contains(name)) continue;
       OutputTensor& copy = tensors.emplace_back();
       copy.info = info;
+      copy.info.name = name;
       copy.source = source_of(file.file, info);
     }
   }
@@ -180,7 +199,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
       tensors.push_back(output_tensor(std::move(one)));
     }
   }
-  if (same_head) add_unused(tensors);
+  add_unused(same_head, tensors);
   std::ranges::sort(tensors, {}, [](const OutputTensor& t) { return t.info.name; });
   const std::string text = config_text(design);
   files.config = {"config.json", Literal{text}, text.size(), 0644};

@@ -53,7 +53,7 @@ class StartingModel {
   std::string config_text(const Design& design) const;
   std::string architecture(const Design& design) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
-  void add_unused(std::vector<OutputTensor>& tensors) const;
+  void add_unused(bool same_head, std::vector<OutputTensor>& tensors) const;
 
   Checkpoint checkpoint_;
   ModelConfig config_;
