@@ -203,7 +203,11 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
   for (const std::string& note : start_notes(run)) session.note(note);
   Loop loop(o, run, eval, std::move(plan), begin, session);
-  if (goes_on) loop.go_on();
+  if (goes_on) {
+    loop.go_on();
+  } else {
+    run.check_leak();
+  }
   loop.all();
   session.note(fmt::format("{}: written", o.output));
   return cli::ExitCode::kDone;

@@ -33,6 +33,7 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed, train::Objecti
                .random = split[2],
                .draws = o.draws,
                .fixed_selection = o.fixed_selection};
+  asked.allow_leak = o.allow_leak;
   asked.perm = o.perm;
   const std::vector<double> source = parse_shares("source", o.source, 1, 2);
   const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
@@ -229,6 +230,7 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
            "mae, mae-mask: share that is hidden");
   c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
   c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
+  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
   c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");
 }
 

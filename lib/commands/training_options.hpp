@@ -38,6 +38,7 @@ struct TrainingOptions {
   std::optional<double> drop;
   std::optional<std::uint64_t> min_keep;
   bool renumber = false;
+  bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;
 };
 

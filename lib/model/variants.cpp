@@ -73,6 +73,20 @@ bool needs_materialized_attention(const Design& design) {
   return scheme && (scheme->facts().weights || scheme->facts().values);
 }
 
+DesignMasks mask_support(const Design& design) {
+  DesignMasks least;
+  const auto add = [&](nn::MaskSupport masks, std::string part) {
+    if (masks > least.masks) least = {masks, std::move(part)};
+  };
+  if (const auto scheme = position_scheme(design))
+    add(scheme->facts().masks, "position " + design.variants.position);
+  if (const nn::Mixer* mixer = mixer_of(design))
+    add(mixer->info().masks, "mixer " + design.variants.mixer);
+  if (design.convolution_size > 0)
+    add(nn::MaskSupport::kFull, "the convolution of its first layer");
+  return least;
+}
+
 Index context_width(const Design& design) {
   if (design.layer_kind == LayerKind::kGatedAttention) return design.intermediate_size;
   if (!design.variants.mixer.empty()) return design.hidden_size;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/design.hpp"
@@ -28,6 +29,14 @@ std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
 /// Whether attention needs nn::materialized_attention_forward: heads that talk, scores of the layer
 /// before, factors of weights, terms of values.
 bool needs_materialized_attention(const Design& design);
+
+/// Which masks a design obeys, and by what it is bound.
+struct DesignMasks {
+  nn::MaskSupport masks = nn::MaskSupport::kAny;
+  std::string part;  ///< "position convolutional(width=3)"; empty: nothing binds it
+};
+/// Of its position scheme, its mixer and its convolution the one that obeys the fewest.
+DesignMasks mask_support(const Design& design);
 
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);

@@ -55,15 +55,6 @@ std::span<const Mixer* const> mixers() { return Mixers::of_process().all(); }
 
 const Mixer* find_mixer(std::string_view name) { return Mixers::of_process().find(name); }
 
-std::string_view masks_text(MixerMasks masks) {
-  switch (masks) {
-    case MixerMasks::kAny: return "any";
-    case MixerMasks::kCausal: return "full, causal";
-    case MixerMasks::kFull: return "full";
-  }
-  return "";
-}
-
 bool is_full(const BlockMap* blocks) {
   return blocks == nullptr ||
          sees_up_to(*blocks, [&](Index) { return blocks->lengths().keys - 1; });
@@ -132,8 +123,8 @@ void check_problem(const Mixer& mixer, const MixerProblem<T>& problem, MatrixVie
   }
   if (problem.blocks == nullptr) return;
   MASQUE_CHECK(problem.blocks->lengths() == (Lengths{tokens, tokens}));
-  if (info.masks == MixerMasks::kAny || is_full(problem.blocks)) return;
-  if (info.masks == MixerMasks::kCausal && is_causal(problem.blocks)) return;
+  if (info.masks == MaskSupport::kAny || is_full(problem.blocks)) return;
+  if (info.masks == MaskSupport::kCausal && is_causal(problem.blocks)) return;
   throw UsageError(fmt::format("{} cannot obey this mask, expected one of: {}", info.name,
                                masks_text(info.masks)));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "mask/block_map.hpp"
+#include "nn/variant.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::nn {
@@ -37,18 +38,11 @@ struct MixerParameter {
   bool trained = true;  ///< false: stays as it starts
 };
 
-/// Which masks a mixer obeys.
-enum class MixerMasks {
-  kAny,
-  kCausal,  ///< the full and the causal mask
-  kFull,    ///< the full mask only
-};
-
 /// What a mixer says of itself. Texts are of one line.
 struct MixerInfo {
   std::string_view name;        ///< as on the command line
   std::string_view parameters;  ///< with shapes: "value d × d, scores heads n × n"
-  MixerMasks masks = MixerMasks::kAny;
+  MaskSupport masks = MaskSupport::kAny;
   bool reads_own = false;    ///< row i reads x_i whatever the mask: by a gate or as a query does
   std::string_view lengths;  ///< what a sequence shorter than n takes
   std::string_view cost;     ///< multiplications: "n² d"
@@ -110,7 +104,6 @@ struct MixerRegistration {
 };
 
 /// "any", "full, causal" or "full".
-std::string_view masks_text(MixerMasks masks);
 
 /// The parameters of a mixer as they start. T is float, double or std::complex<double>; a number is
 /// a function of seed, mixer, parameter and place alone. Throws as Mixer::parameters.

@@ -48,7 +48,9 @@ std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
 
 VariantInfo position_info(std::string_view name) {
   NamedArguments spelled(name);
-  VariantInfo info = PositionMakers::make("position scheme", spelled)->info();
+  const std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", spelled);
+  VariantInfo info = scheme->info();
+  info.masks = masks_text(scheme->facts().masks);
   info.kind = "position";
   info.name = name;
   const std::string arguments = spelled.standards();
@@ -59,11 +61,10 @@ VariantInfo position_info(std::string_view name) {
   return info;
 }
 
-VariantInfo describe_position(std::string_view trained, std::string_view masks,
-                              std::string_view cost, std::string_view source) {
+VariantInfo describe_position(std::string_view trained, std::string_view cost,
+                              std::string_view source) {
   VariantInfo info;
   info.parameters = trained;
-  info.masks = masks;
   info.cost = cost;
   info.source = source;
   return info;

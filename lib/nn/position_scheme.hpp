@@ -97,6 +97,9 @@ struct PositionFacts {
   bool relative = true;
   /// Tells a key on the left from the same key as far on the right.
   bool direction_aware = true;
+  /// kFull: the input of a row holds later tokens. kCausal: it holds earlier ones, or scores of
+  /// later keys are not meant to be read.
+  MaskSupport masks = MaskSupport::kAny;
 };
 
 /// A scheme with its arguments. Immutable, thread-safe.
@@ -162,8 +165,8 @@ std::vector<std::string> position_names();
 VariantInfo position_info(std::string_view name);
 
 /// A row of `variants` as `PositionScheme::info` gives it.
-VariantInfo describe_position(std::string_view trained, std::string_view masks,
-                              std::string_view cost, std::string_view source);
+VariantInfo describe_position(std::string_view trained, std::string_view cost,
+                              std::string_view source);
 
 /// How the parameters of a scheme start: Philox streams of the seed, one per name.
 template <class T>

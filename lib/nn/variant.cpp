@@ -14,6 +14,15 @@ std::vector<std::vector<VariantInfo> (*)()>& sources() {
 
 }  // namespace
 
+std::string_view masks_text(MaskSupport masks) {
+  switch (masks) {
+    case MaskSupport::kAny: return "any";
+    case MaskSupport::kCausal: return "full, causal";
+    case MaskSupport::kFull: return "full";
+  }
+  return "";
+}
+
 VariantSource::VariantSource(std::vector<VariantInfo> (*list)()) { sources().push_back(list); }
 
 std::vector<VariantInfo> variants() {

@@ -7,12 +7,22 @@
 
 namespace masque::nn {
 
+/// Which masks a variant obeys: what a mask hides reaches no row through it. From many to few.
+enum class MaskSupport {
+  kAny,
+  kCausal,  ///< the full and the causal mask
+  kFull,    ///< the full mask only
+};
+
+/// "any", "full, causal", "full".
+std::string_view masks_text(MaskSupport masks);
+
 /// One variant, as its registry entry describes itself. Texts are short and of one line.
 struct VariantInfo {
   std::string kind;        ///< "normalizer", "position", "mixer", "structure", "evaluation"
   std::string name;        ///< as on the command line
   std::string parameters;  ///< "base=512, clip=16"; trained ones with their shapes; empty: none
-  std::string masks;       ///< "any", "causal", "full": which masks it can obey
+  std::string masks;       ///< masks_text of those that it can obey
   bool exact = true;       ///< false: approximates what it stands for
   std::string cost;    ///< "n² d" and the like: multiplications of one layer, n tokens, width d
   std::string source;  ///< author, year, arXiv number or address

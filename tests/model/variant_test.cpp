@@ -173,7 +173,7 @@ TEST_CASE("models of every mixer") {
     const std::string member = "\"mixer\": \"" + name + "\"";
     check_variant(test::tiny_design(member));
     check_variant(test::tiny_design(member + ", \"norm_placement\": \"pre\", \"gated\": true"));
-    if (mixer->info().masks != nn::MixerMasks::kFull) {
+    if (mixer->info().masks != nn::MaskSupport::kFull) {
       check_variant(test::tiny_design(member + ", \"mask\": \"causal\""));
     }
   }

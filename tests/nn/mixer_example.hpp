@@ -38,9 +38,9 @@ class MaskOf {
 /// Whether a mixer says that it obeys a mask of those that the tests use.
 inline bool obeys(const nn::Mixer& mixer, std::string_view mask) {
   switch (mixer.info().masks) {
-    case nn::MixerMasks::kAny: return true;
-    case nn::MixerMasks::kCausal: return mask == "full" || mask == "causal";
-    case nn::MixerMasks::kFull: return mask == "full";
+    case nn::MaskSupport::kAny: return true;
+    case nn::MaskSupport::kCausal: return mask == "full" || mask == "causal";
+    case nn::MaskSupport::kFull: return mask == "full";
   }
   return false;
 }

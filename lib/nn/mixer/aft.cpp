@@ -8,7 +8,7 @@ class Aft final : public mixing::AttentionFree<Aft, true> {
   static MixerInfo describe() {
     return {"aft",
             "query, key, value d × d; w n × n",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading rows and columns of w",
             "3 n d² + n² d",

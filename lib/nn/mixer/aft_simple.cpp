@@ -8,7 +8,7 @@ namespace {
 class AftSimple final : public mixing::AttentionFree<AftSimple, false> {
  public:
   static MixerInfo describe() {
-    return {"aft_simple",    "query, key, value d × d",    MixerMasks::kAny, true, "any length",
+    return {"aft_simple",    "query, key, value d × d",    MaskSupport::kAny, true, "any length",
             "3 n d² + n² d", "Zhai 2021, arXiv:2105.14103"};
   }
 };

@@ -88,7 +88,7 @@ class Amlp final : public mixing::GatedMixer<Amlp, AttentiveGate> {
   static MixerInfo describe() {
     return {"amlp",
             "as gmlp; attention 3 a × d and inner / 2 × a, both with bias; a = attention_size = 64",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading rows and columns of W",
             "1.5 n d inner + 0.5 n² inner + 3 n d a + 2 n² a + 0.5 n a inner",

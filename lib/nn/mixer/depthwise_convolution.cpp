@@ -32,7 +32,7 @@ class Depthwise final : public mixing::Convolution<Depthwise, DepthwiseKernel> {
   static MixerInfo describe() {
     return {"depthwise_convolution",
             "input and gate d × d; taps d × kernel_size; kernel_size = 7, dilation = 1",
-            MixerMasks::kCausal,
+            MaskSupport::kCausal,
             false,
             "any length",
             "2 n d² + n d kernel_size",

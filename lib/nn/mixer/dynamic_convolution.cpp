@@ -35,7 +35,7 @@ class Dynamic final : public mixing::Convolution<Dynamic, DynamicKernel> {
   static MixerInfo describe() {
     return {"dynamic_convolution",
             "input and gate d × d; heads · kernel_size × d; kernel_size = 7, dilation = 1",
-            MixerMasks::kCausal,
+            MaskSupport::kCausal,
             true,
             "any length",
             "2 n d² + n d heads kernel_size",

@@ -13,7 +13,7 @@ class External final : public mixing::ExternalAttention<External> {
   static MixerInfo describe() {
     return {"external_attention",
             "memories of keys and values inner × d; inner = 64",
-            MixerMasks::kFull,
+            MaskSupport::kFull,
             true,
             "any length",
             "2 n d inner",

@@ -10,7 +10,7 @@ class ExternalSoftmax final : public mixing::ExternalAttention<ExternalSoftmax> 
   static MixerInfo describe() {
     return {"external_attention_softmax",
             "memories of keys and values inner × d; inner = 64",
-            MixerMasks::kFull,
+            MaskSupport::kFull,
             true,
             "any length",
             "2 n d inner",

@@ -63,7 +63,7 @@ class Fnet final : public MixerOf<Fnet> {
   static MixerInfo describe() {
     return {"fnet",
             "",
-            MixerMasks::kFull,
+            MaskSupport::kFull,
             true,
             "a transform of its own length",
             "n d log(n d)",

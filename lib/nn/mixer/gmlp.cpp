@@ -9,7 +9,7 @@ class Gmlp final : public mixing::GatedMixer<Gmlp, mixing::StaticGate> {
     return {"gmlp",
             "two norms d and inner / 2; U inner × d, V d × inner / 2, both with bias; W n × n, b "
             "n; inner = 4 d",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading rows and columns of W",
             "1.5 n d inner + 0.5 n² inner",

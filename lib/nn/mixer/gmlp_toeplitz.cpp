@@ -42,7 +42,7 @@ class GmlpToeplitz final : public mixing::GatedMixer<GmlpToeplitz, ToeplitzGate>
   static MixerInfo describe() {
     return {"gmlp_toeplitz",
             "as gmlp, W of 2 n − 1 numbers",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the smaller distances; b of the first tokens",
             "1.5 n d inner + 0.5 n² inner",

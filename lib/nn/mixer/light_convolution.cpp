@@ -36,7 +36,7 @@ class Light final : public mixing::Convolution<Light, LightKernel> {
   static MixerInfo describe() {
     return {"light_convolution",
             "input and gate d × d; taps heads × kernel_size; kernel_size = 7, dilation = 1",
-            MixerMasks::kCausal,
+            MaskSupport::kCausal,
             false,
             "any length",
             "2 n d² + n d kernel_size",

@@ -13,7 +13,7 @@ class MlpMixer final : public MixerOf<MlpMixer> {
   static MixerInfo describe() {
     return {"mlp_mixer",
             "norm weight and bias d; W1 inner × n, b1 inner, W2 n × inner, b2 n; inner = 2 n",
-            MixerMasks::kFull,
+            MaskSupport::kFull,
             false,
             "the leading columns of W1 and rows of W2",
             "2 n d inner",

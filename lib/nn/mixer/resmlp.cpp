@@ -10,7 +10,7 @@ class ResMlp final : public MixerOf<ResMlp> {
   static MixerInfo describe() {
     return {"resmlp",
             "affine weight and bias d; token W n × n, b n; scale d",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             false,
             "the leading rows and columns of W",
             "n² d",

@@ -8,7 +8,7 @@ class SynthesizerDense final : public mixing::Synthesizer<SynthesizerDense, mixi
   static MixerInfo describe() {
     return {"synthesizer_dense",
             "value d × d; of each head W1 inner × d, b1, W2 n × inner, b2; inner = d / heads",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading rows of W2",
             "2 n d² + 2 n² d",

@@ -73,7 +73,7 @@ class SynthesizerFactorizedDense final
     return {"synthesizer_factorized_dense",
             "value d × d; of each head twice W1 inner × d, b1, W2 a × inner, b2; inner = d / "
             "heads, a = ⌈√n⌉, b = ⌈n / a⌉",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading products",
             "3 n d² + n² d",

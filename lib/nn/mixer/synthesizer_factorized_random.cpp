@@ -42,7 +42,7 @@ class SynthesizerFactorizedRandom final
   static MixerInfo describe() {
     return {"synthesizer_factorized_random",
             "value d × d; two factors n × inner of each head; inner = 8",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             false,
             "the leading rows of both factors",
             "n d² + n² d + n² heads inner",

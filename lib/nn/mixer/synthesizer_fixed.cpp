@@ -11,7 +11,7 @@ class SynthesizerFixed final
   static MixerInfo describe() {
     return {"synthesizer_fixed",
             "value d × d; frozen scores n × n of each head",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             false,
             "the leading rows and columns of the scores",
             "n d² + n² d",

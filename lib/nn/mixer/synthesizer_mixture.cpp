@@ -133,7 +133,7 @@ class SynthesizerMixture final : public mixing::Synthesizer<SynthesizerMixture, 
     return {"synthesizer_mixture",
             "value, query, key d × d; three shares; those of synthesizer_dense and "
             "synthesizer_random",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             true,
             "the leading rows and columns of the scores",
             "4 n d² + 3 n² d",

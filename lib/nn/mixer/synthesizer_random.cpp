@@ -9,7 +9,7 @@ class SynthesizerRandom final
   static MixerInfo describe() {
     return {"synthesizer_random",
             "value d × d; scores n × n of each head",
-            MixerMasks::kAny,
+            MaskSupport::kAny,
             false,
             "the leading rows and columns of the scores",
             "n d² + n² d",

@@ -38,7 +38,7 @@ class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("r1 (heads), r2 (heads)", "any", "n² heads",
+    return describe_position("r1 (heads), r2 (heads)", "n² heads",
                              "Chi et al. 2022, arXiv:2205.09921");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

@@ -133,7 +133,7 @@ class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "any", "2 n² d", "Su 2023, kexue.fm/archives/9708");
+    return describe_position("", "2 n² d", "Su 2023, kexue.fm/archives/9708");
   }
   double scale(const PositionShape& /*shape*/) const override { return 0; }
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "mask/block_map.hpp"
 #include "model/masks.hpp"
+#include "model/variants.hpp"
 
 namespace masque::probe {
 
@@ -115,6 +116,14 @@ ScoreLeak::ScoreLeak(ScoreKind kind, const model::Design& design,
     : kind_(kind), design_(design), options_(options) {}
 
 void ScoreLeak::start() const {
+  const model::DesignMasks found = model::mask_support(design_);
+  const bool causal = kind_ == ScoreKind::kCausal;
+  if (found.masks > (causal ? nn::MaskSupport::kCausal : nn::MaskSupport::kAny)) {
+    throw InputError(
+        fmt::format("{} {}: {} of this model obeys the masks {} alone, so that a "
+                    "position reads tokens that it must not, expected another model",
+                    field("kind"), kind_name(kind_), found.part, nn::masks_text(found.masks)));
+  }
   if (!options_.masks.empty()) return;
   const auto leak = follow(flow_of(kind_, design_, options_, kStandsForAll));
   if (!leak) return;

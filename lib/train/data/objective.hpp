@@ -26,6 +26,8 @@ struct ObjectiveOptions {
   records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
   records::MaeOptions mae;  ///< what mae-mask and mae hide
   bool pairs = false;       ///< the corpus has sources and targets
+  /// A design may let rows read what they predict: for those who study it.
+  bool allow_leak = false;
   records::TokenTable tokens = {};
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "model/masks.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -34,6 +35,24 @@ std::string_view name_of(model::HeadKind head) {
                          std::string_view expected) {
   throw UsageError(fmt::format("{} {}: the design has {}, expected {}", field("objective"),
                                needs.objective, found, expected));
+}
+
+/// Refuses parts of a design through which a row would read what the objective's masks hide.
+void check_masks(const DesignNeeds& needs, const model::Design& design) {
+  using nn::MaskSupport;
+  const bool full = design.mask == model::DefaultMask::kFull && !needs.own_masks &&
+                    design.streams == model::Streams::kOne;
+  const MaskSupport wanted = full ? MaskSupport::kFull
+                             : design.mask == model::DefaultMask::kCausal && !needs.own_masks
+                                 ? MaskSupport::kCausal
+                                 : MaskSupport::kAny;
+  const model::DesignMasks found = model::mask_support(design);
+  if (needs.allow_leak || found.masks <= wanted) return;
+  throw UsageError(
+      fmt::format("{} {}: {} obeys the masks {} alone, so that rows would read what "
+                  "they predict; expected another, or {}",
+                  field("objective"), needs.objective, found.part, nn::masks_text(found.masks),
+                  field("allow_leak")));
 }
 
 }  // namespace
@@ -85,6 +104,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
     refuse(needs, "no mask token", "one, which its queries start from");
   }
+  check_masks(needs, design);
 }
 
 }  // namespace masque::train

@@ -27,6 +27,9 @@ struct DesignNeeds {
   model::HeadKind head = model::HeadKind::kMasked;
   bool other_mask = false;  ///< with kFull: the mask that hides each token from itself will do too
   bool segments = false;    ///< two of them
+  /// Examples bring masks that hide later tokens from some rows.
+  bool own_masks = false;
+  bool allow_leak = false;  ///< what lets hidden tokens through is not refused
   TokenId vocab_size = 0;
   TokenId mask_token = -1;  ///< -1: the tokenizer has none
 };

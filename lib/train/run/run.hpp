@@ -83,6 +83,9 @@ class TrainingRun {
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
   }
+  /// Of one network: throws UsageError if a row reads what it predicts (leak_probe.hpp), with the
+  /// values as they are. Does nothing with ObjectiveOptions::allow_leak.
+  void check_leak();
   StepLosses evaluate(const Corpus& corpus, Index most);
   /// Whether some positions of the text never have a loss.
   bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }

@@ -5,6 +5,7 @@
 #include "base/escape.hpp"
 #include "base/hash.hpp"
 #include "train/loss/mae_loss.hpp"
+#include "train/run/leak_probe.hpp"
 #include "train/run/run.hpp"
 
 namespace masque::train {
@@ -148,6 +149,17 @@ void TrainingRun::make_one() {
   network_->chunk_rows = options_.chunk_rows;
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+}
+
+void TrainingRun::check_leak() {
+  if (!objective_ || options_.asked.allow_leak) return;
+  const auto leak = probe_leak(*network_, *objective_, corpus_);
+  if (!leak) return;
+  throw UsageError(fmt::format(
+      "{} {}: row {} of sequence {} changes with token {}, which it predicts, by {:.2g}; expected "
+      "a design that hides it, or {}",
+      field("objective"), options_.objective, leak->row, leak->sequence + 1, leak->token,
+      leak->difference, field("allow_leak")));
 }
 
 void TrainingRun::make_two(const ElectraVariant& variant) {

@@ -16,7 +16,7 @@ class Alibi final : public PositionSchemeOf<Alibi> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "any", "n² heads", "Press et al. 2021, arXiv:2108.12409");
+    return describe_position("", "n² heads", "Press et al. 2021, arXiv:2108.12409");
   }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {

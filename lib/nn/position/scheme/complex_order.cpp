@@ -63,7 +63,7 @@ class ComplexOrder final : public PositionSchemeOf<ComplexOrder> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("frequencies (hidden_size / 2)", "any", "2 n d",
+    return describe_position("frequencies (hidden_size / 2)", "2 n d",
                              "Wang et al. 2020, arXiv:1912.12333");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

@@ -68,11 +68,12 @@ class Convolutional final : public PositionSchemeOf<Convolutional> {
   PositionFacts facts() const override {
     PositionFacts facts;
     facts.input = true;
+    facts.masks = causal_ ? MaskSupport::kCausal : MaskSupport::kFull;
     return facts;
   }
   VariantInfo info() const override {
     return describe_position(
-        "filter (width, hidden_size), bias (hidden_size)", causal_ ? "causal" : "full", "width n d",
+        "filter (width, hidden_size), bias (hidden_size)", "width n d",
         "Islam et al. 2020, arXiv:2001.08248; filter: Chu et al. 2021, arXiv:2102.10882");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

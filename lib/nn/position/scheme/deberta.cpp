@@ -26,7 +26,7 @@ class Deberta final : public PositionSchemeOf<Deberta> {
     return describe_position(
         "relative_embeddings (2 span, hidden_size), position_key (hidden_size, d), position_query "
         "(hidden_size, d)",
-        "any", "2 n² d + 4 span d²", "He et al. 2020, arXiv:2006.03654");
+        "2 n² d + 4 span d²", "He et al. 2020, arXiv:2006.03654");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     const Index width = shape.num_attention_heads * shape.head_size;

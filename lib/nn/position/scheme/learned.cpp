@@ -50,8 +50,7 @@ class Learned final : public PositionSchemeOf<Learned> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("position_embeddings (max_position_embeddings, hidden_size)", "any",
-                             "none",
+    return describe_position("position_embeddings (max_position_embeddings, hidden_size)", "none",
                              "Gehring et al. 2017, arXiv:1705.03122; extension: Su 2020, "
                              "kexue.fm/archives/7947");
   }

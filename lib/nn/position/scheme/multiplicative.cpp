@@ -64,8 +64,8 @@ class Multiplicative final : public PositionSchemeOf<Multiplicative> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("position_embeddings (max_position_embeddings, hidden_size)", "any",
-                             "n d", "Su 2021, kexue.fm/archives/8130; bert4keras");
+    return describe_position("position_embeddings (max_position_embeddings, hidden_size)", "n d",
+                             "Su 2021, kexue.fm/archives/8130; bert4keras");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     return {{"position_embeddings",

@@ -13,7 +13,7 @@ class None final : public PositionSchemeOf<None> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "any", "none", "Kazemnejad et al. 2023, arXiv:2305.19466 (NoPE)");
+    return describe_position("", "none", "Kazemnejad et al. 2023, arXiv:2305.19466 (NoPE)");
   }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& /*problem*/) const {

@@ -97,7 +97,7 @@ class Recursive final : public PositionSchemeOf<Recursive> {
   }
   VariantInfo info() const override {
     return describe_position(
-        "first (hidden_size), map (hidden_size, hidden_size), bias (hidden_size)", "any", "n d²",
+        "first (hidden_size), map (hidden_size, hidden_size), bias (hidden_size)", "n d²",
         "after Liu et al. 2020, arXiv:2003.09229 (FLOATER)");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

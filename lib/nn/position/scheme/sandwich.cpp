@@ -23,7 +23,7 @@ class Sandwich final : public PositionSchemeOf<Sandwich> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "any", "n² heads", "Chi et al. 2022, arXiv:2212.10356");
+    return describe_position("", "n² heads", "Chi et al. 2022, arXiv:2212.10356");
   }
 
   template <class T>

@@ -58,7 +58,7 @@ class Shaw final : public PositionSchemeOf<Shaw> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("keys (2 clip + 1, head size), values (2 clip + 1, value size)", "any",
+    return describe_position("keys (2 clip + 1, head size), values (2 clip + 1, value size)",
                              "2 n² d", "Shaw et al. 2018, arXiv:1803.02155");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

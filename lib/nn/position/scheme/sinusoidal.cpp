@@ -35,7 +35,7 @@ class Sinusoidal final : public PositionSchemeOf<Sinusoidal> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "any", "none", "Vaswani et al. 2017, arXiv:1706.03762");
+    return describe_position("", "none", "Vaswani et al. 2017, arXiv:1706.03762");
   }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {

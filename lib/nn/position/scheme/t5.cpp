@@ -21,7 +21,7 @@ class T5 final : public PositionSchemeOf<T5> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("relative_attention_bias (buckets, heads)", "any", "n² heads",
+    return describe_position("relative_attention_bias (buckets, heads)", "n² heads",
                              "Raffel et al. 2019, arXiv:1910.10683");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

@@ -17,7 +17,7 @@ class TransformerXl final : public PositionSchemeOf<TransformerXl> {
   }
   VariantInfo info() const override {
     return describe_position("relative (hidden_size, d), content_bias (d), position_bias (d)",
-                             "any", "n² d + 2 n d²", "Dai et al. 2019, arXiv:1901.02860");
+                             "n² d + 2 n d²", "Dai et al. 2019, arXiv:1901.02860");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     return transformer_xl_parameters(shape);

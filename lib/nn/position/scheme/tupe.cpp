@@ -149,7 +149,7 @@ class Tupe final : public PositionSchemeOf<Tupe> {
         "position_embeddings (max_position_embeddings, hidden_size), position_query (hidden_size, "
         "d), position_key (hidden_size, d), with relative relative_attention_bias (32, heads), "
         "with cls cls (2, heads)",
-        "any", "n² d + 2 n d²", "Ke et al. 2020, arXiv:2006.15595");
+        "n² d + 2 n d²", "Ke et al. 2020, arXiv:2006.15595");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     const Index heads = shape.num_attention_heads;

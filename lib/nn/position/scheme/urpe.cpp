@@ -62,7 +62,7 @@ class Urpe final : public PositionSchemeOf<Urpe> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("factors (2 clip + 1, heads)", "any", "n² heads",
+    return describe_position("factors (2 clip + 1, heads)", "n² heads",
                              "Luo et al. 2022, arXiv:2205.13401");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {

@@ -19,7 +19,7 @@ class Xlnet final : public PositionSchemeOf<Xlnet> {
     return describe_position(
         "relative (hidden_size, d), content_bias (d), position_bias (d), segment_bias (d), "
         "segment_table (2, d)",
-        "any", "2 n² d + 2 n d²", "Yang et al. 2019, arXiv:1906.08237");
+        "2 n² d + 2 n d²", "Yang et al. 2019, arXiv:1906.08237");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     const Index width = shape.num_attention_heads * shape.head_size;

@@ -19,10 +19,11 @@ class Xpos final : public PositionSchemeOf<Xpos> {
   PositionFacts facts() const override {
     PositionFacts facts;
     facts.query_key = true;
+    facts.masks = MaskSupport::kCausal;
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("", "causal", "4 n d", "Sun et al. 2022, arXiv:2212.10554");
+    return describe_position("", "4 n d", "Sun et al. 2022, arXiv:2212.10554");
   }
 
   template <class T>

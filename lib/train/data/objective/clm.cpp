@@ -17,6 +17,7 @@ class Clm final : public Objective {
                   .mask = model::DefaultMask::kCausal,
                   .head = model::HeadKind::kCausal,
                   .segments = options().pairs,
+                  .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);

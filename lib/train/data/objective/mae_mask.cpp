@@ -23,6 +23,8 @@ class MaeMask final : public Objective {
   void adapt(model::Design& design) const override {
     adapt_design({.objective = "mae-mask",
                   .segments = options().pairs,
+                  .own_masks = true,
+                  .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);

@@ -41,6 +41,7 @@ class Mlm final : public Objective {
     adapt_design({.objective = "mlm",
                   .other_mask = true,
                   .segments = options().pairs,
+                  .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);

@@ -15,6 +15,7 @@ class Tta final : public Objective {
                   .streams = model::Streams::kFixedKeys,
                   .mask = model::DefaultMask::kOthers,
                   .segments = options().pairs,
+                  .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);

@@ -28,6 +28,8 @@ class Unilm final : public Objective {
   void adapt(model::Design& design) const override {
     adapt_design({.objective = "unilm",
                   .segments = true,
+                  .own_masks = true,
+                  .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);
