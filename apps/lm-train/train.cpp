@@ -159,7 +159,7 @@ class Loop {
 std::vector<std::string> start_notes(const train::TrainingRun& run) {
   std::vector<std::string> notes;
   for (const std::string& name : run.new_tensors())
-    notes.push_back(fmt::format("{}: not in the checkpoint, starts at random", name));
+    notes.push_back(fmt::format("{}: not in the checkpoint, starts anew", name));
   return notes;
 }
 

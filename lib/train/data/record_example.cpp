@@ -40,12 +40,13 @@ std::string_view name_of(model::HeadKind head) {
 /// Refuses parts of a design through which a row would read what the objective's masks hide.
 void check_masks(const DesignNeeds& needs, const model::Design& design) {
   using nn::MaskSupport;
-  const bool full = design.mask == model::DefaultMask::kFull && !needs.own_masks &&
-                    design.streams == model::Streams::kOne;
-  const MaskSupport wanted = full ? MaskSupport::kFull
-                             : design.mask == model::DefaultMask::kCausal && !needs.own_masks
-                                 ? MaskSupport::kCausal
-                                 : MaskSupport::kAny;
+  // A query stream reads in some order, as a causal model does.
+  const bool ordered =
+      design.mask == model::DefaultMask::kCausal || needs.streams == model::Streams::kTwo;
+  const bool full = design.mask == model::DefaultMask::kFull && !needs.own_masks;
+  const MaskSupport wanted = ordered ? MaskSupport::kCausal
+                             : full  ? MaskSupport::kFull
+                                     : MaskSupport::kAny;
   const model::DesignMasks found = model::mask_support(design);
   if (needs.allow_leak || found.masks <= wanted) return;
   throw UsageError(

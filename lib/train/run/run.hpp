@@ -68,7 +68,7 @@ class TrainingRun {
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
   Index parameter_count() const;
-  /// Of a model that starts from a checkpoint: the tensors that start at random, by name.
+  /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
   /// what was kept.

@@ -28,7 +28,6 @@ class Plm final : public Objective {
     adapt_design({.objective = hf_ ? "plm-hf" : "plm",
                   .streams = model::Streams::kTwo,
                   .segments = options().pairs,
-                  .own_masks = true,
                   .allow_leak = options().allow_leak,
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
