@@ -73,6 +73,7 @@ struct LayerDesign {
   std::optional<Index> window;  ///< |i − j| ≤ window: local attention
   RotaryDesign rotary;          ///< of PositionType::kRotary
   bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
+  double attention_scale = 1;   ///< of scores, besides Design::attention_scale
 
   bool operator==(const LayerDesign&) const = default;
 };

@@ -96,10 +96,11 @@ void Pass<T>::attention_block(Index layer, const Stream<T>& stream, MatrixView<c
   }
   const Index value_size = value_.columns / design_.num_key_value_heads;
   scratch_.context.resize(x.rows, design_.num_attention_heads * value_size);
-  attend(layer, stream,
-         {design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
-          design_.attention_scale},
-         scratch_.query.view(), scratch_.context.view());
+  attend(
+      layer, stream,
+      {design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
+       design_.attention_scale * design_.layers[static_cast<std::size_t>(layer)].attention_scale},
+      scratch_.query.view(), scratch_.context.view());
   weights.output.forward(scratch_.context.view(), scratch_.attended.view());
 }
 

@@ -98,6 +98,8 @@ Config gpt2(const Design& design, const TrainingConfig& training) {
   to.count("n_head", design.num_attention_heads);
   to.count("n_inner", design.intermediate_size);
   to.count("n_positions", design.max_position_embeddings);
+  const bool by_layer = design.layers.size() > 1 && design.layers[1].attention_scale != 1;
+  if (by_layer) to.flag("scale_attn_by_inverse_layer_idx", true);
   to.text("activation_function", word_of(kActivations, design.activation));
   to.number("layer_norm_epsilon", design.norm.epsilon);
   to.number("embd_pdrop", training.hidden_dropout);

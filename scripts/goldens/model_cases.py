@@ -114,6 +114,7 @@ CASES = [
     Case("roberta_headless", tr.RobertaModel, ROBERTA),
     Case("xlm_roberta", tr.XLMRobertaForMaskedLM, grown(ROBERTA, num_hidden_layers=1)),
     Case("gpt2", tr.GPT2LMHeadModel, grown(GPT2, n_inner=40), pos=True),
+    Case("gpt2_layer_scale", tr.GPT2LMHeadModel, grown(GPT2, n_inner=40, n_layer=3, scale_attn_by_inverse_layer_idx=True)),
     Case("gpt2_base", tr.GPT2Model, grown(GPT2, activation_function="relu"), tensors_edit=openai_names),
     Case("distilbert", tr.DistilBertForMaskedLM, DISTILBERT),
     Case("distilbert_headless", tr.DistilBertModel, grown(

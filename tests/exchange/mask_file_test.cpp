@@ -31,7 +31,9 @@ const std::vector<std::pair<const char*, Lengths>>& samples() {
 
 TEST_CASE("masks come back from every kind of file") {
   const TempFolder folder;
-  for (const auto& [text, lengths] : samples()) {
+  for (const auto& sample : samples()) {
+    const auto& text = sample.first;
+    const auto& lengths = sample.second;
     CAPTURE(text);
     const Mask mask = bound(text, lengths);
     for (const char* name : {"m.npy", "m.npz", "m.safetensors", "m.pbm", "m.tsv", "m.txt"}) {
@@ -50,7 +52,9 @@ TEST_CASE("masks come back from every convention") {
   const TempFolder folder;
   for (const Convention* convention : conventions()) {
     CAPTURE(convention->name);
-    for (const auto& [text, lengths] : samples()) {
+    for (const auto& sample : samples()) {
+      const auto& text = sample.first;
+      const auto& lengths = sample.second;
       CAPTURE(text);
       const bool documents = convention->name == "cu_seqlens";
       const Mask mask = documents ? bound("document(3,5,4)", {12, 12}) : bound(text, lengths);

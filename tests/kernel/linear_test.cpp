@@ -46,8 +46,10 @@ struct Threads {
 
 TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
   for (const auto precision : {Precision::kF32, Precision::kBf16}) {
-    for (const auto& [inputs, outputs] : std::vector<std::pair<Index, Index>>{
+    for (const auto& sizes : std::vector<std::pair<Index, Index>>{
              {768, 768}, {3072, 200}, {64, 2304}, {37, 130}, {63, 80}, {6144, 130}, {1, 1}}) {
+      const auto& inputs = sizes.first;
+      const auto& outputs = sizes.second;
       CAPTURE(inputs);
       CAPTURE(outputs);
       const Matrix<float> weight = random_matrix(outputs, inputs, 1);

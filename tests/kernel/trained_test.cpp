@@ -47,8 +47,11 @@ Products products(TrainedLinear<float>& linear, MatrixView<const float> weight,
 
 TEST_CASE("products of training: the same bits for any threads, and for rows alone") {
   for (const auto precision : {Precision::kF32, Precision::kBf16}) {
-    for (const auto& [rows, outputs, inputs] : std::vector<std::array<Index, 3>>{
+    for (const auto& sizes : std::vector<std::array<Index, 3>>{
              {200, 768, 130}, {1100, 70, 600}, {31, 1300, 1100}, {5, 3, 1}, {1, 1, 1}}) {
+      const auto& rows = sizes[0];
+      const auto& outputs = sizes[1];
+      const auto& inputs = sizes[2];
       CAPTURE(rows);
       CAPTURE(outputs);
       CAPTURE(inputs);

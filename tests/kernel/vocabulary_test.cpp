@@ -60,8 +60,10 @@ std::vector<double> doubles(std::span<const float> x) { return {x.begin(), x.end
 
 TEST_CASE("the head's loss is the cross-entropy of all logits at once") {
   // The last has more than one chunk of rows.
-  for (const auto& [rows, vocabulary] :
+  for (const auto& sizes :
        std::vector<std::pair<Index, Index>>{{1, 1}, {70, 5}, {50, 1000}, {400, 40000}}) {
+    const auto& rows = sizes.first;
+    const auto& vocabulary = sizes.second;
     CAPTURE(vocabulary);
     const Index hidden = 12;
     const Problem p(rows, vocabulary, hidden);
@@ -172,8 +174,9 @@ TEST_CASE("the head's loss: NaN stays in its row, the first of equal logits coun
 
 TEST_CASE("draws are those of the softmax's running sum") {
   // One tile and many, with a chunk of rows that is not the only one.
-  for (const auto& [rows, vocabulary] :
-       {std::pair<Index, Index>{300, 40}, {257, 1000}, {700, 30000}}) {
+  for (const auto& sizes : {std::pair<Index, Index>{300, 40}, {257, 1000}, {700, 30000}}) {
+    const auto& rows = sizes.first;
+    const auto& vocabulary = sizes.second;
     CAPTURE(vocabulary);
     const Problem p(rows, vocabulary, 8);
     std::vector<double> uniforms;

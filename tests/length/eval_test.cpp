@@ -34,10 +34,12 @@ double plain_loss(const model::TreatableModel& model, const LengthStream& stream
 
 TEST_CASE("without a treatment, chunks are blocks that the model reads one by one") {
   Bench bench;
-  for (const auto& [objective, members] : {std::pair<std::string, std::string>{"mlm", kRotary},
-                                           {"mlm", kLearned},
-                                           {"tta", kLearned + kTta},
-                                           {"clm", kLearned + kCausal}}) {
+  for (const auto& pair : {std::pair<std::string, std::string>{"mlm", kRotary},
+                           {"mlm", kLearned},
+                           {"tta", kLearned + kTta},
+                           {"clm", kLearned + kCausal}}) {
+    const auto& objective = pair.first;
+    const auto& members = pair.second;
     CAPTURE(objective);
     const model::TreatableModel& model = bench.model(members);
     CHECK(length_objective(model) == objective);

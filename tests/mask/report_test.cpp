@@ -135,12 +135,14 @@ TEST_CASE("overviews count every square, so the thinnest line is seen") {
 }
 
 TEST_CASE("differences are counted, and the first one is the first by rows") {
-  for (const auto& [a, b] :
+  for (const auto& texts :
        std::vector<std::pair<const char*, const char*>>{{"causal", "strict_causal"},
                                                         {"causal", "causal"},
                                                         {"window(3)", "reverse"},
                                                         {"random(0.5,1)", "random(0.5,2)"},
                                                         {"full", "~full"}}) {
+    const auto& a = texts.first;
+    const auto& b = texts.second;
     CAPTURE(a);
     CAPTURE(b);
     const Mask mask_a = bound(a, 131);

@@ -193,7 +193,9 @@ TEST_CASE("bf16 models stay near double, and are not float") {
 }
 
 TEST_CASE("a sequence's results do not depend on its batch, and not on threads") {
-  for (const auto& [one, precision] : cases_in({Precision::kF32, Precision::kBf16})) {
+  for (const auto& variant : cases_in({Precision::kF32, Precision::kBf16})) {
+    const auto& one = variant.first;
+    const auto& precision = variant.second;
     CAPTURE(one.name);
     const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, precision));
     std::vector<std::size_t> lines;
@@ -218,7 +220,9 @@ TEST_CASE("a sequence's results do not depend on its batch, and not on threads")
 }
 
 TEST_CASE("asking for some rows gives the same bits as asking for all") {
-  for (const auto& [one, precision] : cases_in({Precision::kF32, Precision::kBf16})) {
+  for (const auto& variant : cases_in({Precision::kF32, Precision::kBf16})) {
+    const auto& one = variant.first;
+    const auto& precision = variant.second;
     CAPTURE(one.name);
     const std::unique_ptr<Model> model = open_model(one.folder, options_of(one, precision));
     const HeadKind head = model->design().head.kind;

@@ -30,6 +30,7 @@ const std::map<std::string, std::string, std::less<>> kSaved{
     {"roformer_value", "roformer"},
     {"gpt2", "gpt2"},
     {"gpt2_base", "gpt2"},
+    {"gpt2_layer_scale", "gpt2"},
     {"electra_discriminator", "electra"},
     {"electra_generator", "electra"},
     {"electra_generator_square", "bert"},

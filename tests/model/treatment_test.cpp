@@ -184,7 +184,9 @@ TEST_CASE("stretched frequencies are those of the schemes of nn") {
        "rope_yarn(layout=half, factor=2.5, length=12, beta_fast=3, beta_slow=0.5)"},
       {"rerope(window=5)", "rerope(layout=half, window=5)"},
       {"leaky_rerope(window=5, factor=3)", "leaky_rerope(layout=half, window=5, factor=3)"}};
-  for (const auto& [treatment, name] : pairs) {
+  for (const auto& pair : pairs) {
+    const auto& treatment = pair.first;
+    const auto& name = pair.second;
     CAPTURE(treatment);
     const Tiny other(scheme(name));
     const std::vector<double> expected = run_treated(*other.model, "own", 30);

@@ -231,12 +231,14 @@ TEST_CASE("layers of the zoo: heads that talk, previous scores, norms, sizes") {
 }
 
 TEST_CASE("the engine's own positions are those of the registry") {
-  for (const auto& [own, scheme] :
+  for (const auto& pair :
        {std::pair{R"("position_embedding_type": "rotary")", "rope"},
         std::pair{R"("position_embedding_type": "alibi")", "alibi"},
         std::pair{R"("position_embedding_type": "none")", "none"},
         std::pair{R"("position_embedding_type": "sinusoidal", "sinusoidal_interleaved": true)",
                   "sinusoidal"}}) {
+    const auto& own = pair.first;
+    const auto& scheme = pair.second;
     CAPTURE(scheme);
     const Design design = test::tiny_design(own);
     const Design other = test::tiny_design(position_member(scheme));
@@ -288,7 +290,7 @@ TEST_CASE("a query stream beside every relative scheme") {
 }
 
 TEST_CASE("options that a design cannot have are refused by name") {
-  for (const auto& [members, name] : {
+  for (const auto& pair : {
            std::pair{R"("mixer": "gmlp", "talking_heads": "both")", "mixer"},
            std::pair{R"("mixer": "gmlp", "position": "rope")", "mixer"},
            std::pair{R"("mixer": "gmlp", "streams": "fixed_keys")", "streams"},
@@ -308,6 +310,8 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
        }) {
+    const auto& members = pair.first;
+    const auto& name = pair.second;
     CAPTURE(members);
     CHECK_THROWS_WITH_AS(test::tiny_design(members), doctest::Contains(name), InputError);
   }

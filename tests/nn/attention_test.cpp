@@ -59,8 +59,10 @@ TEST_CASE("and in float, with sizes that fill no vector") {
 
 TEST_CASE("any number of queries and keys, with and without a mask") {
   const nn::Normalizer& softmax = normalizer("softmax");
-  for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{
+  for (const auto& sizes : std::vector<std::pair<Index, Index>>{
            {1, 1}, {1, 7}, {7, 1}, {13, 16}, {14, 17}, {27, 33}, {63, 65}, {3, 700}, {130, 1100}}) {
+    const auto& queries = sizes.first;
+    const auto& keys = sizes.second;
     CAPTURE(queries);
     CAPTURE(keys);
     const Shape shape{queries, keys, 4, 2, 12, 40};
@@ -120,7 +122,9 @@ TEST_CASE("a row's bits do not depend on the other rows, nor on the number of th
     const Mask mask = parse_mask(text).bind({356, 356});
     const BlockMap all(mask);
     const Example<float> example({356, 356, 3, 1, 24, 24});
-    for (const auto& [normalizer, bf16] : with_and_without_bf16()) {
+    for (const auto& choice : with_and_without_bf16()) {
+      const auto& normalizer = choice.first;
+      const auto& bf16 = choice.second;
       CAPTURE(normalizer->name());
       CAPTURE(bf16);
       for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
@@ -160,8 +164,10 @@ double bf16_tolerance(const Example<float>& x) {
 TEST_CASE(
     "bfloat16 operands: every evaluation is near the definition, which is not that of float") {
   const nn::Normalizer& softmax = normalizer("softmax");
-  for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{
+  for (const auto& sizes : std::vector<std::pair<Index, Index>>{
            {1, 1}, {1, 7}, {7, 1}, {13, 16}, {14, 17}, {27, 33}, {63, 65}, {3, 701}, {130, 1100}}) {
+    const auto& queries = sizes.first;
+    const auto& keys = sizes.second;
     for (const Index head_size : {12, 33, 64}) {
       CAPTURE(queries);
       CAPTURE(keys);

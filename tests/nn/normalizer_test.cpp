@@ -218,7 +218,9 @@ Matrix<double> context_with(const nn::Normalizer& normalizer, double query, doub
 TEST_CASE("operands of length 1: what does not matter, and what a cosine is") {
   const std::vector<std::pair<const char*, std::pair<bool, bool>>> all = {
       {"kna", {false, true}}, {"qna", {true, false}}, {"cosa", {true, true}}, {"softmax", {}}};
-  for (const auto& [name, unit] : all) {
+  for (const auto& entry : all) {
+    const auto& name = entry.first;
+    const auto& unit = entry.second;
     CAPTURE(name);
     const nn::Normalizer& chosen = normalizer(name);
     const Matrix<double> plain = context_with(chosen, 1, 1, 1);

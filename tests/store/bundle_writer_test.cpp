@@ -131,8 +131,8 @@ TEST_CASE("a table is read again whatever its keys and values are") {
   }
   for (const std::size_t twin : {1U, 2U, 3U}) rows.emplace_back(std::string(twin, '\xFE'), "y");
   std::ranges::sort(rows);
-  rows.erase(std::ranges::unique(rows, {}, [](const auto& row) { return row.first; }).begin(),
-             rows.end());
+  const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+  rows.erase(std::unique(rows.begin(), rows.end(), same_key), rows.end());
   LevelDbTableWriter table;
   for (const auto& [key, value] : rows) table.add(key, value);
   const std::string text = table.finish();

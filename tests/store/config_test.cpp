@@ -65,8 +65,10 @@ TEST_CASE("a size is a whole number and nothing else") {
 
 TEST_CASE("a number may be spelled in any way that JSON has") {
   const TempFolder folder;
-  for (const auto& [value, number] :
+  for (const auto& pair :
        {std::pair{"0", 0.0}, {"-1", -1.0}, {"2.5e-1", 0.25}, {"1E2", 100.0}, {"-0.0", 0.0}}) {
+    const auto& value = pair.first;
+    const auto& number = pair.second;
     const ModelConfig config = config_of(folder, std::string("{\"x\":") + value + "}");
     CAPTURE(value);
     CHECK(config.number("x") == number);
@@ -108,11 +110,13 @@ TEST_CASE("what is no JSON object is refused with the byte") {
     CHECK(message_of([&] { config_of(folder, text); }) ==
           folder / "config.json: is no JSON object, expected one");
   }
-  for (const auto& [text, byte] : {std::pair{"", "byte 0: "},
-                                   {"{\"a\": 1,}", "byte 8: "},
-                                   {"{\"a\": 1} x", "byte 9: "},
-                                   {"{\"a\": 1, \"a\": 2}", "byte 9: "},
-                                   {"{\"a\": NaN}", "byte 6: "}}) {
+  for (const auto& pair : {std::pair{"", "byte 0: "},
+                           {"{\"a\": 1,}", "byte 8: "},
+                           {"{\"a\": 1} x", "byte 9: "},
+                           {"{\"a\": 1, \"a\": 2}", "byte 9: "},
+                           {"{\"a\": NaN}", "byte 6: "}}) {
+    const auto& text = pair.first;
+    const auto& byte = pair.second;
     const std::string message = message_of([&] { config_of(folder, text); });
     CAPTURE(text);
     CHECK(message.starts_with(folder / "config.json: " + byte));

@@ -144,10 +144,13 @@ TEST_CASE("infinity, NaN and the signs of zero stay what they are where the type
 }
 
 TEST_CASE("every code of a small type is written as its value") {
-  for (const auto& [name, dtype, bytes] : {std::tuple{"F16", DType::kF16, 2U},
-                                           {"BF16", DType::kBF16, 2U},
-                                           {"F8_E4M3", DType::kF8E4M3, 1U},
-                                           {"F8_E5M2", DType::kF8E5M2, 1U}}) {
+  for (const auto& entry : {std::tuple{"F16", DType::kF16, 2U},
+                            {"BF16", DType::kBF16, 2U},
+                            {"F8_E4M3", DType::kF8E4M3, 1U},
+                            {"F8_E5M2", DType::kF8E5M2, 1U}}) {
+    const auto& name = std::get<0>(entry);
+    const auto& dtype = std::get<1>(entry);
+    const auto& bytes = std::get<2>(entry);
     Conversion c;
     std::string codes;
     const std::uint32_t count = bytes == 2 ? 65536 : 256;

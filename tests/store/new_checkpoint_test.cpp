@@ -183,8 +183,10 @@ TEST_CASE("the bytes do not depend on threads and shards") {
     const std::string bytes = read_file(folder / "one/model.safetensors");
     const std::string total = total_of(folder / "one");
     int made = 0;
-    for (const auto& [threads, shard] :
+    for (const auto& pair :
          {std::pair{2, 0U}, {5, 0U}, {1, 5000U}, {5, 5000U}, {2, 1U}, {2, 1000000000U}}) {
+      const auto& threads = pair.first;
+      const auto& shard = pair.second;
       CAPTURE(threads);
       CAPTURE(shard);
       request.write.threads = threads;

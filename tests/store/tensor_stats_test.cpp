@@ -148,8 +148,9 @@ TEST_CASE("NaN and infinity are counted and left out, wherever they are") {
   values[8] = -0.0;
   check_stats(File({doubles("a", values)}).stats(), naive_stats(values));
   // Whole blocks without a number: the first, the middle, the last, all.
-  for (const auto& [begin, end] :
-       {std::pair<std::size_t, std::size_t>{0, 1}, {1, 3}, {3, 4}, {0, 4}}) {
+  for (const auto& blocks : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 3}, {3, 4}, {0, 4}}) {
+    const auto& begin = blocks.first;
+    const auto& end = blocks.second;
     auto some = values;
     for (std::size_t i = begin * kBlock; i < end * kBlock; ++i) some[i] = i % 3 == 0 ? kInf : kNan;
     CAPTURE(begin);
@@ -326,12 +327,14 @@ TEST_CASE("one NaN and opposite infinities are infinitely far apart") {
   const auto diff = [](double a, double b, Tolerance tolerance = {}) {
     return File({doubles("a", {1, 1, a}), doubles("b", {1, 1, b})}).diff(tolerance);
   };
-  for (const auto& [a, b] : {std::pair{kNan, 1.0},
-                             {1.0, kNan},
-                             {kInf, -kInf},
-                             {kInf, kNan},
-                             {5.0, -kInf},
-                             {kInf, 0.0}}) {
+  for (const auto& pair : {std::pair{kNan, 1.0},
+                           {1.0, kNan},
+                           {kInf, -kInf},
+                           {kInf, kNan},
+                           {5.0, -kInf},
+                           {kInf, 0.0}}) {
+    const auto& a = pair.first;
+    const auto& b = pair.second;
     CAPTURE(a);
     CAPTURE(b);
     CHECK(diff(a, b).count == 1);
@@ -433,7 +436,9 @@ TEST_CASE("hashes are those of the bytes alone, by tensor and by range") {
 }
 
 TEST_CASE("an infinity is near nothing else, whatever the tolerance") {
-  for (const auto& [a, b] : {std::pair{1.0, kInf}, {-kInf, kInf}, {kNan, kInf}, {kInf, 1.0}}) {
+  for (const auto& pair : {std::pair{1.0, kInf}, {-kInf, kInf}, {kNan, kInf}, {kInf, 1.0}}) {
+    const auto& a = pair.first;
+    const auto& b = pair.second;
     CAPTURE(a);
     CAPTURE(b);
     CHECK(File({doubles("a", {a}), doubles("b", {b})}).diff({1e300, 1}).count == 1);

@@ -150,7 +150,9 @@ TEST_CASE("the names of Google's checkpoints, one by one") {
     const auto found = ModelConfig::find(checkpoint.folder());
     const TfFamily* table = tf_names(checkpoint, found, hf_names(checkpoint, found)).family;
     REQUIRE(table != nullptr);
-    for (const auto& [hf, tf] : pairs) {
+    for (const auto& pair : pairs) {
+      const auto& hf = pair.first;
+      const auto& tf = pair.second;
       CAPTURE(hf);
       const auto name = tf_name(*table, hf);
       CHECK((name ? name->name : "none") == tf);
@@ -228,7 +230,9 @@ TEST_CASE("what a Google folder's config lacks is told by the names") {
       {"roformer", {"roformer", "RoFormerForMaskedLM"}},
       {"roformer_v2", {"roformer", "RoFormerForMaskedLM"}},
       {"gau_alpha", {"gau_alpha", "GAUAlphaForMaskedLM"}}};
-  for (const auto& [model, fields] : expected) {
+  for (const auto& entry : expected) {
+    const auto& model = entry.first;
+    const auto& fields = entry.second;
     CAPTURE(model);
     Conversion conversion;
     conversion.run(model_folder(model), "tf", NameStyle::kTf);

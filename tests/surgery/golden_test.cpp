@@ -64,8 +64,9 @@ TEST_CASE("an untied BERT from transformers keeps its head") {
 TEST_CASE("half and bfloat16 tables are rounded once from double") {
   const Checkpoint expected = open_checkpoint(kGoldens + "/expected.safetensors");
   const TempFolder folder;
-  for (const auto& [name, dtype] :
-       {std::pair{std::string("f16"), DType::kF16}, {"bf16", DType::kBF16}}) {
+  for (const auto& pair : {std::pair{std::string("f16"), DType::kF16}, {"bf16", DType::kBF16}}) {
+    const auto& name = pair.first;
+    const auto& dtype = pair.second;
     CAPTURE(name);
     write_file(folder / name,
                write_safetensors_header({{.name = kTable, .dtype = dtype, .shape = {61, 24}}}, {}) +

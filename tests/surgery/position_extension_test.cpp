@@ -74,7 +74,9 @@ const std::map<std::string, Formula>& formulas() {
 TEST_CASE("every way makes the rows of its formula") {
   for (const PositionExtensionInfo* info : position_extensions())
     CHECK_MESSAGE(formulas().contains(std::string(info->name)), info->name);
-  for (const auto& [name, formula] : formulas()) {
+  for (const auto& entry : formulas()) {
+    const auto& name = entry.first;
+    const auto& formula = entry.second;
     CAPTURE(name);
     const auto way = parse_position_extension(name);
     CHECK(!way->about().empty());

@@ -82,7 +82,9 @@ TEST_CASE("a table and its head stay one in every job that changes both") {
          scale_to_norm(in, out, request);
        }},
   };
-  for (const auto& [name, job] : jobs) {
+  for (const auto& job_entry : jobs) {
+    const auto& name = job_entry.first;
+    const auto& job = job_entry.second;
     CAPTURE(name);
     const TiedBert bert;
     const Checkpoint before = open_checkpoint(bert.folder / "in");

@@ -7,7 +7,6 @@ namespace {
 
 Design read_design(const FamilyConfig& config) {
   config.expect_flag("add_cross_attention", false);
-  config.expect_flag("scale_attn_by_inverse_layer_idx", false);
   Design design;
   design.family = "gpt2";
   design.model_type = config.raw().model_type();
@@ -29,6 +28,10 @@ Design read_design(const FamilyConfig& config) {
   split_heads(design, config, "n_embd", "n_head");
   if (!config.flag("scale_attn_weights", true)) design.attention_scale = 1;
   fill_layers(design);
+  if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
+    for (std::size_t l = 0; l < design.layers.size(); ++l)
+      design.layers[l].attention_scale = 1 / static_cast<double>(l + 1);
+  }
   return design;
 }
 

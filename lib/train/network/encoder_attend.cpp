@@ -86,7 +86,8 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Hea
     problem.value = value.middle_rows(one.memory_begin, one.keys);
     problem.num_heads = heads.heads;
     problem.num_key_value_heads = heads.key_heads;
-    problem.scale = design_.attention_scale;
+    problem.scale =
+        design_.attention_scale * design_.layers[static_cast<std::size_t>(l)].attention_scale;
     problem.normalizer = encoder_.normalizer_.get();
     problem.blocks = blocks(l, stream, s);
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
