@@ -16,7 +16,7 @@ namespace {
 struct Options {
   commands::OpenOptions open;
   commands::SequenceOptions sequences;
-  std::optional<Objective> objective;
+  std::optional<mask::Objective> objective;
   std::int64_t tokens = 64;
   std::int64_t replacements = 3;
   std::int64_t count = 8;
@@ -34,7 +34,7 @@ probe::CheckInput input_of(const probe::Sequence& sequence, const model::Design&
   input.mask = sequence.mask;
   if (sequence.mask && design.streams == model::Streams::kTwo) {
     input.query_mask = sequence.mask;
-    input.mask = *sequence.mask | parse_mask("diagonal").bind(sequence.mask->lengths());
+    input.mask = *sequence.mask | mask::parse_mask("diagonal").bind(sequence.mask->lengths());
   }
   return input;
 }
@@ -83,22 +83,23 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
-  request.objective = o.objective.value_or(causal ? Objective::kNext : Objective::kSelf);
+  request.objective =
+      o.objective.value_or(causal ? mask::Objective::kNext : mask::Objective::kSelf);
   request.tokens = o.tokens;
   request.replacements = o.replacements;
   request.tolerance = o.tolerance.value_or(0);
   request.seed = o.open.common.seed;
   request.batch_tokens = o.open.batch_tokens;
   if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
-  const bool self = request.objective == Objective::kSelf;
+  const bool self = request.objective == mask::Objective::kSelf;
   probe::LeakReport report;
   const auto check = [&](std::span<probe::NumberedInput> texts) {
     probe::CheckInput& input = texts.front().input;
     if (design.streams == model::Streams::kTwo && !input.query_mask) {
       // The query stream predicts; the masks are those of its objective.
-      const Lengths lengths{input.size(), input.size()};
-      input.query_mask = parse_mask(self ? "tta" : "strict_causal").bind(lengths);
-      input.mask = parse_mask(self ? "full" : "causal").bind(lengths);
+      const mask::Lengths lengths{input.size(), input.size()};
+      input.query_mask = mask::parse_mask(self ? "tta" : "strict_causal").bind(lengths);
+      input.mask = mask::parse_mask(self ? "full" : "causal").bind(lengths);
     }
     probe::check_leak(*opened.model, texts.front().text, input, request, report);
   };
@@ -161,7 +162,7 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   const double tolerance = o.tolerance.value_or(1e-3);
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
-  const Checkpoint checkpoint = open_checkpoint(o.open.model);
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.open.model);
   const probe::SaneRow finite = probe::check_finite(
       checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
   // No model is made of numbers that are not finite.
@@ -208,7 +209,8 @@ void declare_leak(cli::Command& check) {
   c.example("attn-probe check leak gpt2/ < text", "outputs of a causal model and later tokens");
   c.example("attn-probe check leak tta/ --predict self < text", "a T-TA is clean bit for bit");
   c.choice("--predict", o->objective,
-           {{"self", std::optional(Objective::kSelf)}, {"next", std::optional(Objective::kNext)}},
+           {{"self", std::optional(mask::Objective::kSelf)},
+            {"next", std::optional(mask::Objective::kNext)}},
            "output i must not depend on token i, or on any token behind i [next of a causal head, "
            "else self]");
   c.option("--tokens", "N", o->tokens, cli::Range{0, 1e9},

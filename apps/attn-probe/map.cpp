@@ -191,7 +191,7 @@ void write_array(const Options& o, const model::Model& model, const probe::Seque
                      });
   }
   const Bytes bytes = std::as_bytes(std::span<const T>(values));
-  write_npy(*o.output, dtype, shape, [&](std::uint64_t offset, MutableBytes out) {
+  store::write_npy(*o.output, dtype, shape, [&](std::uint64_t offset, MutableBytes out) {
     std::memcpy(out.data(), bytes.data() + offset, out.size());
   });
 }

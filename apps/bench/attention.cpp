@@ -46,14 +46,14 @@ Matrix<float> random_matrix(Index rows, Index columns, std::uint64_t seed) {
   return out;
 }
 
-const nn::AttentionEvaluation& evaluation_of(const Options& o, const BlockMap* blocks) {
+const nn::AttentionEvaluation& evaluation_of(const Options& o, const mask::BlockMap* blocks) {
   if (o.evaluation == "auto") return nn::choose_evaluation(o.length, o.length, blocks);
   const nn::AttentionEvaluation* found = nn::find_attention_evaluation(o.evaluation);
   if (found == nullptr) throw UsageError(fmt::format("no evaluation '{}'", o.evaluation));
   return *found;
 }
 
-std::uint64_t visible_pairs(const BlockMap& blocks) {
+std::uint64_t visible_pairs(const mask::BlockMap& blocks) {
   std::uint64_t pairs = 0;
   for (Index i = 0; i < blocks.lengths().queries; ++i) {
     pairs += static_cast<std::uint64_t>(blocks.visible(i));
@@ -124,7 +124,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       {"mask", "length", "batch", "evaluation", "pairs", "GF/s", "ms", "ms_min", "ms_max"});
   const std::vector<std::string> usual = {"full", "causal", "causal_window(256)"};
   for (const std::string& text : o.masks.empty() ? usual : o.masks) {
-    const BlockMap blocks(parse_mask(text).bind({n, n}));
+    const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
     problem.blocks = text == "full" ? nullptr : &blocks;
     const nn::AttentionEvaluation& evaluation = evaluation_of(o, problem.blocks);
     const Timing timing = o.training ? time_training(o, problem) : time_of(o.repeats, [&] {

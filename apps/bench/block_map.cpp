@@ -77,9 +77,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       session, o.common,
       {"mask", "length", "blocks", "partial", "tiles", "bytes", "ms", "ms_min", "ms_max"});
   for (const std::string& text : o.masks.empty() ? usual_masks(n) : o.masks) {
-    const Mask mask = parse_mask(text).bind({n, n});
-    const BlockMap map(mask);
-    const Timing timing = time_of(o.repeats, [&] { const BlockMap again(mask); });
+    const mask::Mask mask = mask::parse_mask(text).bind({n, n});
+    const mask::BlockMap map(mask);
+    const Timing timing = time_of(o.repeats, [&] { const mask::BlockMap again(mask); });
     const std::string name = text.size() > 40 ? text.substr(0, 37) + "…)" : text;
     table.row({name, n, static_cast<std::uint64_t>(map.entries()),
                static_cast<std::uint64_t>(map.partial_blocks()),

@@ -25,13 +25,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   cli::Table table(session, o.common, {"mask", "length", "layers", "ms", "ms_min", "ms_max"});
   const std::vector<std::string> usual = {"causal", "tta", "window(128)", "random(0.01,1)"};
   for (const std::string& text : o.masks.empty() ? usual : o.masks) {
-    const Mask mask = parse_mask(text).bind({o.length, o.length});
-    FlowRequest request;
+    const mask::Mask mask = mask::parse_mask(text).bind({o.length, o.length});
+    mask::FlowRequest request;
     request.layers.assign(static_cast<std::size_t>(o.layers), mask);
-    request.query = QueryStart::kPosition;
-    request.objective = Objective::kSelf;
+    request.query = mask::QueryStart::kPosition;
+    request.objective = mask::Objective::kSelf;
     request.threads = o.common.threads;
-    const Timing timing = time_of(o.repeats, [&] { follow_flow(request); });
+    const Timing timing = time_of(o.repeats, [&] { mask::follow_flow(request); });
     table.row({text, o.length, o.layers, timing.median, timing.least, timing.most});
   }
   table.finish();

@@ -32,9 +32,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                                           "random(0.98,1)",
                                           "full & ~random(0.001,1)"};
   for (const std::string& text : o.masks.empty() ? usual : o.masks) {
-    const Mask mask = from_bits(to_bits(parse_mask(text).bind({o.length, o.length})));
-    const Identification found = identify_mask(mask);
-    const Timing timing = time_of(o.repeats, [&] { identify_mask(mask); });
+    const mask::Mask mask =
+        mask::from_bits(mask::to_bits(mask::parse_mask(text).bind({o.length, o.length})));
+    const mask::Identification found = mask::identify_mask(mask);
+    const Timing timing = time_of(o.repeats, [&] { mask::identify_mask(mask); });
     table.row(
         {text, found.expression.text(), found.exact(), timing.median, timing.least, timing.most});
   }

@@ -22,13 +22,14 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
-  const TensorInfo& tensor = checkpoint.get(o.tensor);
-  const RowRange rows = parse_row_range(o.rows.value_or(""), tensor);
-  const PrintForm form = o.form == Form::kRaw    ? PrintForm::kRaw
-                         : o.form == Form::kJson ? PrintForm::kJson
-                                                 : PrintForm::kTsv;
-  print_tensor(checkpoint, tensor, rows, form, [&](std::string_view text) { session.print(text); });
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
+  const store::TensorInfo& tensor = checkpoint.get(o.tensor);
+  const store::RowRange rows = store::parse_row_range(o.rows.value_or(""), tensor);
+  const store::PrintForm form = o.form == Form::kRaw    ? store::PrintForm::kRaw
+                                : o.form == Form::kJson ? store::PrintForm::kJson
+                                                        : store::PrintForm::kTsv;
+  store::print_tensor(checkpoint, tensor, rows, form,
+                      [&](std::string_view text) { session.print(text); });
   return cli::ExitCode::kDone;
 }
 

@@ -23,22 +23,22 @@ struct Options {
 };
 
 /// With --finite: the first tensor that holds NaN or infinity.
-std::optional<Violation> find_not_finite(const Checkpoint& checkpoint, int threads) {
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+std::optional<store::Violation> find_not_finite(const store::Checkpoint& checkpoint, int threads) {
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     if (is_packed(tensor.dtype)) continue;
-    const TensorStats stats = tensor_stats(checkpoint, tensor, threads);
+    const store::TensorStats stats = store::tensor_stats(checkpoint, tensor, threads);
     if (stats.nans + stats.infinities == 0) continue;
-    return Violation{"not-finite",
-                     fmt::format("{} NaN and {} infinite values", stats.nans, stats.infinities),
-                     tensor.name, tensor.begin, checkpoint.files()[tensor.file].file.path()};
+    return store::Violation{
+        "not-finite", fmt::format("{} NaN and {} infinite values", stats.nans, stats.infinities),
+        tensor.name, tensor.begin, checkpoint.files()[tensor.file].file.path()};
   }
   return std::nullopt;
 }
 
 /// With --sums: the first data that differ from their checksum.
-std::optional<Violation> find_wrong_sum(const Checkpoint& checkpoint) {
-  for (const WeightsFile& file : checkpoint.files()) {
-    if (auto broken = check_sums(file.file, file.content)) return broken;
+std::optional<store::Violation> find_wrong_sum(const store::Checkpoint& checkpoint) {
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    if (auto broken = store::check_sums(file.file, file.content)) return broken;
   }
   return std::nullopt;
 }
@@ -48,11 +48,11 @@ std::optional<Violation> find_wrong_sum(const Checkpoint& checkpoint) {
 cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& session,
                       cli::Table& table) {
   try {
-    const auto opened = open_checked(path);
-    const auto* checkpoint = std::get_if<Checkpoint>(&opened);
-    std::optional<Violation> broken;
+    const auto opened = store::open_checked(path);
+    const auto* checkpoint = std::get_if<store::Checkpoint>(&opened);
+    std::optional<store::Violation> broken;
     if (checkpoint == nullptr) {
-      broken = std::get<Violation>(opened);
+      broken = std::get<store::Violation>(opened);
     } else {
       for (const std::string& note : checkpoint->notes()) session.note(note);
       if (o.sums) broken = find_wrong_sum(*checkpoint);
@@ -65,7 +65,7 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
       return cli::ExitCode::kFound;
     }
     std::uint64_t opaque_bytes = 0;
-    for (const OpaqueTensor& tensor : checkpoint->opaque()) opaque_bytes += tensor.bytes();
+    for (const store::OpaqueTensor& tensor : checkpoint->opaque()) opaque_bytes += tensor.bytes();
     const std::size_t opaque = checkpoint->opaque().size();
     table.row(
         {path, "ok", "", "", std::uint64_t{0}, "",

@@ -21,7 +21,7 @@ struct Options {
   std::string format;
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
-  NameStyle names = NameStyle::kKeep;
+  store::NameStyle names = store::NameStyle::kKeep;
   bool strict = false;
   bool saturate = false;
   bool skip_opaque = false;
@@ -31,25 +31,25 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  ConvertRequest request;
+  store::ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
   request.strict = o.strict;
   request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
-  if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
-  if (o.saturate) request.overflow = OverflowPolicy::kSaturate;
+  if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
+  if (o.saturate) request.overflow = store::OverflowPolicy::kSaturate;
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
-  const ConvertResult result = convert_checkpoint(o.in, o.out, request);
+  const store::ConvertResult result = store::convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
   if (o.strict && !result.unknown.empty()) {
     for (const std::string& name : result.unknown) session.print(escape(name) + "\n");
     session.note("--strict: nothing is written");
     return cli::ExitCode::kFound;
   }
-  if (o.names != NameStyle::kKeep)
+  if (o.names != store::NameStyle::kKeep)
     session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
                            result.converted, result.files, result.files == 1 ? "" : "s"));
@@ -78,7 +78,7 @@ void declare_convert(cli::Command& tool) {
            "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
            cli::Need::kRequired);
   std::string formats;
-  for (const WeightsWriter* writer : weights_writers())
+  for (const store::WeightsWriter* writer : store::weights_writers())
     formats += fmt::format("{}{}", formats.empty() ? "" : ", ", writer->name);
   c.option("--format", "NAME", o->format,
            fmt::format("of a folder: {}; default: that of the input", formats));
@@ -86,10 +86,10 @@ void declare_convert(cli::Command& tool) {
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
   c.choice(
       "--names", o->names,
-      {{"keep", NameStyle::kKeep},
-       {"hf", NameStyle::kHf},
-       {"tf", NameStyle::kTf},
-       {"variable", NameStyle::kVariable}},
+      {{"keep", store::NameStyle::kKeep},
+       {"hf", store::NameStyle::kHf},
+       {"tf", store::NameStyle::kTf},
+       {"variable", store::NameStyle::kVariable}},
       "hf: as transformers has them today; tf: as Google's checkpoints; variable: as the program "
       "that saved a TensorFlow 2 object graph calls them");
   c.flag("--strict", o->strict,

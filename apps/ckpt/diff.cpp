@@ -17,11 +17,11 @@ namespace {
 struct Options {
   std::string a;
   std::string b;
-  CompareOptions compare;
+  store::CompareOptions compare;
   cli::CommonOptions common;
 };
 
-std::string form_of(const TensorInfo* tensor, const OpaqueTensor* opaque) {
+std::string form_of(const store::TensorInfo* tensor, const store::OpaqueTensor* opaque) {
   if (opaque != nullptr) return fmt::format("{}{}", opaque->type, shape_text(opaque->shape));
   return tensor == nullptr
              ? ""
@@ -30,25 +30,27 @@ std::string form_of(const TensorInfo* tensor, const OpaqueTensor* opaque) {
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint a = open_checkpoint(o.a);
-  const Checkpoint b = open_checkpoint(o.b);
+  const store::Checkpoint a = store::open_checkpoint(o.a);
+  const store::Checkpoint b = store::open_checkpoint(o.b);
   o.compare.threads = o.common.threads;
   o.compare.progress = session.progress("comparing");
-  const auto changes = compare_checkpoints(a, b, o.compare);
+  const auto changes = store::compare_checkpoints(a, b, o.compare);
   session.clear_progress();
   cli::Table table(session, o.common,
                    {"name", "change", "a", "b", "count", "max_abs", "max_rel", "first"});
-  for (const TensorChange& change : changes) {
-    const TensorDiff& d = change.diff;
-    const bool one_sided = change.kind == ChangeKind::kOnlyA || change.kind == ChangeKind::kOnlyB;
+  for (const store::TensorChange& change : changes) {
+    const store::TensorDiff& d = change.diff;
+    const bool one_sided =
+        change.kind == store::ChangeKind::kOnlyA || change.kind == store::ChangeKind::kOnlyB;
     table.row(
-        {change.name, change_name(change.kind), form_of(change.a, change.opaque_a),
+        {change.name, store::change_name(change.kind), form_of(change.a, change.opaque_a),
          form_of(change.b, change.opaque_b), d.count, d.max_absolute, d.max_relative, d.first},
         one_sided ? cli::Tone::kDim : cli::Tone::kBad);
   }
   table.finish();
   std::size_t only_b = 0;
-  for (const TensorChange& change : changes) only_b += change.kind == ChangeKind::kOnlyB;
+  for (const store::TensorChange& change : changes)
+    only_b += change.kind == store::ChangeKind::kOnlyB;
   session.note(fmt::format("{} of {} tensors differ", changes.size(),
                            a.tensors().size() + a.opaque().size() + only_b));
   return changes.empty() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
@@ -69,7 +71,7 @@ void declare_diff(cli::Command& tool) {
            "values count as equal if |a − b| ≤ X + Y·|b|");
   c.option("--rtol", "Y", o->compare.tolerance.relative, cli::Range{0, infinity}, "Y of the same");
   c.choice("--names", o->compare.names,
-           {{"exact", NameMatch::kExact}, {"family", NameMatch::kFamily}},
+           {{"exact", store::NameMatch::kExact}, {"family", store::NameMatch::kFamily}},
            "family: with or without the base prefix, LayerNorm.gamma as LayerNorm.weight");
   add_threads(c, o->common);
   add_table(c, o->common);

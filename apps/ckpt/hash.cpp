@@ -13,16 +13,16 @@ namespace {
 
 struct Options {
   std::string checkpoint;
-  HashKind kind = HashKind::kSha256;
+  store::HashKind kind = store::HashKind::kSha256;
   bool total = false;
   cli::CommonOptions common;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
-  const CheckpointHash hash =
-      hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
+  const store::CheckpointHash hash =
+      store::hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
   session.clear_progress();
   if (o.total) {
     std::string text;
@@ -36,13 +36,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});
   for (std::size_t i = 0; i < checkpoint.tensors().size(); ++i) {
-    const TensorInfo& tensor = checkpoint.tensors()[i];
+    const store::TensorInfo& tensor = checkpoint.tensors()[i];
     const std::string shape = shape_text(tensor.shape);
     table.row(
         {hash.tensors[i], tensor.name, dtype_name(tensor.dtype), cli::Cell::raw(shape, shape)});
   }
   for (std::size_t i = 0; i < checkpoint.opaque().size(); ++i) {
-    const OpaqueTensor& tensor = checkpoint.opaque()[i];
+    const store::OpaqueTensor& tensor = checkpoint.opaque()[i];
     const std::string shape = shape_text(tensor.shape);
     table.row({hash.tensors[checkpoint.tensors().size() + i], tensor.name, tensor.type,
                cli::Cell::raw(shape, shape)});
@@ -59,7 +59,8 @@ void declare_hash(cli::Command& tool) {
   c.example("ckpt hash bert-base/ --total",
             "one digest: the same for the same tensors in any order, sharding and metadata");
   cli::add_checkpoint(c, o->checkpoint);
-  c.choice("--algorithm", o->kind, {{"sha256", HashKind::kSha256}, {"xxh3", HashKind::kXxh3}},
+  c.choice("--algorithm", o->kind,
+           {{"sha256", store::HashKind::kSha256}, {"xxh3", store::HashKind::kXxh3}},
            "SHA-256, or XXH3-128 (fast, not against an adversary)");
   c.flag("--total", o->total, "only the digest of the whole");
   add_threads(c, o->common);

@@ -18,10 +18,10 @@ struct Options {
 };
 
 /// All metadata of a file: those with types in their order, then texts that have none.
-std::vector<TypedValue> metadata_of(const FileContent& content) {
-  std::vector<TypedValue> values = content.typed;
+std::vector<store::TypedValue> metadata_of(const store::FileContent& content) {
+  std::vector<store::TypedValue> values = content.typed;
   const auto is_there = [&](const std::string& key) {
-    return std::ranges::find(content.typed, key, &TypedValue::key) != content.typed.end();
+    return std::ranges::find(content.typed, key, &store::TypedValue::key) != content.typed.end();
   };
   for (const auto& [key, text] : content.metadata) {
     if (!is_there(key)) values.push_back({key, "STRING", text, {}, {}});
@@ -30,10 +30,10 @@ std::vector<TypedValue> metadata_of(const FileContent& content) {
 }
 
 /// With -v: a table of the metadata, and an empty line behind it.
-void list_metadata(const Checkpoint& checkpoint, const Options& o, cli::Session& session) {
+void list_metadata(const store::Checkpoint& checkpoint, const Options& o, cli::Session& session) {
   cli::Table table(session, o.common, {"key", "type", "value", "file"});
-  for (const WeightsFile& file : checkpoint.files()) {
-    for (const TypedValue& value : metadata_of(file.content))
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    for (const store::TypedValue& value : metadata_of(file.content))
       table.row({value.key, value.type,
                  value.json.empty() ? cli::Cell(value.text)
                                     : cli::Cell::raw(escape(value.text), value.json),
@@ -45,7 +45,7 @@ void list_metadata(const Checkpoint& checkpoint, const Options& o, cli::Session&
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
   for (const std::string& note : checkpoint.notes()) session.note(note);
   if (o.common.verbose) list_metadata(checkpoint, o, session);
   cli::Table table(session, o.common, {"name", "dtype", "shape", "bytes", "file", "offset"});
@@ -61,7 +61,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
          ++opaque)
       list(*opaque, opaque->type);
   };
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     list_opaque(tensor.file, tensor.begin);
     list(tensor, dtype_name(tensor.dtype));
   }

@@ -26,15 +26,15 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  NewCheckpointRequest request;
+  store::NewCheckpointRequest request;
   request.family = o.family;
   request.dtype = parse_dtype(o.dtype);
   request.seed = o.common.seed;
-  if (o.shard_size) request.shard_bytes = parse_byte_size(*o.shard_size);
+  if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
-  const NewCheckpointResult made = new_checkpoint(o.config, o.out, request);
+  const store::NewCheckpointResult made = store::new_checkpoint(o.config, o.out, request);
   session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
                            made.parameters, made.files, made.files == 1 ? "" : "s"));
   session.detail_time();

@@ -27,7 +27,8 @@ struct Options {
 };
 
 /// Applies a substitution to every name as it is after the changes before.
-void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap& names) {
+void substitute(const store::Checkpoint& checkpoint, const std::string& change,
+                store::NameMap& names) {
   const cli::Substitution substitution(change);
   bool found = false;
   const auto rename = [&](const std::string& name) {
@@ -37,27 +38,27 @@ void substitute(const Checkpoint& checkpoint, const std::string& change, NameMap
     found = true;
     names[name] = {*std::move(now)};
   };
-  for (const TensorInfo& tensor : checkpoint.tensors()) rename(tensor.name);
-  for (const OpaqueTensor& tensor : checkpoint.opaque()) rename(tensor.name);
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) rename(tensor.name);
+  for (const store::OpaqueTensor& tensor : checkpoint.opaque()) rename(tensor.name);
   if (!found)
     throw InputError(checkpoint.path(), fmt::format("no name matches {}", escape(change)));
 }
 
 /// The change OLD=NEW.
-void add(const std::string& change, NameMap& names) {
+void add(const std::string& change, store::NameMap& names) {
   const std::size_t equal = change.find('=');
   if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
     throw UsageError(
         fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
   }
   const std::string old = change.substr(0, equal);
-  if (!names.emplace(old, NewName{change.substr(equal + 1)}).second)
+  if (!names.emplace(old, store::NewName{change.substr(equal + 1)}).second)
     throw UsageError(fmt::format("'{}': a second new name for '{}'", escape(change), escape(old)));
 }
 
-NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
-  NameMap names;
-  if (o.map) names = parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
+store::NameMap names_of(const store::Checkpoint& checkpoint, const Options& o) {
+  store::NameMap names;
+  if (o.map) names = store::parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
   for (const std::string& change : o.changes) {
     if (!cli::Substitution::is_one(change)) add(change, names);
   }
@@ -70,13 +71,13 @@ NameMap names_of(const Checkpoint& checkpoint, const Options& o) {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint checkpoint = open_checkpoint(o.in);
-  const NameMap names = names_of(checkpoint, o);
-  WriteOptions options;
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.in);
+  const store::NameMap names = names_of(checkpoint, o);
+  store::WriteOptions options;
   options.threads = o.common.threads;
   options.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   options.progress = session.progress("writing");
-  for (const std::string& note : rename_tensors(checkpoint, names, o.out, options))
+  for (const std::string& note : store::rename_tensors(checkpoint, names, o.out, options))
     session.note(note);
   std::uint64_t changed = 0;
   for (const auto& [old, now] : names) changed += old != now.name ? 1U : 0U;

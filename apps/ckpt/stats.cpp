@@ -19,24 +19,24 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint checkpoint = open_checkpoint(o.checkpoint);
-  std::vector<const TensorInfo*> chosen;
+  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
+  std::vector<const store::TensorInfo*> chosen;
   for (const std::string& name : o.tensors) chosen.push_back(&checkpoint.get(name));
   if (chosen.empty()) {
-    for (const TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
-    for (const OpaqueTensor& tensor : checkpoint.opaque())
+    for (const store::TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
+    for (const store::OpaqueTensor& tensor : checkpoint.opaque())
       session.note(escape(tensor.name) + ": " + escape(tensor.type) + ", bytes only");
   }
   cli::Table table(session, o.common,
                    {"name", "dtype", "shape", "count", "min", "max", "mean", "std", "norm", "zeros",
                     "nan", "inf"});
-  for (const TensorInfo* tensor : chosen) {
+  for (const store::TensorInfo* tensor : chosen) {
     const std::string shape = shape_text(tensor->shape);
     if (is_packed(tensor->dtype)) {
       session.note(escape(tensor->name) + ": packed type, bytes only");
       continue;
     }
-    const TensorStats s = tensor_stats(checkpoint, *tensor, o.common.threads);
+    const store::TensorStats s = store::tensor_stats(checkpoint, *tensor, o.common.threads);
     table.row({tensor->name, dtype_name(tensor->dtype), cli::Cell::raw(shape, shape), s.count,
                s.minimum, s.maximum, s.mean, s.deviation, s.norm, s.zeros, s.nans, s.infinities});
   }

@@ -24,10 +24,10 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   if (tokens.empty() == !o.count) throw UsageError("expected either TOKENS or --count N");
   if (o.count && o.existing == ExistingToken::kSkip)
     throw UsageError("--existing is about TOKENS, not --count");
-  return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    if (o.count) return plan_append(state, *o.count, o.multiple);
-    check_editable(state.checkpoint, state.names);
-    return plan_add(state, tokens, o.existing == ExistingToken::kSkip, o.multiple);
+  return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
+    if (o.count) return surgery::plan_append(state, *o.count, o.multiple);
+    surgery::check_editable(state.checkpoint, state.names);
+    return surgery::plan_add(state, tokens, o.existing == ExistingToken::kSkip, o.multiple);
   });
 }
 

@@ -11,20 +11,20 @@ namespace masque::embed_fix {
 namespace {
 
 struct Options : VocabularyOptions {
-  CaseOptions forms;
+  surgery::CaseOptions forms;
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  o.request.change_files = [](CheckpointEdit& edit, const TokenNames& names,
-                              const VocabularyChange& change) {
-    std::vector<std::string> notes = keep_case(edit);
-    for (std::string& note : change_vocabulary_files(edit, names, change))
+  o.request.change_files = [](surgery::CheckpointEdit& edit, const surgery::TokenNames& names,
+                              const surgery::VocabularyChange& change) {
+    std::vector<std::string> notes = surgery::keep_case(edit);
+    for (std::string& note : surgery::change_vocabulary_files(edit, names, change))
       notes.push_back(std::move(note));
     return notes;
   };
-  return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    check_editable(state.checkpoint, state.names);
-    return plan_case(state, o.forms);
+  return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
+    surgery::check_editable(state.checkpoint, state.names);
+    return surgery::plan_case(state, o.forms);
   });
 }
 

@@ -26,10 +26,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TableArgument a(o.a, o.tensor);
   const TableArgument b(o.b, o.tensor);
-  const TableDiff diff = table_diff(a.checkpoint, a.input(), b.checkpoint, b.input(),
-                                    static_cast<std::size_t>(o.count), o.common.threads);
+  const surgery::TableDiff diff =
+      surgery::table_diff(a.checkpoint, a.input(), b.checkpoint, b.input(),
+                          static_cast<std::size_t>(o.count), o.common.threads);
   cli::Table table(session, o.common, {"id", "token", "norm_a", "norm_b", "distance", "cosine"});
-  for (const RowChange& change : diff.top) {
+  for (const surgery::RowChange& change : diff.top) {
     table.row({change.row, a.names.token(change.row), change.norm_a, change.norm_b, change.distance,
                change.cosine});
   }

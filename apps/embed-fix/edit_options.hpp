@@ -44,23 +44,24 @@ inline cli::Cell shape_cell(const Shape& shape) {
 }
 
 /// Declares --tied, for commands that change the input table.
-inline void add_tied(cli::Command& c, TiedPolicy& tied) {
-  c.choice(
-      "--tied", tied,
-      {{"keep", TiedPolicy::kKeep}, {"untie", TiedPolicy::kUntie}, {"refuse", TiedPolicy::kRefuse}},
-      "an output head that shares the table changes with it, or gets a copy of it before");
+inline void add_tied(cli::Command& c, surgery::TiedPolicy& tied) {
+  c.choice("--tied", tied,
+           {{"keep", surgery::TiedPolicy::kKeep},
+            {"untie", surgery::TiedPolicy::kUntie},
+            {"refuse", surgery::TiedPolicy::kRefuse}},
+           "an output head that shares the table changes with it, or gets a copy of it before");
 }
 
 /// Declares CHECKPOINT.
 inline void add_checkpoint(cli::Command& c, EditOptions& o) { cli::add_checkpoint(c, o.in); }
 
 /// Declares --tensor.
-inline void add_tensor(cli::Command& c, EditRequest& request, const std::string& table) {
+inline void add_tensor(cli::Command& c, surgery::EditRequest& request, const std::string& table) {
   add_tensor(c, request.tensor, table);
 }
 
 /// Declares -o, --dry-run, --force and the common options.
-inline void add_edit_options(cli::Command& c, EditOptions& o, EditRequest& request) {
+inline void add_edit_options(cli::Command& c, EditOptions& o, surgery::EditRequest& request) {
   add_output(c, o.out);
   c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
   cli::add_force(c, o.force);
@@ -74,7 +75,8 @@ inline void add_in_place(cli::Command& c, EditOptions& o) {
 }
 
 /// Settles the request; returns the output's path. Throws UsageError if there is none.
-inline std::string settle(const EditOptions& o, EditRequest& request, cli::Session& session) {
+inline std::string settle(const EditOptions& o, surgery::EditRequest& request,
+                          cli::Session& session) {
   session.configure(o.common);
   if (!o.may_be_in_place && !o.out && !request.dry_run)
     throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
@@ -88,7 +90,7 @@ inline std::string settle(const EditOptions& o, EditRequest& request, cli::Sessi
 }
 
 /// Says the notes, adds what was changed to the report and prints it.
-inline void finish(const EditOptions& o, const EditReport& edit, cli::Report& report,
+inline void finish(const EditOptions& o, const surgery::EditReport& edit, cli::Report& report,
                    cli::Session& session) {
   for (const std::string& note : edit.notes) session.note(note);
   session.detail(fmt::format("family: {}", edit.family.empty() ? "unknown" : edit.family));

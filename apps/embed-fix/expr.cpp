@@ -13,7 +13,7 @@ namespace {
 
 struct Options : EditOptions {
   std::vector<std::string> programs;
-  PatchRequest request;
+  surgery::PatchRequest request;
 };
 
 /// Six digits; a nan is written without a sign, which says nothing.
@@ -22,12 +22,12 @@ std::string six_digits(double value) {
 }
 
 /// "7 norm 1.25 to 0.5, cosine 0.9; …", an array of objects in JSON.
-cli::Cell rows_cell(const std::vector<PatchedRow>& rows) {
+cli::Cell rows_cell(const std::vector<surgery::PatchedRow>& rows) {
   std::string text;
   std::string list;
   JsonWriter json(list);
   json.begin_array();
-  for (const PatchedRow& row : rows) {
+  for (const surgery::PatchedRow& row : rows) {
     const std::string name = row.token.empty() ? "" : " " + escape(row.token);
     text += fmt::format("{}{}{}: norm {} to {}, cosine {}", text.empty() ? "" : "; ", row.row, name,
                         six_digits(row.norm_before), six_digits(row.norm_after),
@@ -42,7 +42,7 @@ cli::Cell rows_cell(const std::vector<PatchedRow>& rows) {
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   const std::string out = settle(o, o.request, session);
-  const PatchReport r = apply_expressions(o.in, out, o.programs, o.request);
+  const surgery::PatchReport r = surgery::apply_expressions(o.in, out, o.programs, o.request);
   cli::Report report;
   report.add("tensor", r.tensor);
   report.add("rows", rows_cell(r.rows));

@@ -19,18 +19,18 @@ enum class Tied { kAuto, kUntie, kKeep, kRefuse };
 struct Options {
   std::string in;
   std::optional<std::string> out;
-  CorrectionRequest request;
+  surgery::CorrectionRequest request;
   Tied tied = Tied::kAuto;
   bool force = false;
   InPlaceChoice in_place;
   cli::CommonOptions common;
 };
 
-cli::Report report_of(const CorrectionReport& r) {
-  const RowMoves& moves = r.moves;
+cli::Report report_of(const surgery::CorrectionReport& r) {
+  const surgery::RowMoves& moves = r.moves;
   const auto n = static_cast<double>(moves.rows);
   cli::Report out;
-  const MlmRates& rates = r.correction.rates;
+  const surgery::MlmRates& rates = r.correction.rates;
   const std::string shape = shape_text(r.shape);
   out.add("tensor", r.tensor);
   out.add("dtype", dtype_name(r.dtype));
@@ -65,19 +65,20 @@ cli::Report report_of(const CorrectionReport& r) {
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
-  CorrectionRequest& request = o.request;
+  surgery::CorrectionRequest& request = o.request;
   check_output(o.out, o.force, o.in_place, request.dry_run);
   request.in_place = o.in_place.in_place;
   request.wait_seconds = o.in_place.wait_seconds.value_or(0);
   if (o.tied != Tied::kAuto) {
-    request.tied = o.tied == Tied::kUntie  ? TiedPolicy::kUntie
-                   : o.tied == Tied::kKeep ? TiedPolicy::kKeep
-                                           : TiedPolicy::kRefuse;
+    request.tied = o.tied == Tied::kUntie  ? surgery::TiedPolicy::kUntie
+                   : o.tied == Tied::kKeep ? surgery::TiedPolicy::kKeep
+                                           : surgery::TiedPolicy::kRefuse;
   }
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
-  const CorrectionReport report = correct_checkpoint(o.in, o.out.value_or(""), request);
+  const surgery::CorrectionReport report =
+      surgery::correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
@@ -89,7 +90,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_mlm_correct(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  CorrectionRequest& r = o->request;
+  surgery::CorrectionRequest& r = o->request;
   const cli::Range share{0, 1};
   cli::Command& c = tool.subcommand(
       "mlm-correct", "replaces each input embedding by its average input in MLM pre-training");
@@ -110,7 +111,7 @@ void declare_mlm_correct(cli::Command& tool) {
   c.option("--special-token", "TOKEN", r.special_tokens,
            "a further row to leave alone, as token or id; may be repeated");
   c.choice("--special", r.special,
-           {{"keep", SpecialPolicy::kKeep}, {"correct", SpecialPolicy::kCorrect}},
+           {{"keep", surgery::SpecialPolicy::kKeep}, {"correct", surgery::SpecialPolicy::kCorrect}},
            "rows of special tokens");
   c.option("--mean", "KIND", r.mean,
            "mean row: vocab (all rows), used (without [unusedN] and rows without a token) or "

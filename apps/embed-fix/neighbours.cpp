@@ -45,8 +45,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     session.note(fmt::format("'{}' is taken as an id; the token of this name has id {}",
                              escape(o.token), *other));
   }
-  const auto nearest = nearest_rows(a.checkpoint, a.input(), row, static_cast<std::size_t>(o.count),
-                                    o.common.threads);
+  const auto nearest = surgery::nearest_rows(a.checkpoint, a.input(), row,
+                                             static_cast<std::size_t>(o.count), o.common.threads);
   cli::Table table(session, o.common, {"rank", "id", "token", "cosine"});
   for (std::size_t i = 0; i < nearest.size(); ++i) {
     table.row({static_cast<std::uint64_t>(i + 1), nearest[i].row, a.names.token(nearest[i].row),

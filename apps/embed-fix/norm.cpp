@@ -10,18 +10,18 @@ namespace masque::embed_fix {
 namespace {
 
 struct Options : EditOptions {
-  NormRequest request;
+  surgery::NormRequest request;
   bool unit = false;
   bool mean = false;
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  NormRequest& request = o.request;
+  surgery::NormRequest& request = o.request;
   const std::string out = settle(o, request, session);
   if ((request.to ? 1 : 0) + (o.unit ? 1 : 0) + (o.mean ? 1 : 0) != 1)
     throw UsageError("expected one of --to, --unit and --mean");
   if (o.unit) request.to = 1;
-  const NormReport r = scale_to_norm(o.in, out, request);
+  const surgery::NormReport r = surgery::scale_to_norm(o.in, out, request);
   cli::Report report;
   report.add("tensor", r.tensor);
   report.add("rows", r.rows);

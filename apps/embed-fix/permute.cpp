@@ -9,7 +9,7 @@ namespace masque::embed_fix {
 namespace {
 
 struct Options : VocabularyOptions {
-  TokenList list;
+  surgery::TokenList list;
 };
 
 }  // namespace
@@ -22,9 +22,10 @@ void declare_permute(cli::Command& tool) {
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   declare_list(c, o->list, "all tokens or ids, in their new order; rows without token may miss");
   c.action([o](cli::Session& session) {
-    const TokenList list{read_list(o->list.entries, *o, session), o->list.as};
-    return run_vocabulary(*o, session,
-                          [&](const VocabularyState& state) { return plan_permute(state, list); });
+    const surgery::TokenList list{read_list(o->list.entries, *o, session), o->list.as};
+    return run_vocabulary(*o, session, [&](const surgery::VocabularyState& state) {
+      return surgery::plan_permute(state, list);
+    });
   });
 }
 

@@ -13,15 +13,15 @@ namespace {
 struct Options : EditOptions {
   std::string positions;
   std::optional<std::int64_t> offset;
-  PositionsRequest request;
+  surgery::PositionsRequest request;
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  PositionsRequest& request = o.request;
+  surgery::PositionsRequest& request = o.request;
   const std::string out = settle(o, request, session);
   request.positions = read_count(o.positions);
   if (o.offset) request.offset = static_cast<std::uint64_t>(*o.offset);
-  const PositionsReport r = resize_positions(o.in, out, request);
+  const surgery::PositionsReport r = surgery::resize_positions(o.in, out, request);
   cli::Report report;
   report.add("tensor", r.tensor);
   report.add("dtype", dtype_name(r.dtype));
@@ -45,7 +45,8 @@ void declare_positions(cli::Command& tool) {
             "128 usable positions, which are 130 rows");
   add_checkpoint(c, *o);
   c.argument("N", o->positions, "usable positions");
-  c.option("--how", "WAY", o->request.how, position_extension_spellings(), cli::Need::kRequired);
+  c.option("--how", "WAY", o->request.how, surgery::position_extension_spellings(),
+           cli::Need::kRequired);
   c.option("--offset", "K", o->offset, cli::Range{0, 1e6},
            "rows in front of the first position [as the family has them]");
   add_tensor(c, o->request, "the table of positions");

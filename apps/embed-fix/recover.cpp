@@ -22,7 +22,7 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const LockedFiles locked = lock_checkpoint(o.checkpoint, o.wait_seconds);
+  const LockedFiles locked = store::lock_checkpoint(o.checkpoint, o.wait_seconds);
   if (locked.recovered().empty()) session.note("nothing to take back");
   for (const std::string& name : locked.recovered())
     session.note(fmt::format("'{}': as it was before the change that was cut short", escape(name)));

@@ -9,7 +9,7 @@ namespace masque::embed_fix {
 namespace {
 
 struct Options : VocabularyOptions {
-  TokenList list;
+  surgery::TokenList list;
 };
 
 }  // namespace
@@ -21,9 +21,10 @@ void declare_remove(cli::Command& tool) {
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
   declare_list(c, o->list, "tokens or ids");
   c.action([o](cli::Session& session) {
-    const TokenList list{read_list(o->list.entries, *o, session), o->list.as};
-    return run_vocabulary(*o, session,
-                          [&](const VocabularyState& state) { return plan_remove(state, list); });
+    const surgery::TokenList list{read_list(o->list.entries, *o, session), o->list.as};
+    return run_vocabulary(*o, session, [&](const surgery::VocabularyState& state) {
+      return surgery::plan_remove(state, list);
+    });
   });
 }
 

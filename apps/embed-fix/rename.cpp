@@ -15,12 +15,12 @@ struct Options : VocabularyOptions {
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   const std::vector<std::string> entries = read_list(o.names, o, session);
-  return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    check_editable(state.checkpoint, state.names);
+  return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
+    surgery::check_editable(state.checkpoint, state.names);
     std::vector<std::pair<std::string, std::string>> names;
     names.reserve(entries.size());
-    for (const std::string& entry : entries) names.push_back(parse_renaming(state, entry));
-    return plan_rename(state, names);
+    for (const std::string& entry : entries) names.push_back(surgery::parse_renaming(state, entry));
+    return surgery::plan_rename(state, names);
   });
 }
 

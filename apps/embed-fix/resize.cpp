@@ -22,8 +22,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const auto rows = parse_unsigned(o.rows);
   if (!rows)
     throw UsageError(fmt::format("N: found '{}', expected a whole number", escape(o.rows)));
-  return run_vocabulary(o, session, [&](const VocabularyState& state) {
-    return plan_resize(state, *rows, o.multiple);
+  return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
+    return surgery::plan_resize(state, *rows, o.multiple);
   });
 }
 

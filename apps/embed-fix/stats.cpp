@@ -21,7 +21,7 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TableArgument a(o.checkpoint, o.tensor);
-  const TableStats stats = table_stats(a.checkpoint, a.input(), o.common.threads);
+  const surgery::TableStats stats = surgery::table_stats(a.checkpoint, a.input(), o.common.threads);
   cli::Report report;
   report.add("tensor", a.input().name);
   report.add("dtype", dtype_name(a.input().dtype));
@@ -38,7 +38,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const char* role : {"mask_token", "unk_token", "pad_token", "cls_token", "sep_token"}) {
     const auto row = o.tensor ? std::nullopt : a.names.role(role);  // another table has other rows
     if (!row || *row >= stats.rows) continue;
-    const RowAgainstMean special = row_against_mean(a.checkpoint, a.input(), *row, stats.mean);
+    const surgery::RowAgainstMean special =
+        surgery::row_against_mean(a.checkpoint, a.input(), *row, stats.mean);
     report.add(std::string(role), a.names.token(*row));
     report.add(std::string(role) + "_norm", special.norm);
     report.add(std::string(role) + "_cosine_to_mean", special.cosine);

@@ -16,13 +16,18 @@ struct Options : VocabularyOptions {
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  const NewTokenizer tokenizer(o.vocabulary);
-  o.request.means = [&](const RowInitContext& context) { return tokenizer.pieces(context); };
-  o.request.change_files = [&](CheckpointEdit& edit, const TokenNames& names,
-                               const VocabularyChange&) { return tokenizer.write(edit, names); };
+  const surgery::NewTokenizer tokenizer(o.vocabulary);
+  o.request.means = [&](const surgery::RowInitContext& context) {
+    return tokenizer.pieces(context);
+  };
+  o.request.change_files = [&](surgery::CheckpointEdit& edit, const surgery::TokenNames& names,
+                               const surgery::VocabularyChange&) {
+    return tokenizer.write(edit, names);
+  };
   o.request.other_tokenizer = true;
-  return run_vocabulary(
-      o, session, [&](const VocabularyState& state) { return tokenizer.plan(state, o.multiple); });
+  return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
+    return tokenizer.plan(state, o.multiple);
+  });
 }
 
 }  // namespace

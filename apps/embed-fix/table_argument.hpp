@@ -13,19 +13,19 @@ namespace masque::embed_fix {
 /// An opened table. Not movable: `table` points into `checkpoint`.
 struct TableArgument {
   TableArgument(const std::string& path, const std::optional<std::string>& tensor)
-      : checkpoint(open_checkpoint(path)),
-        config(find_config(checkpoint)),
-        names(TokenNames::of(checkpoint)),
-        table(find_embedding_table(checkpoint, config, tensor)) {}
+      : checkpoint(store::open_checkpoint(path)),
+        config(store::find_config(checkpoint)),
+        names(surgery::TokenNames::of(checkpoint)),
+        table(surgery::find_embedding_table(checkpoint, config, tensor)) {}
   TableArgument(const TableArgument&) = delete;
   TableArgument& operator=(const TableArgument&) = delete;
 
-  const TensorInfo& input() const { return *table.input; }
+  const store::TensorInfo& input() const { return *table.input; }
 
-  Checkpoint checkpoint;
-  std::optional<ModelConfig> config;
-  TokenNames names;
-  EmbeddingTable table;
+  store::Checkpoint checkpoint;
+  std::optional<store::ModelConfig> config;
+  surgery::TokenNames names;
+  surgery::EmbeddingTable table;
 };
 
 }  // namespace masque::embed_fix

@@ -21,7 +21,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TableArgument a(o.checkpoint, o.tensor);
   cli::Table table(session, o.common, {"family", "role", "tensor", "dtype", "shape", "state"});
-  for (const TableRole& role : table_roles(a.table)) {
+  for (const surgery::TableRole& role : surgery::table_roles(a.table)) {
     const std::string shape = role.tensor == nullptr ? "" : shape_text(role.tensor->shape);
     table.row({a.table.family == nullptr ? "" : a.table.family->name, role.role, role.name,
                role.tensor == nullptr ? "" : dtype_name(role.tensor->dtype),

@@ -10,12 +10,12 @@ namespace masque::embed_fix {
 namespace {
 
 struct TieOptions : EditOptions {
-  TieRequest request;
+  surgery::TieRequest request;
 };
 
 cli::ExitCode run_tie(TieOptions& o, cli::Session& session) {
   const std::string out = settle(o, o.request, session);
-  const TieReport r = tie_checkpoint(o.in, out, o.request);
+  const surgery::TieReport r = surgery::tie_checkpoint(o.in, out, o.request);
   cli::Report report;
   report.add("head", r.head);
   report.add("rows_different", r.rows_different);
@@ -25,12 +25,12 @@ cli::ExitCode run_tie(TieOptions& o, cli::Session& session) {
 }
 
 struct UntieOptions : EditOptions {
-  EditRequest request;
+  surgery::EditRequest request;
 };
 
 cli::ExitCode run_untie(UntieOptions& o, cli::Session& session) {
   const std::string out = settle(o, o.request, session);
-  const UntieReport r = untie_checkpoint(o.in, out, o.request);
+  const surgery::UntieReport r = surgery::untie_checkpoint(o.in, out, o.request);
   cli::Report report;
   report.add("head", r.head);
   finish(o, r, report, session);

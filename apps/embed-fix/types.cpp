@@ -11,14 +11,14 @@ namespace {
 
 struct Options : EditOptions {
   std::string types;
-  TypesRequest request;
+  surgery::TypesRequest request;
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
-  TypesRequest& request = o.request;
+  surgery::TypesRequest& request = o.request;
   const std::string out = settle(o, request, session);
   request.types = read_count(o.types);
-  const TypesReport r = resize_types(o.in, out, request);
+  const surgery::TypesReport r = surgery::resize_types(o.in, out, request);
   cli::Report report;
   report.add("tensor", r.tensor);
   report.add("dtype", dtype_name(r.dtype));

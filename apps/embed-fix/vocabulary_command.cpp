@@ -21,14 +21,14 @@ constexpr std::uint64_t kMostListBytes = 256 << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
-void add_new_rows(cli::Report& out, const std::vector<NewRow>& rows) {
+void add_new_rows(cli::Report& out, const std::vector<surgery::NewRow>& rows) {
   std::vector<std::string> ids;
   std::vector<std::string> tokens;
   std::vector<std::string> norms;
   ids.reserve(rows.size());
   tokens.reserve(rows.size());
   norms.reserve(rows.size());
-  for (const NewRow& row : rows) {
+  for (const surgery::NewRow& row : rows) {
     ids.push_back(cli::Cell(row.id).text());
     if (!row.token.empty()) tokens.push_back(row.token);
     norms.push_back(cli::Cell(row.norm).text());
@@ -41,7 +41,7 @@ void add_new_rows(cli::Report& out, const std::vector<NewRow>& rows) {
                                       fmt::format("[{}]", fmt::join(norms, ","))));
 }
 
-cli::Report report_of(const VocabularyReport& r) {
+cli::Report report_of(const surgery::VocabularyReport& r) {
   cli::Report out;
   out.add("tensor", r.tensor);
   out.add("dtype", dtype_name(r.dtype));
@@ -67,12 +67,12 @@ cli::Report report_of(const VocabularyReport& r) {
 
 std::string init_help() {
   std::string text = "new rows: ";
-  for (const RowInit* init : row_inits()) {
+  for (const surgery::RowInit* init : surgery::row_inits()) {
     const bool optional = init->argument.starts_with('[');
     const std::string argument = init->argument.empty() ? ""
                                  : optional ? fmt::format("[:{}", init->argument.substr(1))
                                             : fmt::format(":{}", init->argument);
-    text += fmt::format("{}{}{} ({})", init == row_inits().front() ? "" : "; ", init->name,
+    text += fmt::format("{}{}{} ({})", init == surgery::row_inits().front() ? "" : "; ", init->name,
                         argument, init->help);
   }
   return text;
@@ -82,7 +82,7 @@ std::string init_help() {
 
 void declare_vocabulary_options(cli::Command& command, VocabularyOptions& options,
                                 NewRowsOption rows) {
-  VocabularyRequest& r = options.request;
+  surgery::VocabularyRequest& r = options.request;
   cli::add_checkpoint(command, options.in);
   add_output(command, options.out);
   if (rows == NewRowsOption::kInit) {
@@ -97,17 +97,17 @@ void declare_vocabulary_options(cli::Command& command, VocabularyOptions& option
 }
 
 cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
-                             const VocabularyPlan& plan) {
+                             const surgery::VocabularyPlan& plan) {
   session.configure(options.common);
-  VocabularyRequest& request = options.request;
+  surgery::VocabularyRequest& request = options.request;
   if (!options.out && !request.dry_run)
     throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
   request.seed = options.common.seed;
   request.write.threads = options.common.threads;
   request.write.existing = options.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
-  const VocabularyReport report =
-      change_vocabulary(options.in, options.out.value_or(""), plan, request);
+  const surgery::VocabularyReport report =
+      surgery::change_vocabulary(options.in, options.out.value_or(""), plan, request);
   for (const std::string& note : report.notes) session.note(note);
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
@@ -115,12 +115,12 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
   return cli::ExitCode::kDone;
 }
 
-void declare_list(cli::Command& command, TokenList& list, const std::string& help) {
+void declare_list(cli::Command& command, surgery::TokenList& list, const std::string& help) {
   command.arguments("LIST", list.entries, help + "; @FILE: the lines of a file (@-: of stdin)");
   command.choice("--as", list.as,
-                 {{"auto", TokenList::As::kAuto},
-                  {"ids", TokenList::As::kIds},
-                  {"tokens", TokenList::As::kTokens}},
+                 {{"auto", surgery::TokenList::As::kAuto},
+                  {"ids", surgery::TokenList::As::kIds},
+                  {"tokens", surgery::TokenList::As::kTokens}},
                  "what the list holds; auto: ids if all of it are whole numbers");
 }
 

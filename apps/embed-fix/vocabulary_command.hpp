@@ -13,7 +13,7 @@ namespace masque::embed_fix {
 struct VocabularyOptions {
   std::string in;
   std::optional<std::string> out;
-  VocabularyRequest request;
+  surgery::VocabularyRequest request;
   bool force = false;
   cli::CommonOptions common;
 };
@@ -28,10 +28,10 @@ void declare_vocabulary_options(cli::Command& command, VocabularyOptions& option
 
 /// Carries a plan out and prints its report.
 cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
-                             const VocabularyPlan& plan);
+                             const surgery::VocabularyPlan& plan);
 
 /// --as and the list of a command that names rows.
-void declare_list(cli::Command& command, TokenList& list, const std::string& help);
+void declare_list(cli::Command& command, surgery::TokenList& list, const std::string& help);
 
 /// A list from the command line: "@FILE" stands for the lines of a file ("@-": of standard input),
 /// without empty ones and without a byte-order mark; a lone "@" for itself. Notes an entry that is

@@ -63,11 +63,13 @@ class VectorOutput {
       std::copy_n(begin, out.size(), out.begin());
     };
     if (options_.output->ends_with(".npy")) {
-      write_npy(*options_.output, dtype, shape, fill, 1);
+      store::write_npy(*options_.output, dtype, shape, fill, 1);
       return;
     }
-    OutputTensor tensor{{"embeddings", dtype, shape, 0, bytes_.size(), 0}, Computed{fill}};
-    write_checkpoint_file(*options_.output, {.tensors = {std::move(tensor)}}, {.threads = 1});
+    store::OutputTensor tensor{{"embeddings", dtype, shape, 0, bytes_.size(), 0},
+                               store::Computed{fill}};
+    store::write_checkpoint_file(*options_.output, {.tensors = {std::move(tensor)}},
+                                 {.threads = 1});
   }
 
  private:

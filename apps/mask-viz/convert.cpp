@@ -28,16 +28,17 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Convention& from = convention_of(o.from);
-  const Convention& to = convention_of(o.to);
-  DecodeRequest request{.path = o.file == "-" ? "standard input" : o.file, .item = o.item};
+  const exchange::Convention& from = convention_of(o.from);
+  const exchange::Convention& to = convention_of(o.to);
+  exchange::DecodeRequest request{.path = o.file == "-" ? "standard input" : o.file,
+                                  .item = o.item};
   if (o.positions.length) {
     const Index keys = o.positions.keys.value_or(*o.positions.length);
-    request.lengths = Lengths{*o.positions.length, keys};
+    request.lengths = mask::Lengths{*o.positions.length, keys};
   } else if (o.positions.keys) {
     throw UsageError("--keys needs -n");
   }
-  const Mask mask = from_bits(from.decode(read_matrix(o.file), request));
+  const mask::Mask mask = mask::from_bits(from.decode(exchange::read_matrix(o.file), request));
   if (request.lengths && *request.lengths != mask.lengths()) {
     throw InputError(
         o.file, fmt::format("a mask of {} × {}, expected {} × {}", mask.lengths().queries,
@@ -49,7 +50,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 std::string convention_help() {
   std::string out;
-  for (const Convention* known : conventions()) {
+  for (const exchange::Convention* known : exchange::conventions()) {
     out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", known->name, known->what);
   }
   return out;

@@ -22,7 +22,7 @@ struct Options {
   cli::CommonOptions common;
 };
 
-cli::Report report_of(const MaskDifference& difference, const Mask& a) {
+cli::Report report_of(const mask::MaskDifference& difference, const mask::Mask& a) {
   cli::Report report;
   report.add("equal", difference.equal());
   report.add("both", difference.both);
@@ -39,12 +39,12 @@ cli::Report report_of(const MaskDifference& difference, const Mask& a) {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const MaskExpression a = parse_mask(o.a);
-  const MaskExpression b = parse_mask(o.b);
+  const mask::MaskExpression a = mask::parse_mask(o.a);
+  const mask::MaskExpression b = mask::parse_mask(o.b);
   const Positions positions = positions_of(o.positions, {a, b});
-  const Mask mask_a = positions.bind(a);
-  const Mask mask_b = positions.bind(b);
-  const MaskDifference difference = compare_masks(mask_a, mask_b);
+  const mask::Mask mask_a = positions.bind(a);
+  const mask::Mask mask_b = positions.bind(b);
+  const mask::MaskDifference difference = mask::compare_masks(mask_a, mask_b);
   draw::MaskFigureRequest picture{.title = fmt::format("{} and {}", a.text(), b.text()),
                                   .labels = positions.labels};
   if (o.output) {

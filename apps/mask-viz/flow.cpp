@@ -23,11 +23,11 @@ struct Options {
   std::optional<std::string> content;
   PositionOptions positions;
   std::optional<Index> layers;
-  KeySource keys = KeySource::kLayer;
-  QueryStart query = QueryStart::kToken;
-  Residual residual = Residual::kOn;
+  mask::KeySource keys = mask::KeySource::kLayer;
+  mask::QueryStart query = mask::QueryStart::kToken;
+  mask::Residual residual = mask::Residual::kOn;
   bool two_streams = false;
-  Objective objective = Objective::kNone;
+  mask::Objective objective = mask::Objective::kNone;
   std::vector<std::string> forbidden;
   std::optional<std::string> output;
   bool force = false;
@@ -35,7 +35,7 @@ struct Options {
 };
 
 /// "3" or "3-7", both ends in.
-Range parse_range(std::string_view text, std::string_view whole, Index n) {
+mask::Range parse_range(std::string_view text, std::string_view whole, Index n) {
   const std::size_t dash = text.find('-');
   const auto first = parse_unsigned(text.substr(0, dash));
   const auto last = dash == std::string_view::npos ? first : parse_unsigned(text.substr(dash + 1));
@@ -50,7 +50,7 @@ Range parse_range(std::string_view text, std::string_view whole, Index n) {
   return {static_cast<Index>(*first), static_cast<Index>(*last) + 1};
 }
 
-Forbidden parse_forbidden(const std::string& text, Index n) {
+mask::Forbidden parse_forbidden(const std::string& text, Index n) {
   const std::size_t colon = text.find(':');
   const std::string_view view = text;
   const std::string_view source = view.substr(0, colon);
@@ -59,26 +59,26 @@ Forbidden parse_forbidden(const std::string& text, Index n) {
 }
 
 /// One mask for every layer; a list of one stands for all of them.
-std::vector<Mask> bind_layers(const std::vector<MaskLayer>& list, std::optional<Index> layers,
-                              Lengths lengths) {
+std::vector<mask::Mask> bind_layers(const std::vector<mask::MaskLayer>& list,
+                                    std::optional<Index> layers, mask::Lengths lengths) {
   Index total = 0;
-  for (const MaskLayer& layer : list) total += layer.count;
+  for (const mask::MaskLayer& layer : list) total += layer.count;
   const bool repeat = list.size() == 1 && total == 1;
   if (layers && !repeat && *layers != total) {
     throw UsageError(
-        fmt::format("-L {}, but '{}' has {} layers", *layers, layers_text(list), total));
+        fmt::format("-L {}, but '{}' has {} layers", *layers, mask::layers_text(list), total));
   }
   if (total > 100000) throw UsageError("more than 100000 layers");
-  std::vector<Mask> masks;
-  for (const MaskLayer& layer : list) {
-    const Mask mask = layer.mask.bind(lengths);
+  std::vector<mask::Mask> masks;
+  for (const mask::MaskLayer& layer : list) {
+    const mask::Mask mask = layer.mask.bind(lengths);
     masks.insert(masks.end(), static_cast<std::size_t>(repeat ? layers.value_or(1) : layer.count),
                  mask);
   }
   return masks;
 }
 
-cli::Cell field_cell(const ReceptiveField& field) {
+cli::Cell field_cell(const mask::ReceptiveField& field) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("min", field.minimum);
@@ -89,18 +89,18 @@ cli::Cell field_cell(const ReceptiveField& field) {
                         text);
 }
 
-void print_result(const Options& o, const FlowRequest& request, const FlowResult& result,
-                  cli::Session& session) {
-  const bool asked = o.objective != Objective::kNone || !request.forbidden.empty();
+void print_result(const Options& o, const mask::FlowRequest& request,
+                  const mask::FlowResult& result, cli::Session& session) {
+  const bool asked = o.objective != mask::Objective::kNone || !request.forbidden.empty();
   cli::Report report;
   report.add("verdict", result.leak ? "leak" : asked ? "clean" : "not asked");
   report.add("layers", static_cast<std::int64_t>(request.layers.size()));
   if (result.leak) {
     report.add("first_layer", result.leak->layer);
-    report.add("witness", path_text(result.leak->path, o.two_streams));
+    report.add("witness", mask::path_text(result.leak->path, o.two_streams));
     report.add("leaking_pairs", result.leak->pairs);
   }
-  for (const ReceptiveField& field : result.fields) {
+  for (const mask::ReceptiveField& field : result.fields) {
     report.add(fmt::format("reads_{}", field.layer), field_cell(field));
   }
   report.print(session, o.common.json);
@@ -111,34 +111,35 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if ((o.two_streams && !o.content && o.mask != "-") || (!o.two_streams && o.content)) {
     throw UsageError("--streams two and --content EXPR belong together");
   }
-  if (o.objective != Objective::kNone && !o.forbidden.empty()) {
+  if (o.objective != mask::Objective::kNone && !o.forbidden.empty()) {
     throw UsageError("--predict or --forbid, not both");
   }
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
-  const std::vector<MaskLayer> layers = parse_mask_layers(record ? record->expression : o.mask);
-  std::vector<MaskExpression> masks;
+  const std::vector<mask::MaskLayer> layers =
+      mask::parse_mask_layers(record ? record->expression : o.mask);
+  std::vector<mask::MaskExpression> masks;
   masks.reserve(layers.size());
-  for (const MaskLayer& layer : layers) masks.push_back(layer.mask);
+  for (const mask::MaskLayer& layer : layers) masks.push_back(layer.mask);
   const Positions positions = positions_of(o.positions, masks, record);
-  FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),
-                      .content = {},
-                      .keys = o.keys,
-                      .query = o.query,
-                      .residual = o.residual,
-                      .objective = o.objective,
-                      .forbidden = {},
-                      .threads = o.common.threads};
+  mask::FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),
+                            .content = {},
+                            .keys = o.keys,
+                            .query = o.query,
+                            .residual = o.residual,
+                            .objective = o.objective,
+                            .forbidden = {},
+                            .threads = o.common.threads};
   if (o.two_streams) {
     // The content stream of a record reads itself too, as in XLNet.
     const std::string content =
-        o.content ? *o.content : fmt::format("({}) | diagonal", layers_text(layers));
+        o.content ? *o.content : fmt::format("({}) | diagonal", mask::layers_text(layers));
     const auto count = static_cast<Index>(request.layers.size());
-    request.content = bind_layers(parse_mask_layers(content), count, positions.lengths);
+    request.content = bind_layers(mask::parse_mask_layers(content), count, positions.lengths);
   }
   // A record says which positions predict.
-  if (record && o.objective != Objective::kNone) {
-    const Index shift = o.objective == Objective::kNext ? 1 : 0;
-    request.objective = Objective::kNone;
+  if (record && o.objective != mask::Objective::kNone) {
+    const Index shift = o.objective == mask::Objective::kNext ? 1 : 0;
+    request.objective = mask::Objective::kNone;
     for (const Index i : record->labelled) {
       if (i + shift >= record->length) continue;
       request.forbidden.push_back({{i + shift, i + shift + 1}, {i, i + 1}});
@@ -147,17 +148,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const std::string& text : o.forbidden) {
     request.forbidden.push_back(parse_forbidden(text, positions.lengths.queries));
   }
-  FlowResult result = follow_flow(request);
+  mask::FlowResult result = mask::follow_flow(request);
   if (o.output) {
     const draw::MaskFigureRequest picture{
         .title = fmt::format("What reaches what after {} layers of {}", request.layers.size(),
-                             layers_text(layers)),
+                             mask::layers_text(layers)),
         .labels = positions.labels,
         .row_name = "output",
         .column_name = "token",
         .visible_name = "depends on it",
         .blocked_name = "does not"};
-    write_mask_or_picture(*o.output, from_bits(std::move(result.reach)), picture, o.force);
+    write_mask_or_picture(*o.output, mask::from_bits(std::move(result.reach)), picture, o.force);
   }
   print_result(o, request, result, session);
   return result.leak ? cli::ExitCode::kFound : cli::ExitCode::kDone;
@@ -184,19 +185,22 @@ void declare_flow(cli::Command& tool) {
   add_lengths(c, o->positions, true);
   c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 100000},
            "layers, if EXPR is one mask [1]");
-  c.choice("--kv", o->keys, {{"layer", KeySource::kLayer}, {"input", KeySource::kInput}},
+  c.choice("--kv", o->keys,
+           {{"layer", mask::KeySource::kLayer}, {"input", mask::KeySource::kInput}},
            "what later layers read: the layer before, or token embeddings again");
   c.choice("--query", o->query,
-           {{"token", QueryStart::kToken}, {"position", QueryStart::kPosition}},
+           {{"token", mask::QueryStart::kToken}, {"position", mask::QueryStart::kPosition}},
            "what queries start with: their token, or their position only");
   c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
            "two: a content stream beside the query stream, as in XLNet");
   c.option("--content", "EXPR", o->content,
            "masks of the content stream [a record's: its mask | diagonal]");
-  c.choice("--residual", o->residual, {{"on", Residual::kOn}, {"off", Residual::kOff}},
+  c.choice("--residual", o->residual, {{"on", mask::Residual::kOn}, {"off", mask::Residual::kOff}},
            "off: a row that sees no key loses what it carried");
   c.choice("--predict", o->objective,
-           {{"none", Objective::kNone}, {"self", Objective::kSelf}, {"next", Objective::kNext}},
+           {{"none", mask::Objective::kNone},
+            {"self", mask::Objective::kSelf},
+            {"next", mask::Objective::kNext}},
            "which token a position predicts, and must not have read");
   c.option("--forbid", "SRC:DST", o->forbidden,
            "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");

@@ -20,9 +20,9 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Mask mask = from_bits(read_mask(o.file));
-  const Identification found = identify_mask(mask);
-  const MaskDifference& difference = found.difference;
+  const mask::Mask mask = mask::from_bits(exchange::read_mask(o.file));
+  const mask::Identification found = mask::identify_mask(mask);
+  const mask::MaskDifference& difference = found.difference;
   cli::Report report;
   report.add("mask", found.expression.text());
   report.add("exact", found.exact());

@@ -11,12 +11,12 @@ namespace masque::mask_viz {
 
 namespace {
 
-std::vector<std::string> parameters_of(const MaskKind& kind) {
+std::vector<std::string> parameters_of(const mask::MaskKind& kind) {
   std::vector<std::string> out;
-  for (const Parameter& parameter : kind.parameters) {
+  for (const mask::Parameter& parameter : kind.parameters) {
     std::string text(parameter.name);
-    if (parameter.kind == ParameterKind::kList) text += ",…";
-    if (parameter.fallback && parameter.kind != ParameterKind::kList) {
+    if (parameter.kind == mask::ParameterKind::kList) text += ",…";
+    if (parameter.fallback && parameter.kind != mask::ParameterKind::kList) {
       text += fmt::format("={}", *parameter.fallback);
     }
     out.push_back(std::move(text));
@@ -27,7 +27,7 @@ std::vector<std::string> parameters_of(const MaskKind& kind) {
 cli::ExitCode run(const cli::CommonOptions& o, cli::Session& session) {
   session.configure(o);
   cli::Table table(session, o, {"name", "parameters", "visible", "pairs", "example", "origin"});
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     table.row({kind->name, cli::list_cell(parameters_of(*kind)), kind->formula, kind->pairs,
                kind->example, kind->origin});
   }

@@ -25,35 +25,37 @@ void print_figure(cli::Session& session, int panels,
   session.print(draw::terminal(make(draw::terminal_cells(share)), style));
 }
 
-void write_mask_or_picture(const std::string& path, const Mask& mask,
+void write_mask_or_picture(const std::string& path, const mask::Mask& mask,
                            const draw::MaskFigureRequest& picture, bool force) {
   if (draw::is_picture_name(path)) return draw::write_picture(path, mask_figure(mask, picture));
-  write_mask(path, mask, {.force = force});
+  exchange::write_mask(path, mask, {.force = force});
 }
 
-const Convention& convention_of(const std::string& name) {
-  const Convention* found = find_convention(name);
+const exchange::Convention& convention_of(const std::string& name) {
+  const exchange::Convention* found = exchange::find_convention(name);
   if (found != nullptr) return *found;
   std::vector<std::string_view> names;
-  for (const Convention* known : conventions()) names.push_back(known->name);
+  for (const exchange::Convention* known : exchange::conventions()) names.push_back(known->name);
   const auto near = nearest(name, names);
   throw UsageError(fmt::format("no convention '{}'{}", escape(name),
                                near ? fmt::format("; did you mean '{}'?", *near)
                                     : fmt::format(", expected one of {}", fmt::join(names, " "))));
 }
 
-void write_convention(const std::string& path, const Mask& mask, const Convention& convention,
-                      const std::string& name, bool force, cli::Session& session) {
+void write_convention(const std::string& path, const mask::Mask& mask,
+                      const exchange::Convention& convention, const std::string& name, bool force,
+                      cli::Session& session) {
   const bool known = path.ends_with(".npy") || path.ends_with(".npz") ||
                      path.ends_with(".safetensors") || path.ends_with(".tsv");
   if (!known) {
     throw UsageError(
         fmt::format("{}: expected a name that ends in .npy .npz .safetensors .tsv", escape(path)));
   }
-  check_dense_size(path, mask.lengths(), convention.cell_bits, force || convention.cell_bits == 0);
-  write_matrix(path, convention.encode(mask, name), std::string(convention.header));
+  exchange::check_dense_size(path, mask.lengths(), convention.cell_bits,
+                             force || convention.cell_bits == 0);
+  exchange::write_matrix(path, convention.encode(mask, name), std::string(convention.header));
   if (!convention.empty_row_warning) return;
-  const std::vector<Index> visible = visible_keys(mask);
+  const std::vector<Index> visible = mask::visible_keys(mask);
   const auto empty = std::count(visible.begin(), visible.end(), 0);
   if (empty == 0) return;
   const auto first = std::find(visible.begin(), visible.end(), 0) - visible.begin();

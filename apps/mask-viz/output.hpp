@@ -15,16 +15,17 @@ void print_figure(cli::Session& session, int panels,
                   const std::function<draw::Figure(Index max_cells)>& make);
 
 /// Writes a mask to a picture or a file of data, as its name says.
-void write_mask_or_picture(const std::string& path, const Mask& mask,
+void write_mask_or_picture(const std::string& path, const mask::Mask& mask,
                            const draw::MaskFigureRequest& picture, bool force);
 
 /// The convention of this name. Throws UsageError, with the nearest.
-const Convention& convention_of(const std::string& name);
+const exchange::Convention& convention_of(const std::string& name);
 
 /// Writes a mask in a convention; says so if rows read nothing, which other programs take for rows
 /// that read everything. `name` is what messages call the mask.
-void write_convention(const std::string& path, const Mask& mask, const Convention& convention,
-                      const std::string& name, bool force, cli::Session& session);
+void write_convention(const std::string& path, const mask::Mask& mask,
+                      const exchange::Convention& convention, const std::string& name, bool force,
+                      cli::Session& session);
 
 /// What -o takes.
 inline constexpr const char* kOutputHelp =

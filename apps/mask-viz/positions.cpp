@@ -57,7 +57,8 @@ void add_record(cli::Command& command, PositionOptions& options) {
                  "names the tokens of --text, or of a record");
 }
 
-Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks,
+Positions positions_of(const PositionOptions& options,
+                       const std::vector<mask::MaskExpression>& masks,
                        const std::optional<RecordMask>& record) {
   Positions positions;
   if (record) {
@@ -86,10 +87,10 @@ Positions positions_of(const PositionOptions& options, const std::vector<MaskExp
   if (labelled && options.length && *options.length != count) {
     throw UsageError(fmt::format("-n {}, but {} tokens are given", *options.length, count));
   }
-  std::optional<Lengths> lengths;
-  if (options.length) lengths = Lengths{*options.length, *options.length};
-  if (!lengths && labelled) lengths = Lengths{count, count};
-  for (const MaskExpression& mask : masks) {
+  std::optional<mask::Lengths> lengths;
+  if (options.length) lengths = mask::Lengths{*options.length, *options.length};
+  if (!lengths && labelled) lengths = mask::Lengths{count, count};
+  for (const mask::MaskExpression& mask : masks) {
     if (!lengths) lengths = mask.own_lengths();
   }
   if (!lengths) throw UsageError("-n N is needed: how many positions");
@@ -102,9 +103,10 @@ Positions positions_of(const PositionOptions& options, const std::vector<MaskExp
   return positions;
 }
 
-Mask Positions::bind(const MaskExpression& mask) const {
+mask::Mask Positions::bind(const mask::MaskExpression& mask) const {
   if (offset == 0) return mask.bind(lengths);
-  return query_range(mask.bind({lengths.queries + offset, lengths.keys}), offset, lengths.queries);
+  return mask::query_range(mask.bind({lengths.queries + offset, lengths.keys}), offset,
+                           lengths.queries);
 }
 
 }  // namespace masque::mask_viz

@@ -26,12 +26,12 @@ void add_lengths(cli::Command& command, PositionOptions& options, bool square = 
 void add_labels(cli::Command& command, PositionOptions& options);
 
 struct Positions {
-  Lengths lengths;
+  mask::Lengths lengths;
   Index offset = 0;                 ///< position of the first query
   std::vector<std::string> labels;  ///< none, or one for each position
 
   /// The mask of these queries and keys.
-  Mask bind(const MaskExpression& mask) const;
+  mask::Mask bind(const mask::MaskExpression& mask) const;
 };
 
 /// --tokenizer, for commands whose mask may be a record.
@@ -40,7 +40,8 @@ void add_record(cli::Command& command, PositionOptions& options);
 /// What the options say; those of a record, if there is one; without -n the number of labels, or
 /// what an expression asks for by itself. Throws UsageError if nothing says it, or two things
 /// differ.
-Positions positions_of(const PositionOptions& options, const std::vector<MaskExpression>& masks,
+Positions positions_of(const PositionOptions& options,
+                       const std::vector<mask::MaskExpression>& masks,
                        const std::optional<RecordMask>& record = std::nullopt);
 
 }  // namespace masque::mask_viz

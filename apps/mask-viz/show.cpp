@@ -25,9 +25,9 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
-  const MaskExpression expression = parse_mask(record ? record->expression : o.mask);
+  const mask::MaskExpression expression = mask::parse_mask(record ? record->expression : o.mask);
   const Positions positions = positions_of(o.positions, {expression}, record);
-  const Mask mask = positions.bind(expression);
+  const mask::Mask mask = positions.bind(expression);
   draw::MaskFigureRequest picture{.title = expression.text(), .labels = positions.labels};
   if (o.convention) {
     if (!o.output) throw UsageError("--as needs -o FILE");
@@ -36,8 +36,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   } else if (o.output) {
     write_mask_or_picture(*o.output, mask, picture, o.force);
   } else if (o.ascii) {
-    check_dense_size("standard output", mask.lengths(), 8, o.force);
-    print_mask_text(mask, [&](std::string_view rows) { session.print(rows); });
+    exchange::check_dense_size("standard output", mask.lengths(), 8, o.force);
+    exchange::print_mask_text(mask, [&](std::string_view rows) { session.print(rows); });
   } else {
     print_figure(session, 1, [&](Index max_cells) {
       picture.max_cells = max_cells;

@@ -37,8 +37,9 @@ std::vector<Given> given_options(const OpenOptions& o) {
   if (o.tokenizer) given.push_back({"tokenizer", *o.tokenizer});
   if (!o.family.empty()) given.push_back({"family", o.family});
   if (o.mask) given.push_back({"mask", *o.mask});
-  if (o.keys) given.push_back({"kv", *o.keys == KeySource::kInput ? "input" : "layer"});
-  if (o.query) given.push_back({"query", *o.query == QueryStart::kPosition ? "position" : "token"});
+  if (o.keys) given.push_back({"kv", *o.keys == mask::KeySource::kInput ? "input" : "layer"});
+  if (o.query)
+    given.push_back({"query", *o.query == mask::QueryStart::kPosition ? "position" : "token"});
   if (o.normalizer) given.push_back({"normalizer", *o.normalizer});
   return given;
 }
@@ -85,13 +86,13 @@ void add_open_options(cli::Command& command, OpenOptions& options) {
                  "float; operands of products rounded to bfloat16; double");
   command.option("--mask", "EXPR", options.mask,
                  "replaces the model's mask: one for all layers or a list, as in mask-viz");
-  command.choice(
-      "--kv", options.keys,
-      {{"layer", std::optional(KeySource::kLayer)}, {"input", std::optional(KeySource::kInput)}},
-      "what later layers read: the layer before, or token embeddings again");
+  command.choice("--kv", options.keys,
+                 {{"layer", std::optional(mask::KeySource::kLayer)},
+                  {"input", std::optional(mask::KeySource::kInput)}},
+                 "what later layers read: the layer before, or token embeddings again");
   command.choice("--query", options.query,
-                 {{"token", std::optional(QueryStart::kToken)},
-                  {"position", std::optional(QueryStart::kPosition)}},
+                 {{"token", std::optional(mask::QueryStart::kToken)},
+                  {"position", std::optional(mask::QueryStart::kPosition)}},
                  "what queries start with: their token, or their position only");
   command.option("--normalizer", "NAME", options.normalizer,
                  "replaces the model's softmax, as attn-probe variants lists them: "
@@ -120,7 +121,7 @@ OpenedModel open_model(const OpenOptions& options, const std::string& folder, bo
   opened.given = given_options(options);
   opened.options.precision = options.precision;
   opened.options.family = options.family;
-  if (options.mask) opened.options.masks = parse_mask_layers(*options.mask);
+  if (options.mask) opened.options.masks = mask::parse_mask_layers(*options.mask);
   opened.options.keys = options.keys;
   opened.options.query = options.query;
   if (options.normalizer) {

@@ -18,8 +18,8 @@ struct OpenOptions {
   std::string family;
   kernel::Precision precision = kernel::Precision::kF32;
   std::optional<std::string> mask;
-  std::optional<KeySource> keys;
-  std::optional<QueryStart> query;
+  std::optional<mask::KeySource> keys;
+  std::optional<mask::QueryStart> query;
   std::optional<std::string> normalizer;
   std::int64_t batch_tokens = 8192;
   std::optional<std::int64_t> digits;

@@ -50,9 +50,9 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());
   const auto problem = usage_problem_of([&] {
-    const MaskExpression mask = parse_mask(*record.mask);
-    const Lengths own = mask.own_lengths().value_or(Lengths{length, length});
-    if (own != Lengths{length, length}) {
+    const mask::MaskExpression mask = mask::parse_mask(*record.mask);
+    const mask::Lengths own = mask.own_lengths().value_or(mask::Lengths{length, length});
+    if (own != mask::Lengths{length, length}) {
       throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
                                    own.queries, own.keys, length));
     }

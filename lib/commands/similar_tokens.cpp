@@ -46,22 +46,23 @@ namespace {
 
 records::SimilarTokens nearest_in_table(const std::string& path, const TokenNames& tokens,
                                         int threads, cli::Session& session) {
-  const Checkpoint checkpoint = open_checkpoint(path);
-  const EmbeddingTable table =
-      find_embedding_table(checkpoint, find_config(checkpoint), std::nullopt);
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const surgery::EmbeddingTable table =
+      surgery::find_embedding_table(checkpoint, store::find_config(checkpoint), std::nullopt);
   const TokenId size = tokens.table.size;
   if (size > 0 && table.rows() < static_cast<std::uint64_t>(size)) {
     throw InputError(path, fmt::format("a table of {} rows, expected at least the {} ids of the "
                                        "vocabulary",
                                        table.rows(), size));
   }
-  SimilarRowsRequest request{.count = 10, .skip = tokens.table.special, .threads = threads};
+  surgery::SimilarRowsRequest request{
+      .count = 10, .skip = tokens.table.special, .threads = threads};
   if (size > 0) {  // rows behind the vocabulary are padding
     request.skip.resize(table.rows(), 0);
     std::fill(request.skip.begin() + size, request.skip.end(), 1);
   }
   request.progress = session.progress("comparing rows");
-  const auto rows = similar_rows(checkpoint, *table.input, request);
+  const auto rows = surgery::similar_rows(checkpoint, *table.input, request);
   session.clear_progress();
   records::SimilarTokens similar(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) similar[i].assign(rows[i].begin(), rows[i].end());

@@ -11,11 +11,13 @@ namespace masque::draw {
 
 namespace {
 
-Class class_of(Cover cover) {
-  return cover == Cover::kEmpty ? kBlocked : cover == Cover::kFull ? kVisible : kPartial;
+Class class_of(mask::Cover cover) {
+  return cover == mask::Cover::kEmpty  ? kBlocked
+         : cover == mask::Cover::kFull ? kVisible
+                                       : kPartial;
 }
 
-Index zoom_of(const Mask& mask, const MaskFigureRequest& request) {
+Index zoom_of(const mask::Mask& mask, const MaskFigureRequest& request) {
   return zoom_for(std::max(mask.lengths().queries, mask.lengths().keys), request.max_cells);
 }
 
@@ -39,9 +41,9 @@ std::string zoom_note(Index zoom) {
 
 }  // namespace
 
-Figure mask_figure(const Mask& mask, const MaskFigureRequest& request) {
+Figure mask_figure(const mask::Mask& mask, const MaskFigureRequest& request) {
   const Index zoom = zoom_of(mask, request);
-  const Overview overview(mask, zoom);
+  const mask::Overview overview(mask, zoom);
   Figure figure{.title = request.title};
   bool partial = false;
   Grid grid = class_grid(overview.rows(), overview.columns(), [&](Index row, Index column) {
@@ -56,17 +58,17 @@ Figure mask_figure(const Mask& mask, const MaskFigureRequest& request) {
   return figure;
 }
 
-Figure difference_figure(const Mask& a, const Mask& b, const std::string& name_a,
+Figure difference_figure(const mask::Mask& a, const mask::Mask& b, const std::string& name_a,
                          const std::string& name_b, const MaskFigureRequest& request) {
   MASQUE_CHECK(a.lengths() == b.lengths());
   const Index zoom = zoom_of(a, request);
-  const Overview of_a(a, zoom);
-  const Overview of_b(b, zoom);
-  const Overview only_a(a & ~b, zoom);
-  const Overview only_b(b & ~a, zoom);
+  const mask::Overview of_a(a, zoom);
+  const mask::Overview of_b(b, zoom);
+  const mask::Overview only_a(a & ~b, zoom);
+  const mask::Overview only_b(b & ~a, zoom);
   const auto grid = [&](const auto& cell) { return class_grid(of_a.rows(), of_a.columns(), cell); };
   bool partial = false;
-  const auto plain = [&](const Overview& overview) {
+  const auto plain = [&](const mask::Overview& overview) {
     return grid([&](Index row, Index column) {
       const Class cell = class_of(overview.cover(row, column));
       partial = partial || cell == kPartial;

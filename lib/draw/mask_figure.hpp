@@ -23,10 +23,10 @@ struct MaskFigureRequest {
 };
 
 /// A mask: what is visible, and from afar what is partly so. Cost as Overview.
-Figure mask_figure(const Mask& mask, const MaskFigureRequest& request);
+Figure mask_figure(const mask::Mask& mask, const MaskFigureRequest& request);
 
 /// Two masks of equal lengths and their difference, side by side.
-Figure difference_figure(const Mask& a, const Mask& b, const std::string& name_a,
+Figure difference_figure(const mask::Mask& a, const mask::Mask& b, const std::string& name_a,
                          const std::string& name_b, const MaskFigureRequest& request);
 
 }  // namespace masque::draw

@@ -5,7 +5,7 @@
 
 #include "base/registry.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
@@ -23,4 +23,4 @@ const Convention* find_convention(std::string_view name) {
   return Conventions::of_process().find(name);
 }
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -12,12 +12,12 @@
 #include "mask/mask.hpp"
 #include "store/numpy/array.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 struct DecodeRequest {
-  std::string path;                     ///< for messages
-  std::optional<Index> item = {};       ///< which mask of a batch
-  std::optional<Lengths> lengths = {};  ///< of conventions that do not hold them
+  std::string path;                           ///< for messages
+  std::optional<Index> item = {};             ///< which mask of a batch
+  std::optional<mask::Lengths> lengths = {};  ///< of conventions that do not hold them
 };
 
 /// A way to write a mask as numbers.
@@ -26,10 +26,10 @@ struct Convention {
   std::string_view what;    ///< one line
   std::string_view header;  ///< of a TSV file; empty for none
   /// The mask in an array. Throws InputError if the array is not of this convention.
-  BitMatrix (*decode)(const Array& array, const DecodeRequest& request);
+  mask::BitMatrix (*decode)(const store::Array& array, const DecodeRequest& request);
   /// The array for a mask, which it shares. Throws InputError if the convention cannot hold the
   /// mask.
-  MatrixSource (*encode)(const Mask& mask, const std::string& path);
+  MatrixSource (*encode)(const mask::Mask& mask, const std::string& path);
   unsigned cell_bits;  ///< bits for every cell; 0: grows with the runs only
   /// Whether programs of this convention may take a row without keys for one that reads all.
   bool empty_row_warning = false;
@@ -45,4 +45,4 @@ struct ConventionRegistration {
   explicit ConventionRegistration(const Convention& convention);
 };
 
-}  // namespace masque
+}  // namespace masque::exchange

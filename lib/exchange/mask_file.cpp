@@ -11,7 +11,7 @@
 #include "store/numpy/array_writer.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
@@ -28,15 +28,15 @@ std::uint64_t bytes_of(const MatrixSource& source) {
 }
 
 void write_safetensors(const std::string& path, const MatrixSource& source) {
-  OutputWeights weights;
+  store::OutputWeights weights;
   weights.name = path;
-  OutputTensor tensor;
+  store::OutputTensor tensor;
   tensor.info.name = "mask";
   tensor.info.dtype = source.dtype;
   tensor.info.shape = source.shape;
-  tensor.source = Computed{source.fill, kChunk};
+  tensor.source = store::Computed{source.fill, kChunk};
   weights.tensors.push_back(std::move(tensor));
-  write_checkpoint_file(path, weights, {});
+  store::write_checkpoint_file(path, weights, {});
 }
 
 void write_tsv(const std::string& path, const MatrixSource& source, const std::string& header) {
@@ -66,12 +66,12 @@ void write_tsv(const std::string& path, const MatrixSource& source, const std::s
 
 }  // namespace
 
-BitMatrix read_mask(const std::string& path) {
+mask::BitMatrix read_mask(const std::string& path) {
   return find_convention("allow")->decode(read_matrix(path),
                                           {.path = path == "-" ? "standard input" : path});
 }
 
-void check_dense_size(const std::string& path, Lengths lengths, unsigned bits, bool force) {
+void check_dense_size(const std::string& path, mask::Lengths lengths, unsigned bits, bool force) {
   const double cells = static_cast<double>(lengths.queries) * static_cast<double>(lengths.keys);
   if (force || cells <= static_cast<double>(kMaxDenseCells)) return;
   throw InputError(
@@ -79,7 +79,7 @@ void check_dense_size(const std::string& path, Lengths lengths, unsigned bits, b
                         lengths.queries, lengths.keys, cells * bits / 8e9, field("force")));
 }
 
-void write_mask(const std::string& path, const Mask& mask, const WriteMaskOptions& options) {
+void write_mask(const std::string& path, const mask::Mask& mask, const WriteMaskOptions& options) {
   if (path.ends_with(".json")) {
     return write_text(
         path, [&](const TextSink& sink) { print_mask_json(mask, options.expression, sink); });
@@ -98,16 +98,17 @@ void write_mask(const std::string& path, const Mask& mask, const WriteMaskOption
 
 void write_matrix(const std::string& path, const MatrixSource& source, const std::string& header) {
   if (path.ends_with(".tsv")) return write_tsv(path, source, header);
-  if (path.ends_with(".npy")) return write_npy(path, source.dtype, source.shape, source.fill);
+  if (path.ends_with(".npy"))
+    return store::write_npy(path, source.dtype, source.shape, source.fill);
   if (path.ends_with(".safetensors")) return write_safetensors(path, source);
   if (path.ends_with(".npz")) {
-    Array array;
+    store::Array array;
     array.name = "mask";
     array.dtype = source.dtype;
     array.shape = source.shape;
     array.data.resize(bytes_of(source));
     source.fill(0, array.data);
-    return write_npz(path, std::span(&array, 1));
+    return store::write_npz(path, std::span(&array, 1));
   }
   throw UsageError(
       fmt::format("{}: expected a name that ends in .npy .npz .safetensors .pbm .tsv .txt .json "
@@ -115,4 +116,4 @@ void write_matrix(const std::string& path, const MatrixSource& source, const std
                   escape(path)));
 }
 
-}  // namespace masque
+}  // namespace masque::exchange

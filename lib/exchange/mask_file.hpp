@@ -6,11 +6,11 @@
 #include "exchange/mask_text.hpp"
 #include "exchange/matrix_source.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 /// The mask in a file of any kind that read_matrix takes: 1 (or '#', or black) may read. Throws
 /// InputError naming the first cell that is neither 0 nor 1.
-BitMatrix read_mask(const std::string& path);
+mask::BitMatrix read_mask(const std::string& path);
 
 struct WriteMaskOptions {
   bool force = false;           ///< write more than kMaxDenseCells
@@ -21,16 +21,16 @@ inline constexpr std::uint64_t kMaxDenseCells = std::uint64_t{1} << 31;
 
 /// Throws InputError with the size that `lengths` would take at `bits` a cell if these are more
 /// than kMaxDenseCells cells, unless `force`.
-void check_dense_size(const std::string& path, Lengths lengths, unsigned bits, bool force);
+void check_dense_size(const std::string& path, mask::Lengths lengths, unsigned bits, bool force);
 
 /// Writes a mask to a file of the kind that its name says: .npy .npz .safetensors (BOOL, 1 may
 /// read), .pbm, .tsv (0 and 1), .txt ('#' and '.'), .json (runs of visible keys). The file is
 /// replaced as a whole or not at all. Throws UsageError for another name.
-void write_mask(const std::string& path, const Mask& mask, const WriteMaskOptions& options);
+void write_mask(const std::string& path, const mask::Mask& mask, const WriteMaskOptions& options);
 
 /// Writes an array to .npy, .npz, .safetensors (as tensor "mask") or .tsv (one or two dimensions
 /// after leading ones, `header` first if there is one).
 void write_matrix(const std::string& path, const MatrixSource& source,
                   const std::string& header = {});
 
-}  // namespace masque
+}  // namespace masque::exchange

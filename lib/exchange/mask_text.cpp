@@ -15,7 +15,7 @@
 #include "base/json_writer.hpp"
 #include "base/split.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
@@ -76,7 +76,7 @@ class PbmReader {
     return static_cast<Index>(*value);
   }
 
-  BitMatrix read() {
+  mask::BitMatrix read() {
     const bool packed = bytes_[1] == '4';
     at_ = 2;
     const Index columns = number("width");
@@ -90,7 +90,7 @@ class PbmReader {
       fail(fmt::format("PBM of {} × {}: {} bytes of cells, expected {}", columns, rows, rest,
                        needed ? std::to_string(*needed) : "more than 2^64"));
     }
-    BitMatrix bits(rows, columns);
+    mask::BitMatrix bits(rows, columns);
     for (Index row = 0; row < rows; ++row) {
       for (Index column = 0; column < columns; ++column) {
         if (packed ? packed_cell(row, column, row_size) : plain_cell()) bits.set(row, column);
@@ -121,7 +121,7 @@ class PbmReader {
 
 }  // namespace
 
-void print_mask_text(const Mask& mask, const TextSink& sink) {
+void print_mask_text(const mask::Mask& mask, const TextSink& sink) {
   const auto [queries, keys] = mask.lengths();
   Buffer out(sink);
   for (Index q = 0; q < queries; ++q) {
@@ -136,11 +136,11 @@ void print_mask_text(const Mask& mask, const TextSink& sink) {
   out.flush();
 }
 
-BitMatrix parse_mask_text(std::string_view text, const std::string& path) {
+mask::BitMatrix parse_mask_text(std::string_view text, const std::string& path) {
   std::vector<std::string_view> lines = split_terminated(text, '\n');
   std::ranges::transform(lines, lines.begin(), without_return);
   const std::size_t columns = lines.empty() ? 0 : lines.front().size();
-  BitMatrix bits(static_cast<Index>(lines.size()), static_cast<Index>(columns));
+  mask::BitMatrix bits(static_cast<Index>(lines.size()), static_cast<Index>(columns));
   for (std::size_t row = 0; row < lines.size(); ++row) {
     if (lines[row].size() != columns) {
       throw InputError(path, fmt::format("line {}: {} cells, expected {} as in the first", row + 1,
@@ -158,7 +158,7 @@ BitMatrix parse_mask_text(std::string_view text, const std::string& path) {
   return bits;
 }
 
-void print_mask_pbm(const Mask& mask, const TextSink& sink) {
+void print_mask_pbm(const mask::Mask& mask, const TextSink& sink) {
   const auto [queries, keys] = mask.lengths();
   Buffer out(sink);
   out.text = fmt::format("P4\n{} {}\n", keys, queries);
@@ -172,20 +172,21 @@ void print_mask_pbm(const Mask& mask, const TextSink& sink) {
   out.flush();
 }
 
-BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path) {
+mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path) {
   if (!bytes.starts_with("P4") && !bytes.starts_with("P1")) {
     throw InputError(path, "no PBM, expected P1 or P4 at its beginning");
   }
   return PbmReader(bytes, path).read();
 }
 
-void for_each_run(const Mask& mask, Index query, const std::function<void(Index, Index)>& use) {
+void for_each_run(const mask::Mask& mask, Index query,
+                  const std::function<void(Index, Index)>& use) {
   const Index keys = mask.lengths().keys;
   Index begin = -1;
   for (Index k = 0; k < keys; k += 64) {
     const int n = static_cast<int>(std::min<Index>(64, keys - k));
     const std::uint64_t word = mask.bits(query, k, n);
-    if (begin >= 0 && word == low_bits(n)) continue;
+    if (begin >= 0 && word == mask::low_bits(n)) continue;
     if (begin < 0 && word == 0) continue;
     for (int i = 0; i < n; ++i) {
       const bool visible = (word >> i & 1) != 0;
@@ -198,7 +199,7 @@ void for_each_run(const Mask& mask, Index query, const std::function<void(Index,
   if (begin >= 0) use(begin, keys);
 }
 
-void print_mask_json(const Mask& mask, const std::string& expression, const TextSink& sink) {
+void print_mask_json(const mask::Mask& mask, const std::string& expression, const TextSink& sink) {
   const auto [queries, keys] = mask.lengths();
   Buffer out(sink);
   JsonWriter json(out.text);
@@ -216,7 +217,7 @@ void print_mask_json(const Mask& mask, const std::string& expression, const Text
   out.flush();
 }
 
-BitMatrix parse_mask_json(std::string_view text, const std::string& path) {
+mask::BitMatrix parse_mask_json(std::string_view text, const std::string& path) {
   const JsonValue root = parse_json_file(text, path);
   const auto count = [&](const char* name) {
     const JsonValue* value = root.find(name);
@@ -232,7 +233,7 @@ BitMatrix parse_mask_json(std::string_view text, const std::string& path) {
   if (rows == nullptr || static_cast<Index>(rows->items.size()) != queries) {
     throw InputError(path, fmt::format("rows: expected a list of {} rows", queries));
   }
-  BitMatrix bits(queries, keys);
+  mask::BitMatrix bits(queries, keys);
   for (Index q = 0; q < queries; ++q) {
     for (const JsonValue& run : rows->items[static_cast<std::size_t>(q)].items) {
       const auto begin = run.items.size() == 2 ? run.items[0].integer() : std::nullopt;
@@ -246,4 +247,4 @@ BitMatrix parse_mask_json(std::string_view text, const std::string& path) {
   return bits;
 }
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -16,12 +16,12 @@
 #include "exchange/mask_text.hpp"
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
-Array array_of(const BitMatrix& bits) {
-  Array array;
+store::Array array_of(const mask::BitMatrix& bits) {
+  store::Array array;
   array.dtype = DType::kBool;
   array.shape = {static_cast<std::uint64_t>(bits.rows()),
                  static_cast<std::uint64_t>(bits.columns())};
@@ -40,7 +40,7 @@ class NumberReader {
  public:
   NumberReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  Array read() {
+  store::Array read() {
     std::optional<std::size_t> columns;
     std::uint64_t rows = 0;
     for (std::size_t line = 1; !text_.empty(); ++line) {
@@ -63,7 +63,7 @@ class NumberReader {
     // An empty mask as intervals is its header alone.
     if (rows == 0 && intervals_) columns = 3;
     if (rows == 0 && !intervals_) throw InputError(path_, "holds no numbers, expected a matrix");
-    Array array;
+    store::Array array;
     array.dtype = DType::kF64;
     array.shape = {rows, columns.value_or(0)};
     array.data.resize(values_.size() * sizeof(double));
@@ -101,7 +101,7 @@ class NumberReader {
   bool intervals_ = false;
 };
 
-Array parse_text(std::string_view text, const std::string& path) {
+store::Array parse_text(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.starts_with('{')) return array_of(parse_mask_json(text, path));
   if (text.starts_with("P1") || text.starts_with("P4")) return array_of(parse_mask_pbm(text, path));
@@ -109,18 +109,19 @@ Array parse_text(std::string_view text, const std::string& path) {
   return NumberReader(text, path).read();
 }
 
-Array read_tensor(const std::string& path, const std::string& name) {
-  const Checkpoint checkpoint = open_checkpoint(path);
+store::Array read_tensor(const std::string& path, const std::string& name) {
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
   if (name.empty() && checkpoint.tensors().size() != 1) {
     throw InputError(
         path, fmt::format("{} tensors, expected one, or FILE:NAME", checkpoint.tensors().size()));
   }
-  const TensorInfo& tensor = name.empty() ? checkpoint.tensors().front() : checkpoint.get(name);
+  const store::TensorInfo& tensor =
+      name.empty() ? checkpoint.tensors().front() : checkpoint.get(name);
   if (tensor.bytes() > kMaxMatrixBytes) {
     throw InputError(path, fmt::format("tensor of {} bytes, expected at most {}", tensor.bytes(),
                                        kMaxMatrixBytes));
   }
-  Array array;
+  store::Array array;
   array.name = tensor.name;
   array.dtype = tensor.dtype;
   array.shape = tensor.shape;
@@ -130,7 +131,7 @@ Array read_tensor(const std::string& path, const std::string& name) {
 }
 
 bool is_weights(const InputFile& file, Bytes first) {
-  for (const FileFormat* format : file_formats()) {
+  for (const store::FileFormat* format : store::file_formats()) {
     if (format->recognise(file, first)) return true;
   }
   return false;
@@ -138,7 +139,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 
 }  // namespace
 
-Array read_matrix(const std::string& path) {
+store::Array read_matrix(const std::string& path) {
   if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), "standard input");
   std::string file_path = path;
   std::string name;
@@ -157,7 +158,7 @@ Array read_matrix(const std::string& path) {
   file.read(0, first);
   const std::string_view head(reinterpret_cast<const char*>(first.data()), first.size());
   if (head.starts_with("\x93NUMPY") || head.starts_with("PK\x03\x04")) {
-    return read_array(file_path, name, kMaxMatrixBytes);
+    return store::read_array(file_path, name, kMaxMatrixBytes);
   }
   if (is_weights(file, first)) return read_tensor(file_path, name);
   if (!name.empty())
@@ -165,4 +166,4 @@ Array read_matrix(const std::string& path) {
   return parse_text(file.read_all(kMaxMatrixBytes), file_path);
 }
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -5,7 +5,7 @@
 
 #include "store/numpy/array.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 /// Most bytes that a matrix may take in memory.
 inline constexpr std::uint64_t kMaxMatrixBytes = std::uint64_t{4} << 30;
@@ -14,6 +14,6 @@ inline constexpr std::uint64_t kMaxMatrixBytes = std::uint64_t{4} << 30;
 /// rows of '#' and '.', or rows of numbers between tabs or spaces (a first line that does not begin
 /// with a number is a header). "-" is standard input, text and PBM only. "FILE:NAME" is one array
 /// of a file with several. Bits are BOOL, numbers in text F64. Throws InputError.
-Array read_matrix(const std::string& path);
+store::Array read_matrix(const std::string& path);
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -7,7 +7,7 @@
 #include "base/types.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 /// An array to write, made chunk by chunk: `fill(offset, out)` gives out.size() bytes from byte
 /// `offset`, both multiples of the element size.
@@ -17,4 +17,4 @@ struct MatrixSource {
   std::function<void(std::uint64_t offset, MutableBytes out)> fill;
 };
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -33,9 +33,9 @@ double seconds_since(Clock::time_point begin) {
 /// With the keys hidden that are `window` or more away.
 train::Example windowed(const train::Example& from, const model::Design& design, Index window) {
   train::Example example = from;
-  const Lengths lengths{from.size(), from.size()};
-  const Mask near = band(lengths, 1 - window, window - 1);
-  const Mask usual = parse_mask(model::default_mask_name(design.mask)).bind(lengths);
+  const mask::Lengths lengths{from.size(), from.size()};
+  const mask::Mask near = mask::band(lengths, 1 - window, window - 1);
+  const mask::Mask usual = mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths);
   example.mask = usual & near;
   return example;
 }
@@ -68,8 +68,8 @@ class Cell {
     double loss = std::numeric_limits<double>::quiet_NaN();
     const std::int64_t steps = options_.trainer.schedule.steps;
     if (exists(files_.checkpoint)) {
-      train::read_trainer_state(open_checkpoint(files_.checkpoint), files_.checkpoint, trainer,
-                                learner_->parameters());
+      train::read_trainer_state(store::open_checkpoint(files_.checkpoint), files_.checkpoint,
+                                trainer, learner_->parameters());
       request_.note(fmt::format("{}, goes on after step {}", name(), trainer.done()));
       if (trainer.done() == steps) return;
     }
@@ -81,8 +81,8 @@ class Cell {
     };
     // What comes after the last step has no checkpoint of its own.
     loop.save = [&] {
-      write_checkpoint_file(files_.checkpoint,
-                            train::trainer_state(trainer, learner_->parameters()), {});
+      store::write_checkpoint_file(files_.checkpoint,
+                                   train::trainer_state(trainer, learner_->parameters()), {});
     };
     train::run_steps(trainer, loop);
     request_.note(fmt::format("{}: {} steps, {} tokens, last loss {:.4f}, {:.0f} s", name(),

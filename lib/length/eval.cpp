@@ -143,9 +143,9 @@ train::Example treated_block(const train::Example& block, const LengthTreatment&
                              const model::Design& design) {
   train::Example example = block;
   if (treatment.window == 0) return example;
-  const Lengths lengths{block.size(), block.size()};
-  const Mask near = band(lengths, 1 - treatment.window, treatment.window - 1);
-  example.mask = parse_mask(model::default_mask_name(design.mask)).bind(lengths) & near;
+  const mask::Lengths lengths{block.size(), block.size()};
+  const mask::Mask near = mask::band(lengths, 1 - treatment.window, treatment.window - 1);
+  example.mask = mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths) & near;
   return example;
 }
 

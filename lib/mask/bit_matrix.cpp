@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -66,4 +66,4 @@ Mask from_bits(BitMatrix bits) {
   return {std::make_shared<BitNode>(std::move(bits)), lengths};
 }
 
-}  // namespace masque
+}  // namespace masque::mask

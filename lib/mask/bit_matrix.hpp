@@ -5,7 +5,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Rows of bits, each in whole 64-bit words; unused bits are 0.
 class BitMatrix {
@@ -48,4 +48,4 @@ BitMatrix to_bits(const Mask& mask);
 /// A mask from bits.
 Mask from_bits(BitMatrix bits);
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -6,7 +6,7 @@
 #include "base/interrupt.hpp"
 #include "base/vectorize.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -167,4 +167,4 @@ std::uint64_t BlockMap::bytes() const {
          row_begin_.size() * sizeof(std::size_t);
 }
 
-}  // namespace masque
+}  // namespace masque::mask

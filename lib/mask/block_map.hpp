@@ -8,7 +8,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Called for rectangles that tile the mask where it lets something through, row blocks in order:
 /// full ones (any size, tile is nullptr) and partial ones (at most 64 × 64, with their cells).
@@ -59,4 +59,4 @@ class BlockMap {
   std::size_t partial_blocks_ = 0;
 };
 
-}  // namespace masque
+}  // namespace masque::mask

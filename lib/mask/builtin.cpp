@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -247,4 +247,4 @@ Mask blown_up(Lengths lengths, Mask blocks, Index size) {
   return {std::make_shared<BlownUp>(std::move(blocks), size), lengths};
 }
 
-}  // namespace masque
+}  // namespace masque::mask

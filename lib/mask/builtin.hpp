@@ -7,7 +7,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 inline constexpr Index kUnbounded = Index{1} << 40;
 
@@ -41,4 +41,4 @@ Mask random_pairs(Lengths lengths, double p, std::uint64_t seed);
 /// Blocks of `size` × `size` cells: cell (i, j) as (⌊i/size⌋, ⌊j/size⌋) of `blocks`.
 Mask blown_up(Lengths lengths, Mask blocks, Index size);
 
-}  // namespace masque
+}  // namespace masque::mask

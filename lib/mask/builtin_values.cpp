@@ -7,7 +7,7 @@
 #include "base/vectorize.hpp"
 #include "mask/builtin.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -189,4 +189,4 @@ Mask rank_order(std::vector<Index> query_ranks, const std::vector<Index>& key_ra
   return by_value<RankOrder>(query_ranks, key_ranks);
 }
 
-}  // namespace masque
+}  // namespace masque::mask

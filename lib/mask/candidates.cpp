@@ -8,7 +8,7 @@
 
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -212,4 +212,4 @@ std::vector<Candidate> numbered_candidates(const Mask& mask, const Sampling& sam
   return found;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -10,7 +10,7 @@
 #include "mask/expression.hpp"
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Cells of up to 64 sampled rows and columns; all cells of a mask of at most 64 × 64.
 using Sketch = std::array<std::uint64_t, 64>;
@@ -57,4 +57,4 @@ std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampl
 std::optional<MaskExpression> enclosing_documents(const Mask& mask);
 std::optional<MaskExpression> enclosing_keys(const Mask& mask);
 
-}  // namespace masque
+}  // namespace masque::mask

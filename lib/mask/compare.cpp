@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "mask/block_map.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -46,4 +46,4 @@ MaskDifference compare_masks(const Mask& a, const Mask& b) {
   return difference;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -5,7 +5,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 struct MaskDifference {
   struct Cell {
@@ -23,4 +23,4 @@ struct MaskDifference {
 /// Compares masks of equal lengths. Cost as visit_tiles of both.
 MaskDifference compare_masks(const Mask& a, const Mask& b);
 
-}  // namespace masque
+}  // namespace masque::mask

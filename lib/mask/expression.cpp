@@ -11,7 +11,7 @@
 #include "base/json.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 struct MaskExpression::Node {
   Kind kind = Kind::kName;
@@ -314,4 +314,4 @@ std::string layers_text(const std::vector<MaskLayer>& layers) {
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -15,7 +15,7 @@
 #include "mask/mask.hpp"
 #include "mask/named_mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// A parsed mask, not yet bound to lengths. Immutable; copies share.
 class MaskExpression {
@@ -68,4 +68,4 @@ std::vector<MaskLayer> parse_mask_layers(std::string_view text);
 /// The list in the language.
 std::string layers_text(const std::vector<MaskLayer>& layers);
 
-}  // namespace masque
+}  // namespace masque::mask

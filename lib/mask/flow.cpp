@@ -10,7 +10,7 @@
 #include "base/parallel.hpp"
 #include "base/vectorize.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -324,4 +324,4 @@ std::string path_text(const std::vector<FlowStep>& path, bool two_streams) {
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -15,7 +15,7 @@
 #include "mask/bit_matrix.hpp"
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// What later layers read as keys and values.
 enum class KeySource { kLayer, kInput };
@@ -82,4 +82,4 @@ FlowResult follow_flow(const FlowRequest& request);
 /// layer 2 query 3".
 std::string path_text(const std::vector<FlowStep>& path, bool two_streams);
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -8,7 +8,7 @@
 
 #include "mask/candidates.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -227,4 +227,4 @@ Identification identify_mask(const Mask& mask) {
   return {std::move(expression), difference};
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -4,7 +4,7 @@
 #include "mask/compare.hpp"
 #include "mask/expression.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 struct Identification {
   MaskExpression expression;
@@ -20,4 +20,4 @@ struct Identification {
 /// below a second; beyond, dominated by looking at the mask as visit_tiles does.
 Identification identify_mask(const Mask& mask);
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -8,7 +8,7 @@
 #include "mask/report.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -230,4 +230,4 @@ std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampl
   return found;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

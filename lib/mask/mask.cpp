@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 Cover MaskNode::cover(Range q, Range k) const {
   bool some = false;
@@ -148,4 +148,4 @@ Mask operator|(const Mask& a, const Mask& b) {
 
 Mask operator~(const Mask& a) { return {std::make_shared<Not>(a.node()), a.lengths()}; }
 
-}  // namespace masque
+}  // namespace masque::mask

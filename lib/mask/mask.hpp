@@ -7,7 +7,7 @@
 
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Half-open run of positions.
 struct Range {
@@ -88,4 +88,4 @@ inline std::uint64_t range_bits(Index begin, Index end, Index k0, int n) {
   return low >= high ? 0 : low_bits(high) & ~low_bits(low);
 }
 
-}  // namespace masque
+}  // namespace masque::mask

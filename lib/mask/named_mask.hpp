@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace masque {
+namespace masque::mask {
 
 /// An argument as it was written.
 struct MaskArgument {
@@ -26,4 +26,4 @@ struct NamedMask {
   std::size_t column = 0;  ///< where the name begins in the expression, from 1; 0: unknown
 };
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "mask/block_map.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -57,4 +57,4 @@ Cover Overview::cover(Index row, Index column) const {
   return found == static_cast<std::uint64_t>(q.size() * k.size()) ? Cover::kFull : Cover::kPartial;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -5,7 +5,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Visible pairs of squares of zoom × zoom cells (smaller at the ends).
 class Overview {
@@ -32,4 +32,4 @@ class Overview {
   std::vector<std::uint64_t> visible_;
 };
 
-}  // namespace masque
+}  // namespace masque::mask

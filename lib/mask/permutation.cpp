@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "mask/builtin.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 std::vector<Index> ranks_from_order(const std::vector<Index>& order, Index n,
                                     std::string_view name) {
@@ -82,4 +82,4 @@ PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -9,7 +9,7 @@
 #include "mask/mask.hpp"
 #include "mask/sampler.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// The ranks of an order: rank[order[r]] = r. Throws UsageError "name: …" unless it is a
 /// permutation of 0 … n − 1.
@@ -44,4 +44,4 @@ PermutationDraw xlnet_permutation(const PermutationRequest& request);
 PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
                                      const std::vector<bool>& functional = {});
 
-}  // namespace masque
+}  // namespace masque::mask

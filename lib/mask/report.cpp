@@ -9,7 +9,7 @@
 #include "base/interrupt.hpp"
 #include "mask/block_map.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -220,4 +220,4 @@ std::vector<Index> visible_keys(const Mask& mask) {
   return rows.take();
 }
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -5,7 +5,7 @@
 
 #include "mask/mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// Blocks of `size` × `size` cells (smaller at the ends).
 struct BlockReport {
@@ -47,4 +47,4 @@ MaskReport report_mask(const Mask& mask, Index block = 128);
 /// n_i of every query. Cost as visit_tiles.
 std::vector<Index> visible_keys(const Mask& mask);
 
-}  // namespace masque
+}  // namespace masque::mask

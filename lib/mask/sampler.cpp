@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace masque {
+namespace masque::mask {
 
 std::vector<bool> select_spans(Index n, const SpanSelection& selection,
                                const std::vector<bool>& blocked, Draw& draw) {
@@ -59,4 +59,4 @@ std::vector<bool> select_spans_hf(Index n, const std::vector<bool>& blocked, Dra
   return selected;
 }
 
-}  // namespace masque
+}  // namespace masque::mask

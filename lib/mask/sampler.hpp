@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// How XLNet's preprocessing selects targets.
 struct SpanSelection {
@@ -29,4 +29,4 @@ std::vector<bool> select_spans(Index n, const SpanSelection& selection,
 /// their length (plm_probability 1/6). n must be even, as there.
 std::vector<bool> select_spans_hf(Index n, const std::vector<bool>& blocked, Draw& draw);
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -11,7 +11,7 @@
 #include "base/parse_number.hpp"
 #include "base/registry.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -235,4 +235,4 @@ Mask build_mask(const NamedMask& named, Lengths lengths) {
   return kind.build(mask_values(named), lengths);
 }
 
-}  // namespace masque
+}  // namespace masque::mask

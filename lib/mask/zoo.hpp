@@ -12,7 +12,7 @@
 #include "mask/mask.hpp"
 #include "mask/named_mask.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 /// What a parameter may be.
 enum class ParameterKind {
@@ -114,4 +114,4 @@ std::optional<Lengths> mask_lengths(const NamedMask& named);
 /// The mask of a name. Throws UsageError for values and lengths that do not fit.
 Mask build_mask(const NamedMask& named, Lengths lengths);
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -24,7 +24,7 @@ std::span<const Index> part(const V& values, std::span<const Index> begins, Inde
 }
 
 /// Keys that each query may read.
-std::vector<Index> visible_of(const BlockMap* blocks, Index queries, Index keys) {
+std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index keys) {
   std::vector<Index> visible(static_cast<std::size_t>(queries), keys);
   for (Index i = 0; i < queries && blocks != nullptr; ++i)
     visible[static_cast<std::size_t>(i)] = blocks->visible(i);
@@ -34,8 +34,8 @@ std::vector<Index> visible_of(const BlockMap* blocks, Index queries, Index keys)
 }  // namespace
 
 template <class T>
-const std::vector<std::shared_ptr<const BlockMap>>& Pass<T>::blocks(Index layer,
-                                                                    const Stream<T>& stream) {
+const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(Index layer,
+                                                                          const Stream<T>& stream) {
   const std::size_t kind = masks_.kind(layer);
   const auto [found, fresh] = blocks_.try_emplace({kind, stream.kind});
   if (!fresh) return found->second;
@@ -156,8 +156,8 @@ std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Str
 
 template <class T>
 void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
-                              MatrixView<const T> query, Index sequence, const BlockMap* blocks,
-                              MatrixView<T> context) {
+                              MatrixView<const T> query, Index sequence,
+                              const mask::BlockMap* blocks, MatrixView<T> context) {
   const auto s = static_cast<std::size_t>(sequence);
   const Index queries = stream.begins[s + 1] - stream.begins[s];
   const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];

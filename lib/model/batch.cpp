@@ -15,7 +15,7 @@ void join(std::vector<Index>& all, std::span<const Index> given, std::size_t bef
   all.resize(after, fallback);
 }
 
-void join(std::vector<std::optional<Mask>>& all, const std::optional<Mask>& given,
+void join(std::vector<std::optional<mask::Mask>>& all, const std::optional<mask::Mask>& given,
           std::size_t before) {
   if (all.empty() && !given) return;
   all.resize(before);

@@ -48,7 +48,7 @@ const Family* find_family(std::string_view name) {
   return nullptr;
 }
 
-const Family& choose_family(const ModelConfig& config, std::string_view wanted) {
+const Family& choose_family(const store::ModelConfig& config, std::string_view wanted) {
   if (!wanted.empty()) {
     if (const Family* family = find_family(wanted)) return *family;
     throw UsageError(

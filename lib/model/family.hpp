@@ -90,7 +90,7 @@ const Family* find_family(std::string_view name);
 
 /// The family of a config: `wanted` if not empty, else by model_type, else by
 /// architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is.
-const Family& choose_family(const ModelConfig& config, std::string_view wanted);
+const Family& choose_family(const store::ModelConfig& config, std::string_view wanted);
 
 struct FamilyRegistration {
   explicit FamilyRegistration(const Family& family);

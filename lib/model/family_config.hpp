@@ -19,9 +19,9 @@ using Names = std::initializer_list<std::string_view>;
 /// Every function throws InputError naming file, option and value if that is not what it should be.
 class FamilyConfig {
  public:
-  explicit FamilyConfig(ModelConfig config) : config_(std::move(config)) {}
+  explicit FamilyConfig(store::ModelConfig config) : config_(std::move(config)) {}
 
-  const ModelConfig& raw() const { return config_; }
+  const store::ModelConfig& raw() const { return config_; }
 
   /// A whole number from 1 to 2^31 − 1.
   Index size(Names names, Index fallback) const;
@@ -52,7 +52,7 @@ class FamilyConfig {
  private:
   std::optional<Index> whole(std::string_view name, Index least, Index most) const;
   Index whole(Names names, Index least, Index most, Index fallback) const;
-  ModelConfig config_;
+  store::ModelConfig config_;
 };
 
 }  // namespace masque::model

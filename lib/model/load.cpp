@@ -9,8 +9,8 @@ namespace masque::model {
 
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
-  const Checkpoint checkpoint = open_checkpoint(path);
-  const auto config = find_config(checkpoint);
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const auto config = store::find_config(checkpoint);
   if (!config) {
     throw InputError(path,
                      "no config.json beside the weights, nor bert_config.json, "
@@ -18,11 +18,12 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   }
   const Family& family = choose_family(*config, options.family);
   LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
-                               NamedTensors(checkpoint, config));
+                               store::NamedTensors(checkpoint, config));
   // A bundle has sums of its tensors, and comparing them costs little beside reading.
   if (checkpoint.bundle()) {
-    for (const WeightsFile& file : checkpoint.files()) {
-      if (const auto broken = check_sums(file.file, file.content)) throw_violation(*broken);
+    for (const store::WeightsFile& file : checkpoint.files()) {
+      if (const auto broken = store::check_sums(file.file, file.content))
+        store::throw_violation(*broken);
     }
   }
   LoadedModel<T> loaded;

@@ -12,7 +12,7 @@ namespace masque::model {
 
 /// A tensor of the checkpoint and where it goes. Sizes of file and design agree.
 struct TensorPlan {
-  const TensorInfo* info = nullptr;
+  const store::TensorInfo* info = nullptr;
   PlacedTensor placed;
 };
 
@@ -26,12 +26,12 @@ struct LoadPlan {
 
 /// Finds every tensor of a model in a checkpoint, by name and shape; nothing is read. `names` are
 /// the checkpoint's. Throws InputError.
-LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint,
-                      const NamedTensors& names);
+LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
+                      const store::NamedTensors& names);
 
 /// Reads the tensors, in parallel. Throws InputError for the first (in plan order) that holds
 /// something that is not finite.
 template <class T>
-ModelWeights<T> read_tensors(const LoadPlan& plan, const Checkpoint& checkpoint);
+ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint);
 
 }  // namespace masque::model

@@ -19,7 +19,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
 
 class Finder {
  public:
-  Finder(const ModelPlan& model, const Checkpoint& checkpoint, const NamedTensors& named)
+  Finder(const ModelPlan& model, const store::Checkpoint& checkpoint,
+         const store::NamedTensors& named)
       : model_(model), checkpoint_(checkpoint), named_(named) {
     plan_.design = model.design;
     plan_.layers = count_layers(plan_.design);
@@ -42,12 +43,12 @@ class Finder {
   void list_unused();
 
   std::string full_name(std::string_view name) const;
-  const TensorInfo* find(std::string_view names);
-  const TensorInfo* find_one(std::string_view name) const;
+  const store::TensorInfo* find(std::string_view names);
+  const store::TensorInfo* find_one(std::string_view name) const;
 
   const ModelPlan& model_;
-  const Checkpoint& checkpoint_;
-  const NamedTensors& named_;
+  const store::Checkpoint& checkpoint_;
+  const store::NamedTensors& named_;
   std::string prefix_;
   LoadPlan plan_;
   std::unordered_set<std::string> used_;
@@ -58,9 +59,9 @@ std::string Finder::full_name(std::string_view name) const {
   return prefix_ + std::string(name.substr(1));
 }
 
-const TensorInfo* Finder::find_one(std::string_view name) const {
+const store::TensorInfo* Finder::find_one(std::string_view name) const {
   const std::string full = full_name(name);
-  if (const TensorInfo* info = named_.find(full)) return info;
+  if (const store::TensorInfo* info = named_.find(full)) return info;
   // Checkpoints converted from TensorFlow in the old way keep its names of a layer norm.
   for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
                                  std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
@@ -70,10 +71,10 @@ const TensorInfo* Finder::find_one(std::string_view name) const {
 }
 
 /// The first spelling that is there; the others count as used too.
-const TensorInfo* Finder::find(std::string_view names) {
-  const TensorInfo* found = nullptr;
+const store::TensorInfo* Finder::find(std::string_view names) {
+  const store::TensorInfo* found = nullptr;
   for_spellings(names, [&](std::string_view name) {
-    const TensorInfo* info = find_one(name);
+    const store::TensorInfo* info = find_one(name);
     if (info == nullptr) return;
     used_.insert(info->name);
     if (found == nullptr) found = info;
@@ -112,7 +113,7 @@ void turn_over(PlacedTensor& tensor) {
 
 void Finder::add_tensor(PlacedTensor tensor) {
   const std::string& names = tensor.names;
-  const TensorInfo* info = find(names);
+  const store::TensorInfo* info = find(names);
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
   if (info != nullptr && named_.is_transposed(*info)) turn_over(tensor);
   if (info == nullptr) {
@@ -121,7 +122,7 @@ void Finder::add_tensor(PlacedTensor tensor) {
       if (checkpoint_.find_opaque(own) != nullptr)
         static_cast<void>(checkpoint_.get(own));  // throws, naming its type
     });
-    const auto own = named_.tf() == nullptr ? std::nullopt : tf_name(*named_.tf(), first);
+    const auto own = named_.tf() == nullptr ? std::nullopt : store::tf_name(*named_.tf(), first);
     if (own && own->transposed) turn_over(tensor);
     throw InputError(
         checkpoint_.path(),
@@ -166,7 +167,8 @@ void Finder::add_head() {
 }
 
 /// Whether two tensors of one type hold the same bytes.
-bool same_bytes(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b) {
+bool same_bytes(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
+                const store::TensorInfo& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
   constexpr std::uint64_t kBlock = 1 << 18;
   std::vector<std::byte> left(kBlock);
@@ -186,11 +188,11 @@ bool same_bytes(const Checkpoint& checkpoint, const TensorInfo& a, const TensorI
 // whatever config.json says of ties.
 void Finder::add_decoder(const HeadPlan& head) {
   if (head.decoder.empty()) return;
-  const TensorInfo* info = find(head.decoder);
+  const store::TensorInfo* info = find(head.decoder);
   const auto is_words = [](const TensorPlan& t) {
     return t.placed.parts[0].role == Role::kWordTable;
   };
-  const TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
+  const store::TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
   if (head.design.tied) {
     if (info == nullptr || same_bytes(checkpoint_, *info, words)) return;
     plan_.design.head.tied = false;
@@ -204,10 +206,10 @@ void Finder::add_decoder(const HeadPlan& head) {
 void Finder::list_unused() {
   std::vector<std::size_t> counts(model_.skipped.size());
   std::size_t optimizer = 0;
-  for (const TensorInfo& info : checkpoint_.tensors()) {
+  for (const store::TensorInfo& info : checkpoint_.tensors()) {
     const std::string& name = info.name;
     if (used_.count(name) > 0) continue;
-    if (named_.tf() != nullptr && is_optimizer_state(checkpoint_, info)) {
+    if (named_.tf() != nullptr && store::is_optimizer_state(checkpoint_, info)) {
       ++optimizer;
       continue;
     }
@@ -234,8 +236,8 @@ void Finder::list_unused() {
 
 }  // namespace
 
-LoadPlan find_tensors(const ModelPlan& model, const Checkpoint& checkpoint,
-                      const NamedTensors& names) {
+LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
+                      const store::NamedTensors& names) {
   return Finder(model, checkpoint, names).run();
 }
 

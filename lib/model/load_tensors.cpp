@@ -31,7 +31,7 @@ std::string place_text(const Shape& shape, std::uint64_t flat) {
 }
 
 template <class T>
-void check_finite(const Checkpoint& checkpoint, const TensorInfo& info, Index begin,
+void check_finite(const store::Checkpoint& checkpoint, const store::TensorInfo& info, Index begin,
                   std::span<const T> values) {
   const auto bad = first_not_finite(values);
   if (!bad) return;
@@ -43,7 +43,7 @@ void check_finite(const Checkpoint& checkpoint, const TensorInfo& info, Index be
 
 /// Decodes elements [begin, begin + out.size()) of a tensor.
 template <class T>
-void read_elements(const Checkpoint& checkpoint, const TensorInfo& info, Index begin,
+void read_elements(const store::Checkpoint& checkpoint, const store::TensorInfo& info, Index begin,
                    std::span<T> out) {
   constexpr std::size_t kBlock = 1 << 16;
   const std::size_t width = dtype_bits(info.dtype) / 8;
@@ -71,8 +71,9 @@ void turn(const PlacedTensor& tensor, const T* from, T* to) {
   const Index columns = tensor.columns;
   if (tensor.turn == TensorLayout::kTransposed) {
     const auto width = static_cast<std::size_t>(columns) * sizeof(T);
-    transpose(reinterpret_cast<const std::byte*>(from), static_cast<std::size_t>(columns),
-              static_cast<std::size_t>(rows), sizeof(T), reinterpret_cast<std::byte*>(to), width);
+    store::transpose(reinterpret_cast<const std::byte*>(from), static_cast<std::size_t>(columns),
+                     static_cast<std::size_t>(rows), sizeof(T), reinterpret_cast<std::byte*>(to),
+                     width);
     return;
   }
   // Row ((h · 3 + part) · size + d) goes to ((part · heads + h) · size + d); a vector's elements
@@ -99,10 +100,11 @@ Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
 template <class T>
 class Reader {
  public:
-  Reader(const LoadPlan& plan, const Checkpoint& checkpoint)
+  Reader(const LoadPlan& plan, const store::Checkpoint& checkpoint)
       : plan_(plan), checkpoint_(checkpoint), wholes_(plan.tensors.size()) {
     files_.reserve(checkpoint.files().size());
-    for (const WeightsFile& file : checkpoint.files()) files_.push_back(MappedFile::map(file.file));
+    for (const store::WeightsFile& file : checkpoint.files())
+      files_.push_back(MappedFile::map(file.file));
     for (std::size_t i = 0; i < plan.tensors.size(); ++i) prepare(i);
   }
 
@@ -188,7 +190,7 @@ class Reader {
 
   using Own = std::pair<std::size_t, std::shared_ptr<Matrix<T>>>;
   const LoadPlan& plan_;
-  const Checkpoint& checkpoint_;
+  const store::Checkpoint& checkpoint_;
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<Weight<T>> wholes_;
   std::vector<Own> own_;  ///< by tensor, ascending
@@ -198,14 +200,14 @@ class Reader {
 }  // namespace
 
 template <class T>
-ModelWeights<T> read_tensors(const LoadPlan& plan, const Checkpoint& checkpoint) {
+ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint) {
   ModelWeights<T> weights = Reader<T>(plan, checkpoint).run();
   const HeadDesign& head = plan.design.head;
   if (head.kind != HeadKind::kNone && head.tied) weights.decoder.weight = weights.word_table;
   return weights;
 }
 
-template ModelWeights<float> read_tensors(const LoadPlan&, const Checkpoint&);
-template ModelWeights<double> read_tensors(const LoadPlan&, const Checkpoint&);
+template ModelWeights<float> read_tensors(const LoadPlan&, const store::Checkpoint&);
+template ModelWeights<double> read_tensors(const LoadPlan&, const store::Checkpoint&);
 
 }  // namespace masque::model

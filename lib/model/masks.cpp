@@ -11,12 +11,12 @@ namespace {
 constexpr std::uint64_t kKnownBytes = 64 << 20;
 
 // Some queries of a mask, renumbered.
-class SomeQueries final : public MaskNode {
+class SomeQueries final : public mask::MaskNode {
  public:
-  SomeQueries(Mask mask, std::span<const Index> rows)
+  SomeQueries(mask::Mask mask, std::span<const Index> rows)
       : mask_(std::move(mask)), rows_(rows.begin(), rows.end()) {}
   bool allows(Index q, Index k) const override { return mask_.allows(row(q), k); }
-  Cover cover(Range q, Range k) const override {
+  mask::Cover cover(mask::Range q, mask::Range k) const override {
     if (q.size() == 1) return mask_.cover({row(q.begin), row(q.begin) + 1}, k);
     return MaskNode::cover(q, k);
   }
@@ -24,7 +24,7 @@ class SomeQueries final : public MaskNode {
 
  private:
   Index row(Index q) const { return rows_[static_cast<std::size_t>(q)]; }
-  Mask mask_;
+  mask::Mask mask_;
   std::vector<Index> rows_;
 };
 
@@ -39,9 +39,9 @@ std::string_view default_mask_name(DefaultMask mask) {
   return "tta";
 }
 
-LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given) {
-  std::vector<const MaskExpression*> of_layer;
-  for (const MaskLayer& layer : given) {
+LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
+  std::vector<const mask::MaskExpression*> of_layer;
+  for (const mask::MaskLayer& layer : given) {
     of_layer.insert(of_layer.end(), static_cast<std::size_t>(layer.count), &layer.mask);
   }
   const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
@@ -50,8 +50,8 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given
     throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
                                  of_layer.size(), layers));
   }
-  std::optional<MaskExpression> usual;
-  if (design.mask != DefaultMask::kFull) usual = parse_mask(default_mask_name(design.mask));
+  std::optional<mask::MaskExpression> usual;
+  if (design.mask != DefaultMask::kFull) usual = mask::parse_mask(default_mask_name(design.mask));
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
     const Kind kind =
@@ -66,12 +66,12 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<MaskLayer>& given
   }
 }
 
-std::optional<Mask> LayerMasks::bind(const Kind& kind, Index length,
-                                     const std::optional<Mask>& own) const {
-  const Lengths lengths{length, length};
-  std::optional<Mask> mask = own;
+std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
+                                           const std::optional<mask::Mask>& own) const {
+  const mask::Lengths lengths{length, length};
+  std::optional<mask::Mask> mask = own;
   if (!mask && kind.mask) {
-    const std::optional<Lengths> asked = kind.mask->own_lengths();
+    const std::optional<mask::Lengths> asked = kind.mask->own_lengths();
     if (asked && *asked != lengths) {
       throw UsageError(fmt::format("mask '{}' is for {} × {} tokens, found a sequence of {}",
                                    kind.mask->text(), asked->queries, asked->keys, length));
@@ -79,34 +79,35 @@ std::optional<Mask> LayerMasks::bind(const Kind& kind, Index length,
     mask = kind.mask->bind(lengths);
   }
   if (kind.window) {
-    const Mask window = band(lengths, -*kind.window, *kind.window);
+    const mask::Mask window = mask::band(lengths, -*kind.window, *kind.window);
     mask = mask ? *mask & window : window;
   }
   return mask;
 }
 
-std::shared_ptr<const BlockMap> LayerMasks::blocks(std::size_t kind, Index length,
-                                                   std::span<const Index> rows,
-                                                   const std::optional<Mask>& own) const {
+std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(
+    std::size_t kind, Index length, std::span<const Index> rows,
+    const std::optional<mask::Mask>& own) const {
   const Kind& what = different_[kind];
   if (!own && !what.mask && !what.window) return nullptr;
-  if (own && own->lengths() != Lengths{length, length}) {
+  if (own && own->lengths() != mask::Lengths{length, length}) {
     throw UsageError(fmt::format("a mask of {} × {} for a sequence of {} tokens",
                                  own->lengths().queries, own->lengths().keys, length));
   }
   if (!rows.empty()) {
-    const Mask mask = *bind(what, length, own);
-    return std::make_shared<const BlockMap>(Mask(std::make_shared<const SomeQueries>(mask, rows),
-                                                 {static_cast<Index>(rows.size()), length}));
+    const mask::Mask mask = *bind(what, length, own);
+    return std::make_shared<const mask::BlockMap>(
+        mask::Mask(std::make_shared<const SomeQueries>(mask, rows),
+                   {static_cast<Index>(rows.size()), length}));
   }
-  if (own) return std::make_shared<const BlockMap>(*bind(what, length, own));
+  if (own) return std::make_shared<const mask::BlockMap>(*bind(what, length, own));
   const std::pair key{kind, length};
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(key);
     if (found != known_.end()) return found->second;
   }
-  auto made = std::make_shared<const BlockMap>(*bind(what, length, own));
+  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own));
   const std::lock_guard lock(mutex_);
   if (known_bytes_ > kKnownBytes) {
     known_.clear();

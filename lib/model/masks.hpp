@@ -23,29 +23,30 @@ class LayerMasks {
  public:
   /// `given`: one for all layers or a list with one entry a layer; replaces the design's,
   /// windows of layers included. Throws UsageError if the list does not fit.
-  LayerMasks(const Design& design, const std::vector<MaskLayer>& given);
+  LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given);
 
   /// Layers with the same number share their masks.
   std::size_t kind(Index layer) const { return kinds_[static_cast<std::size_t>(layer)]; }
 
   /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
   /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers.
-  std::shared_ptr<const BlockMap> blocks(std::size_t kind, Index length,
-                                         std::span<const Index> rows,
-                                         const std::optional<Mask>& own) const;
+  std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
+                                               std::span<const Index> rows,
+                                               const std::optional<mask::Mask>& own) const;
 
  private:
   struct Kind {
-    std::optional<MaskExpression> mask;  ///< none: full
+    std::optional<mask::MaskExpression> mask;  ///< none: full
     std::optional<Index> window;
   };
-  std::optional<Mask> bind(const Kind& kind, Index length, const std::optional<Mask>& own) const;
+  std::optional<mask::Mask> bind(const Kind& kind, Index length,
+                                 const std::optional<mask::Mask>& own) const;
 
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;
   mutable std::mutex mutex_;
   /// Of whole sequences under the model's own masks, by kind and length.
-  mutable std::map<std::pair<std::size_t, Index>, std::shared_ptr<const BlockMap>> known_;
+  mutable std::map<std::pair<std::size_t, Index>, std::shared_ptr<const mask::BlockMap>> known_;
   mutable std::uint64_t known_bytes_ = 0;
 };
 

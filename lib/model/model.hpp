@@ -20,8 +20,8 @@ namespace masque::model {
 struct SequenceParts {
   std::span<const Index> positions;
   std::span<const Index> segments;
-  std::optional<Mask> mask;
-  std::optional<Mask> query_mask;
+  std::optional<mask::Mask> mask;
+  std::optional<mask::Mask> query_mask;
 };
 
 /// Sequences one after the other, without padding.
@@ -34,9 +34,9 @@ struct Batch {
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
   /// One a sequence: replaces what the model would let through. Empty: the model's own, or
   /// ModelOptions::masks.
-  std::vector<std::optional<Mask>> masks;
+  std::vector<std::optional<mask::Mask>> masks;
   /// Two streams only, one a sequence: what the query stream may read; empty: no query stream.
-  std::vector<std::optional<Mask>> query_masks;
+  std::vector<std::optional<mask::Mask>> query_masks;
 
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
   Index length(Index s) const {
@@ -115,12 +115,12 @@ class Observer {
 
 struct ModelOptions {
   kernel::Precision precision = kernel::Precision::kF32;
-  std::string family;                    ///< empty: by config.json
-  std::vector<MaskLayer> masks;          ///< one for all layers, or a list; empty: the model's
-  std::optional<KeySource> keys;         ///< none: the model's
-  std::optional<QueryStart> query;       ///< none: the model's
-  std::string normalizer;                ///< "log_n(base=512)"; empty: the model's
-  std::optional<TokenId> mask_token_id;  ///< of QueryStart::kPosition; none: the design's
+  std::string family;                     ///< empty: by config.json
+  std::vector<mask::MaskLayer> masks;     ///< one for all layers, or a list; empty: the model's
+  std::optional<mask::KeySource> keys;    ///< none: the model's
+  std::optional<mask::QueryStart> query;  ///< none: the model's
+  std::string normalizer;                 ///< "log_n(base=512)"; empty: the model's
+  std::optional<TokenId> mask_token_id;   ///< of QueryStart::kPosition; none: the design's
 };
 
 /// A loaded model. Immutable: `run` may be called from several threads.

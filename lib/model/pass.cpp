@@ -84,12 +84,12 @@ void Pass<T>::run_one_stream(MatrixView<T> last) {
 
 template <class T>
 void Pass<T>::run_fixed_start(MatrixView<T> last) {
-  const bool fixed_keys = settings_.keys == KeySource::kInput;
+  const bool fixed_keys = settings_.keys == mask::KeySource::kInput;
   // With fixed keys no row reads another row's states.
   const bool neighbours = design_.convolution_size > 0 || model_.scheme_facts.input;
   const bool some = fixed_keys && !shows() && !neighbours;
   Stream<T> x = some ? wanted_rows(StreamKind::kSelectedRows) : all_rows();
-  if (settings_.query == QueryStart::kPosition) {
+  if (settings_.query == mask::QueryStart::kPosition) {
     embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
   } else {
     copy_rows(content_, x);
@@ -147,7 +147,8 @@ void Pass<T>::run(MatrixView<T> last) {
   }
   if (!batch_.query_masks.empty()) {
     run_two_streams(last);
-  } else if (settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken) {
+  } else if (settings_.keys == mask::KeySource::kLayer &&
+             settings_.query == mask::QueryStart::kToken) {
     run_one_stream(last);
   } else {
     run_fixed_start(last);

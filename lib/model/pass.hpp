@@ -19,8 +19,8 @@ namespace masque::model {
 
 /// What a pass is told besides model and batch.
 struct PassSettings {
-  KeySource keys = KeySource::kLayer;
-  QueryStart query = QueryStart::kToken;
+  mask::KeySource keys = mask::KeySource::kLayer;
+  mask::QueryStart query = mask::QueryStart::kToken;
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
   std::shared_ptr<const nn::Normalizer> normalizer;
 };
@@ -119,7 +119,7 @@ class Pass {
   void attend(Index layer, const Stream<T>& stream, const Shape& shape, MatrixView<const T> query,
               MatrixView<T> context);
   void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
-                       MatrixView<const T> query, Index sequence, const BlockMap* blocks,
+                       MatrixView<const T> query, Index sequence, const mask::BlockMap* blocks,
                        MatrixView<T> context);
   std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
                                                    MatrixView<const T> query, Index sequence,
@@ -128,7 +128,8 @@ class Pass {
   /// they point to.
   nn::PositionIds places(const Stream<T>& stream, Index sequence,
                          std::vector<Index>& counted) const;
-  const std::vector<std::shared_ptr<const BlockMap>>& blocks(Index layer, const Stream<T>& stream);
+  const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(Index layer,
+                                                                   const Stream<T>& stream);
   void make_distances();
   void project_relative(const PreparedLayer<T>& weights);
 
@@ -171,7 +172,7 @@ class Pass {
   /// RealFormer: of every sequence the scores of each head in the layer before.
   std::map<StreamKind, std::vector<std::vector<Matrix<T>>>> previous_;
   /// Of every sequence, by kind of mask and stream.
-  std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const BlockMap>>>
+  std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const mask::BlockMap>>>
       blocks_;
 };
 

@@ -31,12 +31,12 @@ std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat)
   return {(part * tensor.heads + head) * size + row % size, flat % width};
 }
 
-OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {
-  OutputTensor output;
+store::OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {
+  store::OutputTensor output;
   output.info.name = tensor->name;
   output.info.dtype = DType::kF32;
   output.info.shape = tensor->placed.shape;
-  Computed source;
+  store::Computed source;
   source.fill = [tensor = std::move(tensor)](std::uint64_t offset, MutableBytes out) {
     std::vector<float> values(out.size() / kFloatBytes);
     tensor->read(offset / kFloatBytes, values);
@@ -71,7 +71,7 @@ void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
   }
 }
 
-OutputTensor output_tensor(NamedTensor tensor) {
+store::OutputTensor output_tensor(NamedTensor tensor) {
   return output_of(std::make_shared<const NamedTensor>(std::move(tensor)));
 }
 
@@ -109,7 +109,7 @@ ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
   for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
     files.weights.tensors.push_back(output_tensor(std::move(tensor)));
   }
-  files.config = {prefix + "config.json", Literal{config.text}, config.text.size(), 0644};
+  files.config = {prefix + "config.json", store::Literal{config.text}, config.text.size(), 0644};
   return files;
 }
 
@@ -119,11 +119,11 @@ void save_model(const std::string& path, const Design& design, const ModelWeight
 }
 
 void save_model(const std::string& path, ModelFiles files, const SaveOptions& options) {
-  std::vector<OutputExtra> extras = options.files;
+  std::vector<store::OutputExtra> extras = options.files;
   extras.push_back(std::move(files.config));
-  std::vector<OutputWeights> all = options.more;
+  std::vector<store::OutputWeights> all = options.more;
   all.insert(all.begin(), std::move(files.weights));
-  write_checkpoint_folder(path, all, extras, options.write);
+  store::write_checkpoint_folder(path, all, extras, options.write);
 }
 
 }  // namespace masque::model

@@ -47,12 +47,12 @@ struct NamedTensor {
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
 
 /// The tensor as f32 to write; its weights must live until then.
-OutputTensor output_tensor(NamedTensor tensor);
+store::OutputTensor output_tensor(NamedTensor tensor);
 
 /// What stands in a model's folder, to be written in a sub-folder of another, say.
 struct ModelFiles {
-  OutputWeights weights;  ///< prefix + "model.safetensors", f32
-  OutputExtra config;     ///< prefix + "config.json"
+  store::OutputWeights weights;  ///< prefix + "model.safetensors", f32
+  store::OutputExtra config;     ///< prefix + "config.json"
 };
 /// `weights` must live until the files are written. Throws as save_model, but for the writing.
 ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
@@ -60,9 +60,9 @@ ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
 
 struct SaveOptions {
   TrainingConfig training;
-  std::vector<OutputExtra> files;   ///< a tokenizer and what else stands there
-  std::vector<OutputWeights> more;  ///< other files of tensors, the state of training say
-  WriteOptions write;
+  std::vector<store::OutputExtra> files;   ///< a tokenizer and what else stands there
+  std::vector<store::OutputWeights> more;  ///< other files of tensors, the state of training say
+  store::WriteOptions write;
 };
 /// Writes a folder with config.json, model.safetensors (f32) and `options.files`, whole or not at
 /// all. `weights` are of the design's shapes. Throws InputError if it cannot be written, UsageError

@@ -168,7 +168,8 @@ constexpr std::array<Writer, 7> kWriters{{{"bert", bert},
 /// The plan that a family makes of the text, with this head if it has it.
 std::optional<ModelPlan> plan_from(std::string_view family, const std::string& text,
                                    const HeadDesign& head) {
-  ModelPlan plan = find_family(family)->plan(FamilyConfig(ModelConfig::parse(text, "config.json")));
+  ModelPlan plan =
+      find_family(family)->plan(FamilyConfig(store::ModelConfig::parse(text, "config.json")));
   if (head.kind != HeadKind::kNone && head_like(plan, head) == nullptr) return std::nullopt;
   plan.design.head = head;
   return plan;

@@ -16,8 +16,8 @@ namespace masque::model {
 
 namespace {
 
-ModelConfig config_of_checkpoint(const Checkpoint& checkpoint) {
-  auto config = find_config(checkpoint);
+store::ModelConfig config_of_checkpoint(const store::Checkpoint& checkpoint) {
+  auto config = store::find_config(checkpoint);
   if (!config) throw InputError(checkpoint.path(), "no config.json next to the weights");
   return *std::move(config);
 }
@@ -41,7 +41,7 @@ std::string old_norm_name(std::string name) {
 }  // namespace
 
 StartingModel::StartingModel(const std::string& path)
-    : checkpoint_(open_checkpoint(path)),
+    : checkpoint_(store::open_checkpoint(path)),
       config_(config_of_checkpoint(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
@@ -107,7 +107,7 @@ std::string StartingModel::architecture(const Design& design) const {
 }
 
 std::string StartingModel::config_text(const Design& design) const {
-  std::string text = with_dtype(config_, DType::kF32);
+  std::string text = store::with_dtype(config_, DType::kF32);
   const auto set = [&](const char* name, const std::string& value) {
     text = set_json_member(text, {name}, value);
   };
@@ -139,27 +139,27 @@ std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor
   return found;
 }
 
-void StartingModel::add_unused(bool same_head, std::vector<OutputTensor>& tensors) const {
+void StartingModel::add_unused(bool same_head, std::vector<store::OutputTensor>& tensors) const {
   if (names_.tf() != nullptr) return;
   // A file without a head may lack the prefix of the base model, which it has next to a head.
-  const auto has_prefix = [&](const TensorInfo& info) {
+  const auto has_prefix = [&](const store::TensorInfo& info) {
     return info.name.starts_with(plan_.prefix);
   };
   const bool bare = !same_head && std::ranges::none_of(checkpoint_.tensors(), has_prefix);
   const std::string prefix = bare ? plan_.prefix : "";
   std::set<std::string> known;
-  for (const OutputTensor& tensor : tensors) {
+  for (const store::OutputTensor& tensor : tensors) {
     known.insert(tensor.info.name);
     known.insert(old_norm_name(tensor.info.name));
   }
-  for (const WeightsFile& file : checkpoint_.files()) {
-    for (const TensorInfo& info : file.content.tensors) {
+  for (const store::WeightsFile& file : checkpoint_.files()) {
+    for (const store::TensorInfo& info : file.content.tensors) {
       const std::string name = prefix + info.name;
       if (known.contains(name)) continue;
-      OutputTensor& copy = tensors.emplace_back();
+      store::OutputTensor& copy = tensors.emplace_back();
       copy.info = info;
       copy.info.name = name;
-      copy.source = source_of(file.file, info);
+      copy.source = store::source_of(file.file, info);
     }
   }
 }
@@ -172,7 +172,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
   ModelFiles files;
   files.weights.name = "model.safetensors";
   files.weights.metadata = {{"format", "pt"}};
-  std::vector<OutputTensor>& tensors = files.weights.tensors;
+  std::vector<store::OutputTensor>& tensors = files.weights.tensors;
   std::vector<NamedTensor> named = named_tensors(plan, weights);
   const HeadPlan* head = head_plan(design.head);
   if (same_head && head != nullptr && design.head.tied && !head->decoder.empty()) {
@@ -200,9 +200,9 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
     }
   }
   add_unused(same_head, tensors);
-  std::ranges::sort(tensors, {}, [](const OutputTensor& t) { return t.info.name; });
+  std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
   const std::string text = config_text(design);
-  files.config = {"config.json", Literal{text}, text.size(), 0644};
+  files.config = {"config.json", store::Literal{text}, text.size(), 0644};
   return files;
 }
 

@@ -53,11 +53,11 @@ class StartingModel {
   std::string config_text(const Design& design) const;
   std::string architecture(const Design& design) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
-  void add_unused(bool same_head, std::vector<OutputTensor>& tensors) const;
+  void add_unused(bool same_head, std::vector<store::OutputTensor>& tensors) const;
 
-  Checkpoint checkpoint_;
-  ModelConfig config_;
-  NamedTensors names_;
+  store::Checkpoint checkpoint_;
+  store::ModelConfig config_;
+  store::NamedTensors names_;
   const Family& family_;
   ModelPlan plan_;  ///< of the family, with the decoder untied where the file has one of its own
   LoadedModel<float> loaded_;

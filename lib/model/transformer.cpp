@@ -23,9 +23,10 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
   PassSettings settings;
   settings.normalizer =
       nn::parse_normalizer(options.normalizer.empty() ? design.normalizer : options.normalizer);
-  settings.keys = options.keys.value_or(fixed ? KeySource::kInput : KeySource::kLayer);
-  settings.query = options.query.value_or(fixed ? QueryStart::kPosition : QueryStart::kToken);
-  if (settings.query == QueryStart::kPosition) {
+  settings.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
+  settings.query =
+      options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
+  if (settings.query == mask::QueryStart::kPosition) {
     const auto id = options.mask_token_id ? options.mask_token_id : design.mask_token_id;
     if (!id || *id < 0 || *id >= design.vocab_size) {
       throw UsageError(
@@ -44,7 +45,8 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
       masks_(model_.design, options.masks),
       settings_(settings_of(model_.design, options)),
       restricted_(!options.masks.empty() || options.keys || options.query) {
-  const bool plain = settings_.keys == KeySource::kLayer && settings_.query == QueryStart::kToken;
+  const bool plain =
+      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
   if (model_.mixer != nullptr && !plain) {
     throw UsageError(fmt::format("{} has no queries and keys: {} and {} do not apply",
                                  model_.mixer->info().name, field("kv"), field("query")));

@@ -46,7 +46,7 @@ const AttentionEvaluation* find_attention_evaluation(std::string_view name) {
 }
 
 const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index keys,
-                                             const BlockMap* /*blocks*/) {
+                                             const mask::BlockMap* /*blocks*/) {
   // Up to here the scores of a tile stay in the second cache.
   constexpr Index kMostOfBlock = 1024;
   const AttentionEvaluation* evaluation =
@@ -67,7 +67,7 @@ void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {
   MASQUE_CHECK(context.columns / heads == problem.value.columns / groups &&
                context.columns % heads == 0);
   MASQUE_CHECK(problem.blocks == nullptr ||
-               problem.blocks->lengths() == (Lengths{problem.query.rows, problem.key.rows}));
+               problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
   MASQUE_CHECK(problem.log_divisors.empty() || (problem.log_divisors.rows == heads &&
                                                 problem.log_divisors.columns == context.rows));
   MASQUE_CHECK(problem.scores.empty() || (problem.scores.rows == heads * context.rows &&

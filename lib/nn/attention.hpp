@@ -22,7 +22,7 @@ class HeadBias {
   virtual ~HeadBias() = default;
   /// scores(i, j) += b(queries.begin + i, keys.begin + j), already multiplied by whatever scale the
   /// scheme has. Thread-safe.
-  virtual void add(Range queries, Range keys, MatrixView<T> scores) const = 0;
+  virtual void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const = 0;
 };
 
 /// Position terms of one sequence.
@@ -48,7 +48,7 @@ struct AttentionProblem {
   const Normalizer* normalizer = nullptr;
   const ScoreBias<T>* bias = nullptr;  ///< none: nullptr
   /// (T × S); nullptr: everything is visible.
-  const BlockMap* blocks = nullptr;
+  const mask::BlockMap* blocks = nullptr;
   /// Operands of both products (queries and keys, weights and values) are rounded to bfloat16,
   /// sums are not. A weight may be rounded before or after its division; position terms and what a
   /// visitor sees stay as they are. Not for complex numbers.
@@ -93,6 +93,7 @@ struct AttentionEvaluationRegistration {
 
 /// The evaluation that models use: `block` up to 1024 keys, else `long`. It depends on the number
 /// of keys alone, so that a row has the same bits whatever other queries are evaluated with it.
-const AttentionEvaluation& choose_evaluation(Index queries, Index keys, const BlockMap* blocks);
+const AttentionEvaluation& choose_evaluation(Index queries, Index keys,
+                                             const mask::BlockMap* blocks);
 
 }  // namespace masque::nn

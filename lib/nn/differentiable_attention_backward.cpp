@@ -118,10 +118,10 @@ class Backward {
     for (Index b = 0; b < blocks_of(problem_.query.rows); ++b) {
       begin_block(b);
       const Index count = s_.block.count();
-      const Index step = problem_.blocks == nullptr ? BlockMap::kBlock : kMaskedRows;
-      const std::span<const BlockEntry> entries = s_.block.entries();
+      const Index step = problem_.blocks == nullptr ? mask::BlockMap::kBlock : kMaskedRows;
+      const std::span<const mask::BlockEntry> entries = s_.block.entries();
       for (Index r = 0; r < count; r += step) {
-        const Range rows{r, std::min(r + step, count)};
+        const mask::Range rows{r, std::min(r + step, count)};
         begin_tile(rows);
         for (std::size_t e = 0; e < entries.size(); e += kStep) {
           const auto some = entries.subspan(e, std::min<std::size_t>(kStep, entries.size() - e));
@@ -133,7 +133,7 @@ class Backward {
     }
   }
 
-  void run_tile(Range rows, Index columns) {
+  void run_tile(mask::Range rows, Index columns) {
     const MatrixView<T> weights = s_.weights.shape(rows.size(), columns);
     const MatrixView<T> d = s_.d.shape(rows.size(), columns);
     make_weights(rows, weights);
@@ -163,7 +163,7 @@ class Backward {
     const Index columns = width(keys);
     const MatrixView<T> weights = s_.weights.zeros(queries, columns);
     const MatrixView<T> d = s_.d.zeros(queries, columns);
-    for_blocks([&](Index first, Range rows) {
+    for_blocks([&](Index first, mask::Range rows) {
       make_weights(rows, weights.middle_rows(first, rows.size()));
       make_d_weights(d.middle_rows(first, rows.size()));
     });
@@ -182,7 +182,7 @@ class Backward {
     if (b_.gradients.weight_terms != nullptr) {
       b_.gradients.weight_terms->multiply_backward(head_, part(weights), part(d));
     }
-    for_blocks([&](Index first, Range rows) {
+    for_blocks([&](Index first, mask::Range rows) {
       add_value_products(met.middle_rows(first, rows.size()));
       make_d_scores(rows, weights.middle_rows(first, rows.size()),
                     d.middle_rows(first, rows.size()));
@@ -191,7 +191,7 @@ class Backward {
       b_.gradients.bias->backward(head_, s_.query.plain(), s_.key.plain(), part(d), d_query_,
                                   d_key_.middle_columns(0, s_.key.plain().columns));
     }
-    for_blocks([&](Index first, Range rows) {
+    for_blocks([&](Index first, mask::Range rows) {
       add_score_products(rows, d.middle_rows(first, rows.size()));
       end_tile(rows);
     });
@@ -202,7 +202,7 @@ class Backward {
   void for_blocks(const Work& work) {
     for (Index b = 0; b < blocks_of(problem_.query.rows); ++b) {
       begin_block(b);
-      const Range rows{0, s_.block.count()};
+      const mask::Range rows{0, s_.block.count()};
       s_.block.find(rows, s_.block.entries(), Placement::kByKey);
       begin_tile(rows);
       work(s_.block.first(), rows);
@@ -225,7 +225,7 @@ class Backward {
     }
   }
 
-  void begin_tile(Range rows) {
+  void begin_tile(mask::Range rows) {
     const Index first = s_.block.first() + rows.begin;
     const auto d_context = s_.d_context.product().middle_rows(first, rows.size());
     s_.packed_d_context.pack(d_context, operands_);
@@ -236,7 +236,7 @@ class Backward {
     d_query_tile_ = s_.d_query_tile.zeros(rows.size(), width(s_.query.plain().columns));
   }
 
-  void end_tile(Range rows) {
+  void end_tile(mask::Range rows) {
     const auto count = static_cast<std::size_t>(rows.size());
     // Pairs have been multiplied with them already.
     const auto factors =
@@ -247,7 +247,7 @@ class Backward {
                              d_query_.middle_rows(first, rows.size()));
   }
 
-  void make_weights(Range rows, MatrixView<T> x) const {
+  void make_weights(mask::Range rows, MatrixView<T> x) const {
     if (x.empty()) return;
     // Columns of no run stay 0: they are a weight already.
     s_.block.make_scores(operands(), rows, x);
@@ -268,7 +268,7 @@ class Backward {
     }
   }
 
-  void make_d_scores(Range rows, MatrixView<const T> weights, MatrixView<T> d) const {
+  void make_d_scores(mask::Range rows, MatrixView<const T> weights, MatrixView<T> d) const {
     const Normalizer& normalizer = *problem_.normalizer;
     const std::span<const tile::GradientRow<T>> numbers(s_.rows.data() + rows.begin,
                                                         static_cast<std::size_t>(rows.size()));
@@ -306,7 +306,7 @@ class Backward {
   }
 
   /// d_query += d K and d_key += dᵀ Q. The rows are those from rows.begin of the block on.
-  void add_score_products(Range rows, MatrixView<T> d) {
+  void add_score_products(mask::Range rows, MatrixView<T> d) {
     for (Index r = 0; r < d.rows && pairs(); ++r) {
       const T factor = s_.block.factors()[static_cast<std::size_t>(rows.begin + r)];
       tile::multiply_row<T>(d.row_span(r), factor, d.row(r));

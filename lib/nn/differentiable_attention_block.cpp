@@ -60,8 +60,8 @@ void QueryBlock<T>::begin(const HeadOperands<T>& head, Index block) {
   const MatrixView<const T> query = head.query->product();
   blocks_ = problem.blocks;
   keys_ = head.keys();
-  first_ = block * BlockMap::kBlock;
-  const Index count = std::min(BlockMap::kBlock, query.rows - first_);
+  first_ = block * mask::BlockMap::kBlock;
+  const Index count = std::min(mask::BlockMap::kBlock, query.rows - first_);
   query_view_ = query_.shape(count, query.columns);
   list_entries(problem.blocks, block, head.keys(), entries_);
   visible_.clear();
@@ -88,7 +88,8 @@ void QueryBlock<T>::begin(const HeadOperands<T>& head, Index block) {
 }
 
 template <class T>
-Index QueryBlock<T>::find(Range rows, std::span<const BlockEntry> entries, Placement placement) {
+Index QueryBlock<T>::find(mask::Range rows, std::span<const mask::BlockEntry> entries,
+                          Placement placement) {
   const Index width = find_pieces<T>(blocks_, keys_, entries, rows, tile_);
   if (placement == Placement::kClose) return width;
   for (TilePiece& piece : tile_.pieces) piece.column = piece.keys.begin;
@@ -97,7 +98,7 @@ Index QueryBlock<T>::find(Range rows, std::span<const BlockEntry> entries, Place
 }
 
 template <class T>
-void QueryBlock<T>::make_scores(const HeadOperands<T>& head, Range rows,
+void QueryBlock<T>::make_scores(const HeadOperands<T>& head, mask::Range rows,
                                 MatrixView<T> scores) const {
   const MatrixView<const T> query = query_view_.middle_rows(rows.begin, rows.size());
   const std::span<const T> factors(factors_.data() + rows.begin,

@@ -106,18 +106,18 @@ class QueryBlock {
  public:
   /// Scales the queries, finds temperatures and key blocks.
   void begin(const HeadOperands<T>& head, Index block);
-  Range rows() const { return {first_, first_ + std::ssize(visible_)}; }
+  mask::Range rows() const { return {first_, first_ + std::ssize(visible_)}; }
   Index count() const { return std::ssize(visible_); }
   Index first() const { return first_; }
-  const std::vector<BlockEntry>& entries() const { return entries_; }
+  const std::vector<mask::BlockEntry>& entries() const { return entries_; }
 
   /// Finds the keys that the rows (of the block) see in some entries; returns how many columns
   /// they take.
-  Index find(Range rows, std::span<const BlockEntry> entries, Placement placement);
+  Index find(mask::Range rows, std::span<const mask::BlockEntry> entries, Placement placement);
   const std::vector<TileRun>& runs() const { return tile_.runs; }
   /// Fills the columns of what was found, times the temperature; −∞ where hidden. Row 0 of `scores`
   /// is rows.begin.
-  void make_scores(const HeadOperands<T>& head, Range rows, MatrixView<T> scores) const;
+  void make_scores(const HeadOperands<T>& head, mask::Range rows, MatrixView<T> scores) const;
 
   /// Row r times factor r; pairs are not scaled.
   MatrixView<const T> query() const { return query_view_; }
@@ -128,20 +128,20 @@ class QueryBlock {
   T temperature(Index r) const { return temperatures_[static_cast<std::size_t>(r)]; }
 
  private:
-  const BlockMap* blocks_ = nullptr;
+  const mask::BlockMap* blocks_ = nullptr;
   Index keys_ = 0;
   Index first_ = 0;
   PaddedMatrix<T> query_;
   MatrixView<T> query_view_;
   std::vector<T> factors_, temperatures_;
   std::vector<Index> visible_;
-  std::vector<BlockEntry> entries_;
+  std::vector<mask::BlockEntry> entries_;
   TilePieces tile_;
 };
 
 /// Number of query blocks.
 inline Index blocks_of(Index queries) {
-  return (queries + BlockMap::kBlock - 1) / BlockMap::kBlock;
+  return (queries + mask::BlockMap::kBlock - 1) / mask::BlockMap::kBlock;
 }
 
 /// Multiplies what stands in the columns of the runs with its dropout factors. Row 0 of x is query

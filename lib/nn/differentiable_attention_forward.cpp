@@ -64,7 +64,7 @@ class Forward {
                                   : MatrixView<T>();
     for (Index b = 0; b < blocks_of(queries); ++b) {
       s_.block.begin(operands, b);
-      for (const Range& rows : tiles(s_.block.count())) {
+      for (const mask::Range& rows : tiles(s_.block.count())) {
         if (needs_full_weights()) {
           const MatrixView<T> some = all.middle_rows(s_.block.first() + rows.begin, rows.size());
           std::fill_n(some.data, some.rows * some.stride, -std::numeric_limits<T>::infinity());
@@ -102,16 +102,17 @@ class Forward {
   }
 
   /// Rows of a block in tiles as equal as possible.
-  static std::vector<Range> tiles(Index rows) {
+  static std::vector<mask::Range> tiles(Index rows) {
     const Index count = (rows + tile::kRows - 1) / tile::kRows;
-    std::vector<Range> out;
+    std::vector<mask::Range> out;
     out.reserve(static_cast<std::size_t>(count));
     for (Index i = 0; i < count; ++i) out.push_back({rows * i / count, rows * (i + 1) / count});
     return out;
   }
 
   /// Scores, then weights; also saves a number for each row.
-  void make_weights(const HeadOperands<T>& operands, Index head, Range rows, MatrixView<T> x) {
+  void make_weights(const HeadOperands<T>& operands, Index head, mask::Range rows,
+                    MatrixView<T> x) {
     s_.block.make_scores(operands, rows, x);
     const ScoreMap map = problem_.normalizer->map();
     const Divisor divisor = problem_.normalizer->divisor();

@@ -38,7 +38,7 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
 
 /// out (T, value size) = a v over visible pairs.
 template <class T>
-void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const BlockMap* blocks,
+void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const mask::BlockMap* blocks,
                      MatrixView<T> out) {
   RowMask mask(blocks, value.rows);
   for (Index i = 0; i < out.rows; ++i) {

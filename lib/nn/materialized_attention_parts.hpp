@@ -37,7 +37,7 @@ Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
   MASQUE_CHECK(attention.previous.empty() ||
                static_cast<Index>(attention.previous.size()) == out.scores);
   MASQUE_CHECK(problem.blocks == nullptr ||
-               problem.blocks->lengths() == (Lengths{problem.query.rows, problem.key.rows}));
+               problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
   return out;
 }
 

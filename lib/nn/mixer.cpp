@@ -31,8 +31,8 @@ const VariantSource kSource(list);
 
 /// Whether row i sees keys 0 … last(i) and no others.
 template <class Last>
-bool sees_up_to(const BlockMap& blocks, const Last& last) {
-  const Lengths lengths = blocks.lengths();
+bool sees_up_to(const mask::BlockMap& blocks, const Last& last) {
+  const mask::Lengths lengths = blocks.lengths();
   RowMask mask(&blocks, lengths.keys);
   for (Index i = 0; i < lengths.queries; ++i) {
     mask.read(i);
@@ -55,12 +55,12 @@ std::span<const Mixer* const> mixers() { return Mixers::of_process().all(); }
 
 const Mixer* find_mixer(std::string_view name) { return Mixers::of_process().find(name); }
 
-bool is_full(const BlockMap* blocks) {
+bool is_full(const mask::BlockMap* blocks) {
   return blocks == nullptr ||
          sees_up_to(*blocks, [&](Index) { return blocks->lengths().keys - 1; });
 }
 
-bool is_causal(const BlockMap* blocks) {
+bool is_causal(const mask::BlockMap* blocks) {
   return blocks != nullptr && sees_up_to(*blocks, [](Index i) { return i; });
 }
 
@@ -122,7 +122,7 @@ void check_problem(const Mixer& mixer, const MixerProblem<T>& problem, MatrixVie
                                  problem.shape.tokens));
   }
   if (problem.blocks == nullptr) return;
-  MASQUE_CHECK(problem.blocks->lengths() == (Lengths{tokens, tokens}));
+  MASQUE_CHECK(problem.blocks->lengths() == (mask::Lengths{tokens, tokens}));
   if (info.masks == MaskSupport::kAny || is_full(problem.blocks)) return;
   if (info.masks == MaskSupport::kCausal && is_causal(problem.blocks)) return;
   throw UsageError(fmt::format("{} cannot obey this mask, expected one of: {}", info.name,

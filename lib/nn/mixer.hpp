@@ -56,7 +56,7 @@ struct MixerProblem {
   MatrixView<const T> x;  ///< (T, d), T ≤ n
   /// As Mixer::parameters lists them, without gaps between rows.
   std::span<const MatrixView<const T>> parameters;
-  const BlockMap* blocks = nullptr;  ///< (T × T); nullptr: everything is visible
+  const mask::BlockMap* blocks = nullptr;  ///< (T × T); nullptr: everything is visible
 };
 
 /// Where gradients are added; a view without data is left out.
@@ -112,9 +112,9 @@ std::vector<Matrix<T>> start_parameters(const Mixer& mixer, const MixerShape& sh
                                         std::uint64_t seed);
 
 /// Whether everything is visible: nullptr or all pairs. Cost O(T²).
-bool is_full(const BlockMap* blocks);
+bool is_full(const mask::BlockMap* blocks);
 /// Whether row i sees 0 … i and no others. Cost O(T²).
-bool is_causal(const BlockMap* blocks);
+bool is_causal(const mask::BlockMap* blocks);
 
 /// Throws UsageError unless sizes are positive and heads divide the width.
 void check_shape(const MixerShape& shape);

@@ -5,20 +5,21 @@
 
 namespace masque::nn {
 
-RowMask::RowMask(const BlockMap* blocks, Index keys)
+RowMask::RowMask(const mask::BlockMap* blocks, Index keys)
     : blocks_(blocks), keys_(keys), words_(static_cast<std::size_t>((keys + 63) / 64)) {}
 
 void RowMask::read(Index query) {
   const bool all = blocks_ == nullptr;
   for (std::size_t w = 0; w < words_.size(); ++w) {
-    words_[w] = all ? low_bits(keys_ - static_cast<Index>(w) * 64) : 0;
+    words_[w] = all ? mask::low_bits(keys_ - static_cast<Index>(w) * 64) : 0;
   }
   if (!all) {
-    for (const BlockEntry& entry : blocks_->row(query / BlockMap::kBlock)) {
+    for (const mask::BlockEntry& entry : blocks_->row(query / mask::BlockMap::kBlock)) {
       const auto w = static_cast<std::size_t>(entry.block);
-      words_[w] = entry.tile < 0
-                      ? low_bits(keys_ - static_cast<Index>(w) * 64)
-                      : blocks_->tile(entry)[static_cast<std::size_t>(query % BlockMap::kBlock)];
+      words_[w] =
+          entry.tile < 0
+              ? mask::low_bits(keys_ - static_cast<Index>(w) * 64)
+              : blocks_->tile(entry)[static_cast<std::size_t>(query % mask::BlockMap::kBlock)];
     }
   }
   count_ = 0;

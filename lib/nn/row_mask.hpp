@@ -13,7 +13,7 @@ namespace masque::nn {
 class RowMask {
  public:
   /// blocks  nullptr: all keys are visible.
-  RowMask(const BlockMap* blocks, Index keys);
+  RowMask(const mask::BlockMap* blocks, Index keys);
 
   /// Goes to a row. Cost O(words).
   void read(Index query);
@@ -26,7 +26,7 @@ class RowMask {
   Index count() const { return count_; }
 
  private:
-  const BlockMap* blocks_;
+  const mask::BlockMap* blocks_;
   Index keys_;
   std::vector<std::uint64_t> words_;
   Index count_ = 0;

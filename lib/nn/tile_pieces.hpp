@@ -13,15 +13,15 @@ namespace masque::nn {
 
 /// The keys of a block that some query of a tile sees, in whole groups.
 struct TilePiece {
-  const BlockEntry* entry = nullptr;
-  Range keys;
+  const mask::BlockEntry* entry = nullptr;
+  mask::Range keys;
   Index column = 0;     ///< in the scores of the tile
   bool hidden = false;  ///< some key is not visible to some query, or is behind the last one
 };
 
 /// Adjacent pieces.
 struct TileRun {
-  Range keys;
+  mask::Range keys;
   Index column = 0;
 };
 
@@ -31,35 +31,35 @@ struct TilePieces {
 };
 
 /// All key blocks of a row of blocks; without a mask, all there are.
-inline void list_entries(const BlockMap* blocks, Index query_block, Index keys,
-                         std::vector<BlockEntry>& out) {
+inline void list_entries(const mask::BlockMap* blocks, Index query_block, Index keys,
+                         std::vector<mask::BlockEntry>& out) {
   out.clear();
   if (blocks != nullptr) {
     const auto entries = blocks->row(query_block);
     out.assign(entries.begin(), entries.end());
     return;
   }
-  for (Index k = 0; k < keys; k += BlockMap::kBlock) {
-    out.push_back({static_cast<std::int32_t>(k / BlockMap::kBlock), -1});
+  for (Index k = 0; k < keys; k += mask::BlockMap::kBlock) {
+    out.push_back({static_cast<std::int32_t>(k / mask::BlockMap::kBlock), -1});
   }
 }
 
 /// The keys of a block that a query sees; r counts from the first query of its block.
-inline std::uint64_t visible_word(const BlockMap* blocks, Index keys, const BlockEntry& e,
-                                  Index r) {
-  return e.tile < 0 ? low_bits(keys - e.block * BlockMap::kBlock)
+inline std::uint64_t visible_word(const mask::BlockMap* blocks, Index keys,
+                                  const mask::BlockEntry& e, Index r) {
+  return e.tile < 0 ? mask::low_bits(keys - e.block * mask::BlockMap::kBlock)
                     : blocks->tile(e)[static_cast<std::size_t>(r)];
 }
 
 /// Finds what the rows (counted from the first query of their block) see in these entries, one
 /// behind the other; returns the width of their scores. T: the number, which sets the groups.
 template <class T>
-Index find_pieces(const BlockMap* blocks, Index keys, std::span<const BlockEntry> entries,
-                  Range rows, TilePieces& out) {
+Index find_pieces(const mask::BlockMap* blocks, Index keys,
+                  std::span<const mask::BlockEntry> entries, mask::Range rows, TilePieces& out) {
   out.pieces.clear();
   out.runs.clear();
   Index width = 0;
-  for (const BlockEntry& e : entries) {
+  for (const mask::BlockEntry& e : entries) {
     std::uint64_t any = e.tile < 0 ? visible_word(blocks, keys, e, 0) : 0;
     std::uint64_t all = e.tile < 0 ? any : ~std::uint64_t{0};
     for (Index r = rows.begin; r < rows.end && e.tile >= 0; ++r) {
@@ -69,9 +69,9 @@ Index find_pieces(const BlockMap* blocks, Index keys, std::span<const BlockEntry
     if (any == 0) continue;
     const Index begin = std::countr_zero(any) / tile::kLanes<T> * tile::kLanes<T>;
     const Index end = tile::round_up(64 - std::countl_zero(any), tile::kLanes<T>);
-    const std::uint64_t cells = low_bits(end) & ~low_bits(begin);
-    const Index first = e.block * BlockMap::kBlock;
-    const Range seen{first + begin, first + end};
+    const std::uint64_t cells = mask::low_bits(end) & ~mask::low_bits(begin);
+    const Index first = e.block * mask::BlockMap::kBlock;
+    const mask::Range seen{first + begin, first + end};
     out.pieces.push_back({&e, seen, width, (all & cells) != cells});
     if (!out.runs.empty() && out.runs.back().keys.end == seen.begin) {
       out.runs.back().keys.end = seen.end;
@@ -85,11 +85,11 @@ Index find_pieces(const BlockMap* blocks, Index keys, std::span<const BlockEntry
 
 /// Elements of the pieces that their row does not see become −∞. Row 0 of `scores` is rows.begin.
 template <class T>
-void hide_pieces(const BlockMap* blocks, Index keys, Range rows, const TilePieces& tile,
+void hide_pieces(const mask::BlockMap* blocks, Index keys, mask::Range rows, const TilePieces& tile,
                  MatrixView<T> scores) {
   for (const TilePiece& piece : tile.pieces) {
     if (!piece.hidden) continue;
-    const Index shift = piece.keys.begin % BlockMap::kBlock;
+    const Index shift = piece.keys.begin % mask::BlockMap::kBlock;
     for (Index r = rows.begin; r < rows.end; ++r) {
       tile::hide(scores.row(r - rows.begin) + piece.column, piece.keys.size(),
                  visible_word(blocks, keys, *piece.entry, r) >> shift);

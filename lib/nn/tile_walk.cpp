@@ -14,7 +14,7 @@ namespace masque::nn {
 
 namespace {
 
-constexpr Index kBlock = BlockMap::kBlock;
+constexpr Index kBlock = mask::BlockMap::kBlock;
 
 /// Buffers of a thread and the state of the rows of a block row.
 template <class T>
@@ -27,7 +27,7 @@ struct WalkMemory {
   std::vector<T> scale;  ///< of products with a query
   std::vector<T> temperature;
   std::vector<Index> visible;
-  std::vector<BlockEntry> entries;
+  std::vector<mask::BlockEntry> entries;
   TilePieces tile;
 };
 
@@ -60,7 +60,7 @@ class Walk {
   }
 
  private:
-  const BlockEntry& entry(Index i) const { return s_.entries[static_cast<std::size_t>(i)]; }
+  const mask::BlockEntry& entry(Index i) const { return s_.entries[static_cast<std::size_t>(i)]; }
   T temperature(Index r) const { return s_.temperature[static_cast<std::size_t>(r)]; }
   Index visible(Index r) const { return s_.visible[static_cast<std::size_t>(r)]; }
 
@@ -114,7 +114,7 @@ class Walk {
     tile::multiply_row<T>({to.data, from.size()}, scale, to.data);
   }
 
-  void step_of_tile(Range rows, Range entries) {
+  void step_of_tile(mask::Range rows, mask::Range entries) {
     const auto some = std::span(s_.entries)
                           .subspan(static_cast<std::size_t>(entries.begin),
                                    static_cast<std::size_t>(entries.size()));
@@ -140,7 +140,7 @@ class Walk {
   }
 
   /// Adds numerators times values to the context.
-  void add_values(Range rows, MatrixView<const T> numerators) {
+  void add_values(mask::Range rows, MatrixView<const T> numerators) {
     MatrixView<T> sums = s_.context.view().middle_rows(rows.begin, rows.size());
     sums.columns -= tile::kLanes<T>;
     const auto value_from = [&](Index depth) { return row_.value.from_depth(depth); };
@@ -163,7 +163,7 @@ class Walk {
   }
 
   /// Products of queries and keys.
-  void multiply_keys(Range rows, const TileRun& run, MatrixView<T> scores) const {
+  void multiply_keys(mask::Range rows, const TileRun& run, MatrixView<T> scores) const {
     MatrixView<const T> query = s_.query.view().middle_rows(rows.begin, rows.size());
     const tile::Strips<const T> key = row_.key.from_column(run.keys.begin);
     if constexpr (std::is_same_v<T, float>) {
@@ -179,11 +179,11 @@ class Walk {
   }
 
   /// Scores of the pieces; −∞ where hidden.
-  void make_scores(Range rows, MatrixView<T> scores) {
+  void make_scores(mask::Range rows, MatrixView<T> scores) {
     for (const TileRun& run : s_.tile.runs) {
       multiply_keys(rows, run, scores.middle_columns(run.column, run.keys.size()));
       if (row_.bias == nullptr) continue;
-      const Range keys{run.keys.begin, std::min(run.keys.end, row_.keys)};
+      const mask::Range keys{run.keys.begin, std::min(run.keys.end, row_.keys)};
       row_.bias->add({row_.first_query + rows.begin, row_.first_query + rows.end}, keys,
                      scores.middle_columns(run.column, keys.size()));
     }
@@ -196,7 +196,7 @@ class Walk {
   }
 
   /// Scores become numerators; what was summed before follows the largest score of its row.
-  void map_rows(Range rows, MatrixView<T> scores) {
+  void map_rows(mask::Range rows, MatrixView<T> scores) {
     const bool squares = divisor_ == Divisor::kRootSquares;
     const MatrixView<T> sums = s_.sums.view().middle_rows(rows.begin, rows.size());
     if (map_ == ScoreMap::kSquaredRelu) return tile::map_squared_relu(scores, squares, sums);
@@ -224,7 +224,7 @@ class Walk {
     return divisor_ == Divisor::kRootSquares ? std::sqrt(sum) : sum;
   }
 
-  void write_scores(Range rows, MatrixView<const T> scores) const {
+  void write_scores(mask::Range rows, MatrixView<const T> scores) const {
     for (Index r = rows.begin; r < rows.end; ++r) {
       for (const TileRun& run : s_.tile.runs) {
         const T* from = scores.row(r - rows.begin) + run.column;
@@ -234,7 +234,7 @@ class Walk {
     }
   }
 
-  void write_weights(Range rows, MatrixView<const T> scores) const {
+  void write_weights(mask::Range rows, MatrixView<const T> scores) const {
     const bool shifted = map_ == ScoreMap::kExp && divisor_ != Divisor::kConstant;
     for (Index r = rows.begin; r < rows.end; ++r) {
       const T d = divisor(r);

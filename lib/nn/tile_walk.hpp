@@ -25,9 +25,9 @@ struct BlockRow {
   double scale = 1;
   const Normalizer* normalizer = nullptr;
   const HeadBias<T>* bias = nullptr;
-  const BlockMap* blocks = nullptr;  ///< of the whole mask
-  MatrixView<T> context;             ///< (queries, value size)
-  MatrixView<T> weights;             ///< (queries, keys), 0; or empty. Needs a single step.
+  const mask::BlockMap* blocks = nullptr;  ///< of the whole mask
+  MatrixView<T> context;                   ///< (queries, value size)
+  MatrixView<T> weights;                   ///< (queries, keys), 0; or empty. Needs a single step.
   /// Of the queries and (queries, keys), −∞; or empty. Only with weights.
   std::span<T> log_divisors;
   MatrixView<T> scores;

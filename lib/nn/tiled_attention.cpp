@@ -118,7 +118,9 @@ class TiledAttention {
  private:
   Index queries() const { return problem_.query.rows; }
   Index keys() const { return problem_.key.rows; }
-  Index query_blocks() const { return (queries() + BlockMap::kBlock - 1) / BlockMap::kBlock; }
+  Index query_blocks() const {
+    return (queries() + mask::BlockMap::kBlock - 1) / mask::BlockMap::kBlock;
+  }
   MatrixView<const T> query(Index head) const {
     return problem_.query.middle_columns(head * head_size_, head_size_);
   }
@@ -145,8 +147,8 @@ class TiledAttention {
 
   void walk(Index head, Index block, const PackedHead<T>& packed, const HeadBias<T>* bias,
             MatrixView<T> weights) const {
-    const Index first = block * BlockMap::kBlock;
-    const Index count = std::min(BlockMap::kBlock, queries() - first);
+    const Index first = block * mask::BlockMap::kBlock;
+    const Index count = std::min(mask::BlockMap::kBlock, queries() - first);
     BlockRow<T> row;
     row.first_query = first;
     row.query = query(head).middle_rows(first, count);
@@ -188,7 +190,7 @@ template <class T>
 void attention_by_tiles(const AttentionProblem<T>& problem, MatrixView<T> context,
                         const WeightsVisitor<T>& visit, Index step) {
   check_problem(problem, context);
-  const Index all = (problem.key.rows + BlockMap::kBlock - 1) / BlockMap::kBlock;
+  const Index all = (problem.key.rows + mask::BlockMap::kBlock - 1) / mask::BlockMap::kBlock;
   const OperandProblem<T> operands(problem);
   TiledAttention<T> attention(operands.get(), context, visit ? all : std::min(step, all));
   const Index threads = kernel::threads();

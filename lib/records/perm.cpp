@@ -15,7 +15,7 @@ namespace {
 
 /// The mask of a draw in the mask language: positions by rank, `@1` those that are hidden but no
 /// targets, `@2` those that only read by rank.
-std::string order_text(const PermutationDraw& draw, const std::vector<bool>& functional) {
+std::string order_text(const mask::PermutationDraw& draw, const std::vector<bool>& functional) {
   std::vector<std::pair<Index, std::size_t>> order;
   for (std::size_t i = 0; i < draw.rank.size(); ++i) {
     if (draw.hidden[i] || (draw.rank[i] >= 0 && !draw.selected[i])) {
@@ -55,9 +55,9 @@ class Perm final : public Corruption {
     // The draws of lib/mask take a seed: a word of this record's stream.
     const PhiloxBlock words = random_.stream(record.epoch, record.number).block(0);
     const std::uint64_t seed = words[0] | std::uint64_t{words[1]} << 32;
-    const PermutationDraw draw =
-        options_.hf ? xlnet_hf_permutation(length, seed, functional)
-                    : xlnet_permutation(request(length, ordinary, seed, functional));
+    const mask::PermutationDraw draw =
+        options_.hf ? mask::xlnet_hf_permutation(length, seed, functional)
+                    : mask::xlnet_permutation(request(length, ordinary, seed, functional));
     std::vector<std::int32_t>& labels = record.labels.make(n);
     for (std::size_t i = 0; i < n; ++i) {
       const bool target = draw.selected[i] && !functional[i];
@@ -74,9 +74,9 @@ class Perm final : public Corruption {
   }
 
  private:
-  PermutationRequest request(Index length, Index ordinary, std::uint64_t seed,
-                             const std::vector<bool>& functional) const {
-    PermutationRequest request;
+  mask::PermutationRequest request(Index length, Index ordinary, std::uint64_t seed,
+                                   const std::vector<bool>& functional) const {
+    mask::PermutationRequest request;
     request.length = length;
     request.seed = seed;
     request.perm_size = static_cast<Index>(options_.perm_size);

@@ -15,7 +15,7 @@
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
-namespace masque {
+namespace masque::store {
 
 const TensorInfo* Checkpoint::find(const std::string& name) const {
   const auto found = by_name_.find(name);
@@ -342,4 +342,4 @@ LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
 
 Checkpoint open_checkpoint(const std::string& path) { return value_or_throw(open_checked(path)); }
 
-}  // namespace masque
+}  // namespace masque::store

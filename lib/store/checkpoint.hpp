@@ -12,8 +12,10 @@
 #include "store/tensorflow/bundle.hpp"
 
 namespace masque {
-
 class LockedFiles;
+}
+
+namespace masque::store {
 
 /// One file of weights of a checkpoint.
 struct WeightsFile {
@@ -101,4 +103,4 @@ Checkpoint open_checkpoint(const std::string& path);
 /// are opened, so that nobody changes them between reading and writing. See LockedFiles.
 LockedFiles lock_checkpoint(const std::string& path, double wait_seconds);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -15,7 +15,7 @@
 #include "store/tensorflow/bundle_place.hpp"
 #include "text/google_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -269,4 +269,4 @@ std::vector<OutputExtra> other_files(const std::string& folder,
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::store

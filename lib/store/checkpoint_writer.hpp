@@ -11,7 +11,7 @@
 #include "store/checkpoint.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Another file of an output folder: copied, or written from text.
 struct OutputExtra {
@@ -75,4 +75,4 @@ std::vector<OutputExtra> other_files(const std::string& folder,
                                      std::deque<InputFile>& opened,
                                      std::vector<std::string>* left_out = nullptr);
 
-}  // namespace masque
+}  // namespace masque::store

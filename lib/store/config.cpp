@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -158,4 +158,4 @@ std::string with_dtype(const ModelConfig& config, DType dtype) {
   return text;
 }
 
-}  // namespace masque
+}  // namespace masque::store

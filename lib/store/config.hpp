@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A parsed config.json. Unknown fields are kept in the text.
 class ModelConfig {
@@ -60,4 +60,4 @@ std::string config_name(const std::string& folder);
 /// them.
 std::string with_dtype(const ModelConfig& config, DType dtype);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "base/registry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -126,4 +126,4 @@ std::optional<Violation> check_sums(const InputFile& file, const FileContent& co
   return broken;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "store/tensor_info.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A file that is about to be changed in place, as it will be.
 struct PatchedFile {
@@ -90,4 +90,4 @@ Checked<FileContent> read_weights(const InputFile& file);
 /// without checksums are always right.
 std::optional<Violation> check_sums(const InputFile& file, const FileContent& content);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -10,7 +10,7 @@
 #include "base/output_file.hpp"
 #include "store/config.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -106,4 +106,4 @@ void write_marked_file(const std::string& path, const OutputWeights& weights,
     throw system_error(side, "removing", errno);
 }
 
-}  // namespace masque
+}  // namespace masque::store

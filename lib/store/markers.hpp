@@ -9,7 +9,7 @@
 
 #include "store/checkpoint_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What keys of markers begin with.
 inline constexpr std::string_view kMarkerPrefix = "masque.";
@@ -42,4 +42,4 @@ std::string side_file_text(const Metadata& markers);
 void write_marked_file(const std::string& path, const OutputWeights& weights,
                        const Metadata& side_markers, const WriteOptions& options);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -16,7 +16,7 @@
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -244,4 +244,4 @@ NewCheckpointResult new_checkpoint(const std::string& config_path, const std::st
   return result;
 }
 
-}  // namespace masque
+}  // namespace masque::store

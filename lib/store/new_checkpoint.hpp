@@ -9,7 +9,7 @@
 #include "store/config.hpp"
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A tensor that a config asks for.
 struct PlannedTensor {
@@ -43,4 +43,4 @@ struct NewCheckpointResult {
 NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
                                    const NewCheckpointRequest& request);
 
-}  // namespace masque
+}  // namespace masque::store

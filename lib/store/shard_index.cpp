@@ -7,7 +7,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -62,4 +62,4 @@ Checked<ShardIndex> parse_shard_index(std::string text) {
   return index;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// One line of the map: where a tensor is, and where that is said.
 struct ShardEntry {
@@ -33,4 +33,4 @@ Checked<ShardIndex> parse_shard_index(std::string text);
 /// True if the text is a JSON object with a member "weight_map".
 bool looks_like_index(std::string_view text);
 
-}  // namespace masque
+}  // namespace masque::store

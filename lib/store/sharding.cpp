@@ -13,7 +13,7 @@
 #include "base/parse_number.hpp"
 #include "store/safetensors/safetensors.hpp"
 
-namespace masque {
+namespace masque::store {
 
 std::uint64_t parse_byte_size(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{
@@ -108,4 +108,4 @@ OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
   return {index_name(weights_writer(shards.at(0).writer)), Literal{std::move(text)}, size, 0644};
 }
 
-}  // namespace masque
+}  // namespace masque::store

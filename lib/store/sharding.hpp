@@ -8,7 +8,7 @@
 
 #include "store/checkpoint_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Bytes of "500MB", "5GB" (powers of 1000), "1GiB" (powers of 1024) or a plain number.
 /// Throws UsageError.
@@ -30,4 +30,4 @@ std::string index_name(const WeightsWriter& writer);
 /// model.safetensors.index.json (or that of their writer) for these shards.
 OutputExtra index_extra(const std::vector<OutputWeights>& shards);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-namespace masque {
+namespace masque::store {
 
 class StridedTile {
  public:
@@ -270,4 +270,4 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> strided_extent(const Tens
   return strided->extent();
 }
 
-}  // namespace masque
+}  // namespace masque::store

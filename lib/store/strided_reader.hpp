@@ -7,7 +7,7 @@
 
 #include "store/tensor_info.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Where the elements of a tensor lie in its file.
 struct StridedPlace {
@@ -37,4 +37,4 @@ std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& plac
 /// these. Views of the same elements can lie in each other without having the same bytes.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> strided_extent(const TensorReader& reader);
 
-}  // namespace masque
+}  // namespace masque::store

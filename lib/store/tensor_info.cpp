@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -48,4 +48,4 @@ void erase_metadata(Metadata& metadata, std::string_view key) {
   if (at != metadata.end()) metadata.erase(at);
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -10,7 +10,7 @@
 #include "base/types.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Elements that do not simply lie in their file in order: views with strides, other byte orders,
 /// packed members.
@@ -86,4 +86,4 @@ void set_metadata(Metadata& metadata, std::string_view key, std::string value);
 /// Removes a key if it is there.
 void erase_metadata(Metadata& metadata, std::string_view key);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -17,7 +17,7 @@
 #include "base/parallel.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -161,4 +161,4 @@ void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunct
   }
 }
 
-}  // namespace masque
+}  // namespace masque::store

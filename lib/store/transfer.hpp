@@ -10,7 +10,7 @@
 
 #include "base/file.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Bytes of an open file.
 struct CopyFrom {
@@ -65,4 +65,4 @@ void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunct
 void copy_bytes(const InputFile& from, std::uint64_t begin, int to, std::uint64_t offset,
                 std::uint64_t size, const std::string& path);
 
-}  // namespace masque
+}  // namespace masque::store

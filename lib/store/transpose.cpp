@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -52,4 +52,4 @@ void transpose(const std::byte* in, std::size_t rows, std::size_t columns, std::
   }
 }
 
-}  // namespace masque
+}  // namespace masque::store

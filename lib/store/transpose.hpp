@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace masque {
+namespace masque::store {
 
 /// out[j][i] ← in[i][j] for in of rows × columns elements of `width` bytes. Rows of `in` follow
 /// each other; those of `out` begin `stride` bytes apart. The two must not overlap. Cost: each
@@ -11,4 +11,4 @@ namespace masque {
 void transpose(const std::byte* in, std::size_t rows, std::size_t columns, std::size_t width,
                std::byte* out, std::size_t stride);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque {
+namespace masque::store {
 
 std::string describe(const Violation& violation) {
   if (violation.tensor.empty()) {
@@ -19,4 +19,4 @@ void throw_violation(const Violation& violation) {
   throw InputError(violation.file, describe(violation));
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The first rule that a file breaks.
 struct Violation {
@@ -36,4 +36,4 @@ T value_or_throw(Checked<T> checked) {
   return std::get<T>(std::move(checked));
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "base/file.hpp"
 #include "base/registry.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -61,4 +61,4 @@ WriterRegistration::WriterRegistration(const WeightsWriter& writer) {
   Writers::of_process().add(writer);
 }
 
-}  // namespace masque
+}  // namespace masque::store

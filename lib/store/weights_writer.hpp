@@ -11,7 +11,7 @@
 #include "store/tensor_info.hpp"
 #include "store/transfer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A tensor to write: its name, dtype and shape, and where its bytes come from.
 struct OutputTensor {
@@ -105,4 +105,4 @@ struct WriterRegistration {
   explicit WriterRegistration(const WeightsWriter& writer);
 };
 
-}  // namespace masque
+}  // namespace masque::store

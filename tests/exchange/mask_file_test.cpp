@@ -14,13 +14,19 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::exchange {
 namespace {
 
-Mask bound(const char* text, Lengths lengths) { return parse_mask(text).bind(lengths); }
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
-const std::vector<std::pair<const char*, Lengths>>& samples() {
-  static const std::vector<std::pair<const char*, Lengths>> all = {
+mask::Mask bound(const char* text, mask::Lengths lengths) {
+  return mask::parse_mask(text).bind(lengths);
+}
+
+const std::vector<std::pair<const char*, mask::Lengths>>& samples() {
+  static const std::vector<std::pair<const char*, mask::Lengths>> all = {
       {"causal", {1, 1}},          {"causal", {9, 9}},
       {"random(0.5,1)", {16, 16}}, {"tta & document(3,5,57)", {65, 65}},
       {"causal(13)", {70, 83}},    {"~full", {5, 5}},
@@ -35,15 +41,15 @@ TEST_CASE("masks come back from every kind of file") {
     const auto& text = sample.first;
     const auto& lengths = sample.second;
     CAPTURE(text);
-    const Mask mask = bound(text, lengths);
+    const mask::Mask mask = bound(text, lengths);
     for (const char* name : {"m.npy", "m.npz", "m.safetensors", "m.pbm", "m.tsv", "m.txt"}) {
       CAPTURE(name);
       const std::string path = (folder / name);
       write_mask(path, mask, {});
-      CHECK(read_mask(path) == to_bits(mask));
-      const MaskExpression from_file = parse_mask("explicit(\"" + path + "\")");
+      CHECK(read_mask(path) == mask::to_bits(mask));
+      const mask::MaskExpression from_file = mask::parse_mask("explicit(\"" + path + "\")");
       CHECK(from_file.own_lengths() == lengths);
-      CHECK(to_bits(from_file.bind(lengths)) == to_bits(mask));
+      CHECK(mask::to_bits(from_file.bind(lengths)) == mask::to_bits(mask));
     }
   }
 }
@@ -57,21 +63,21 @@ TEST_CASE("masks come back from every convention") {
       const auto& lengths = sample.second;
       CAPTURE(text);
       const bool documents = convention->name == "cu_seqlens";
-      const Mask mask = documents ? bound("document(3,5,4)", {12, 12}) : bound(text, lengths);
+      const mask::Mask mask = documents ? bound("document(3,5,4)", {12, 12}) : bound(text, lengths);
       for (const char* name : {"c.npy", "c.npz", "c.safetensors", "c.tsv"}) {
         CAPTURE(name);
         const std::string path = (folder / name);
         write_matrix(path, convention->encode(mask, "mask"), std::string(convention->header));
-        const Array array = read_matrix(path);
+        const store::Array array = read_matrix(path);
         CHECK(convention->decode(array, {.path = path, .lengths = mask.lengths()}) ==
-              to_bits(mask));
+              mask::to_bits(mask));
       }
     }
   }
 }
 
-Array array_of(Shape shape, std::vector<float> values) {
-  Array array;
+store::Array array_of(Shape shape, std::vector<float> values) {
+  store::Array array;
   array.dtype = DType::kF32;
   array.shape = std::move(shape);
   array.data.resize(values.size() * sizeof(float));
@@ -88,7 +94,7 @@ std::vector<float> floats(const MatrixSource& source) {
 const Convention& named(const char* name) { return *find_convention(name); }
 
 TEST_CASE("each convention writes the numbers that its program expects") {
-  const Mask causal = bound("causal", {2, 2});
+  const mask::Mask causal = bound("causal", {2, 2});
   CHECK(named("perm_mask").encode(causal, "").shape == Shape{1, 2, 2});
   CHECK(floats(named("perm_mask").encode(causal, "")) == std::vector<float>{0, 1, 0, 0});
   CHECK(named("hf").encode(causal, "").shape == Shape{1, 1, 2, 2});
@@ -111,7 +117,7 @@ TEST_CASE("each convention writes the numbers that its program expects") {
 
 TEST_CASE("biases of other programs count as blocked, scores do not") {
   const DecodeRequest request{.path = "f"};
-  const BitMatrix bits =
+  const mask::BitMatrix bits =
       named("additive").decode(array_of({1, 4}, {0, -10000, -1e9F, -65504}), request);
   CHECK(bits.count() == 1);
   CHECK(message_of<InputError>([&] {
@@ -121,8 +127,8 @@ TEST_CASE("biases of other programs count as blocked, scores do not") {
 
 TEST_CASE("what is no mask is refused by its first wrong cell") {
   const DecodeRequest request{.path = "f"};
-  const auto message = [&](const char* convention, const Array& array,
-                           std::optional<Lengths> lengths = std::nullopt) {
+  const auto message = [&](const char* convention, const store::Array& array,
+                           std::optional<mask::Lengths> lengths = std::nullopt) {
     return message_of<InputError>(
         [&] { named(convention).decode(array, {.path = "f", .lengths = lengths}); });
   };
@@ -145,12 +151,12 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
         "f: found 2.5, expected whole numbers from 0");
   CHECK(message("intervals", array_of({1, 2}, {0, 2})) ==
         "f: shape [1,2], expected rows of query, begin, end");
-  CHECK(message("intervals", array_of({1, 3}, {0, 3, 2}), Lengths{2, 2}) ==
+  CHECK(message("intervals", array_of({1, 3}, {0, 3, 2}), mask::Lengths{2, 2}) ==
         "f: query 0 keys 3 to 2, expected a run within 2 × 2");
   CHECK(message("packed", array_of({3}, {0, 3, 2})) == "f: shape [3], expected rows of bytes");
-  CHECK(message("packed", array_of({1, 1}, {256}), Lengths{1, 1}) ==
+  CHECK(message("packed", array_of({1, 1}, {256}), mask::Lengths{1, 1}) ==
         "f: found 256, expected bytes");
-  CHECK(message("packed", array_of({1, 1}, {2}), Lengths{1, 1}) ==
+  CHECK(message("packed", array_of({1, 1}, {2}), mask::Lengths{1, 1}) ==
         "f: query 0: a bit behind its 1 keys");
   CHECK(message_of<InputError>([&] {
           named("cu_seqlens").encode(bound("causal", {4, 4}), "f");
@@ -159,7 +165,7 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
         "key 1 of its own");
 }
 
-BitMatrix text_mask(const std::string& text) { return parse_mask_text(text, "f"); }
+mask::BitMatrix text_mask(const std::string& text) { return parse_mask_text(text, "f"); }
 
 TEST_CASE("text and bitmaps are checked") {
   CHECK(text_mask("#.\n##\n").count() == 3);
@@ -216,7 +222,7 @@ TEST_CASE("text that is no matrix is never taken for an empty one") {
   write_mask(folder / "m.json", bound("causal", {3, 3}), {});
   CHECK(read_mask(folder / "m.json").count() == 6);
   CHECK(message_of<InputError>([&] {
-          Array flags;
+          store::Array flags;
           flags.dtype = DType::kBool;
           flags.shape = {1, 1};
           flags.data = {std::byte{0}};
@@ -226,13 +232,13 @@ TEST_CASE("text that is no matrix is never taken for an empty one") {
 
 TEST_CASE("arrays of files with several are named") {
   const TempFolder folder;
-  Array a = array_of({2, 2}, {1, 0, 1, 1});
-  Array b = array_of({1, 1}, {1});
+  store::Array a = array_of({2, 2}, {1, 0, 1, 1});
+  store::Array b = array_of({1, 1}, {1});
   a.name = "first";
   b.name = "second";
-  const std::vector<Array> arrays = {a, b};
+  const std::vector<store::Array> arrays = {a, b};
   const std::string path = (folder / "two.npz");
-  write_npz(path, arrays);
+  store::write_npz(path, arrays);
   CHECK(read_mask(path + ":first").count() == 3);
   CHECK(read_mask(path + ":second").count() == 1);
   CHECK_THROWS_AS(read_mask(path), InputError);
@@ -244,13 +250,13 @@ TEST_CASE("files of other lengths than asked for are refused") {
   const std::string path = (folder / "m.pbm");
   write_mask(path, bound("causal", {4, 4}), {});
   CHECK(message_of<InputError>([&] {
-          parse_mask("explicit(\"" + path + "\")").bind({5, 5});
+          mask::parse_mask("explicit(\"" + path + "\")").bind({5, 5});
         }) == path + ": a mask of 4 × 4, expected 5 × 5");
 }
 
 TEST_CASE("huge masks are refused with the size that they would have") {
   const TempFolder folder;
-  const Mask mask = bound("causal", {1'000'000, 1'000'000});
+  const mask::Mask mask = bound("causal", {1'000'000, 1'000'000});
   CHECK(message_of<InputError>([&] { write_mask((folder / "m.npy"), mask, {}); }) ==
         (folder / "m.npy") +
             ": 1000000 × 1000000 cells are 1000.0 GB, expected at most 2^31 cells without force");
@@ -270,4 +276,4 @@ TEST_CASE("JSON holds runs") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::exchange

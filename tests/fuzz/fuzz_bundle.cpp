@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const std::string wrong = masque::test::wrong_bundle(bytes, masque::TableSums::kCompared);
+  const std::string wrong = masque::test::wrong_bundle(bytes, masque::store::TableSums::kCompared);
   if (wrong.empty()) return 0;
   std::fprintf(stderr, "fuzz_bundle: %s\n", wrong.c_str());
   std::abort();

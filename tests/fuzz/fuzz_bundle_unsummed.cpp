@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const std::string wrong = masque::test::wrong_bundle(bytes, masque::TableSums::kIgnored);
+  const std::string wrong = masque::test::wrong_bundle(bytes, masque::store::TableSums::kIgnored);
   if (wrong.empty()) return 0;
   std::fprintf(stderr, "fuzz_bundle_unsummed: %s\n", wrong.c_str());
   std::abort();

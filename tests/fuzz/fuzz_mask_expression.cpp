@@ -13,10 +13,10 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-void check_bound(const masque::MaskExpression& expression, masque::Lengths lengths) {
+void check_bound(const masque::mask::MaskExpression& expression, masque::mask::Lengths lengths) {
   try {
-    const masque::Mask mask = expression.bind(lengths);
-    const masque::BlockMap map(mask);
+    const masque::mask::Mask mask = expression.bind(lengths);
+    const masque::mask::BlockMap map(mask);
     for (masque::Index q = 0; q < lengths.queries; ++q) {
       masque::Index visible = 0;
       const int keys = static_cast<int>(lengths.keys);
@@ -38,10 +38,10 @@ void check_bound(const masque::MaskExpression& expression, masque::Lengths lengt
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const std::vector<masque::MaskLayer> layers = masque::parse_mask_layers(text);
-    require(masque::parse_mask_layers(masque::layers_text(layers)) == layers);
-    for (const masque::MaskLayer& layer : layers) {
-      require(masque::parse_mask(layer.mask.text()) == layer.mask);
+    const std::vector<masque::mask::MaskLayer> layers = masque::mask::parse_mask_layers(text);
+    require(masque::mask::parse_mask_layers(masque::mask::layers_text(layers)) == layers);
+    for (const masque::mask::MaskLayer& layer : layers) {
+      require(masque::mask::parse_mask(layer.mask.text()) == layer.mask);
       check_bound(layer.mask, {6, 6});
       check_bound(layer.mask, {3, 8});
       check_bound(layer.mask, {0, 0});

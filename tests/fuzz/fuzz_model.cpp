@@ -23,11 +23,12 @@ void load(std::string_view config_text, std::string_view weights_text) {
   using namespace masque;  // NOLINT(google-build-using-namespace)
   const test::MemoryFile config_file(config_text);
   const test::MemoryFile weights_file(weights_text);
-  const ModelConfig config = ModelConfig::read(config_file.path());
+  const store::ModelConfig config = store::ModelConfig::read(config_file.path());
   const model::Family& family = model::choose_family(config, "");
-  const Checkpoint checkpoint = open_checkpoint(weights_file.path());
-  const model::LoadPlan plan = model::find_tensors(family.plan(model::FamilyConfig(config)),
-                                                   checkpoint, NamedTensors(checkpoint, config));
+  const store::Checkpoint checkpoint = store::open_checkpoint(weights_file.path());
+  const model::LoadPlan plan =
+      model::find_tensors(family.plan(model::FamilyConfig(config)), checkpoint,
+                          store::NamedTensors(checkpoint, config));
   const auto weights = model::read_tensors<double>(plan, checkpoint);
   const model::Design& design = plan.design;
   check(weights.word_table.view.rows == design.vocab_size, "a word table of another size");

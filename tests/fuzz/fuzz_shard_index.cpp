@@ -33,13 +33,13 @@ const NaiveJson* naive_map(const std::optional<NaiveJson>& root) {
 }
 
 const char* wrong(const std::string& text) {
-  const auto parsed = parse_shard_index(text);
+  const auto parsed = store::parse_shard_index(text);
   const auto root = test::naive_json(text, 64);
   const NaiveJson* map = naive_map(root);
-  const auto* index = std::get_if<ShardIndex>(&parsed);
+  const auto* index = std::get_if<store::ShardIndex>(&parsed);
   if (index == nullptr) return map == nullptr ? nullptr : "refused, but not by the naive reading";
   if (map == nullptr) return "accepted, but not by the naive reading";
-  if (!looks_like_index(text)) return "accepted, but not recognised";
+  if (!store::looks_like_index(text)) return "accepted, but not recognised";
   if (index->text != text) return "another text";
   if (index->entries.size() != map->members.size()) return "another number of tensors";
   std::set<std::string> shards;

@@ -9,9 +9,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view packed(reinterpret_cast<const char*>(data), size);
-  const auto unpacked = masque::unpack_snappy(packed);
+  const auto unpacked = masque::store::unpack_snappy(packed);
   std::size_t at = 0;
-  if (!unpacked || unpacked->size() == masque::read_varint(packed, at)) return 0;
+  if (!unpacked || unpacked->size() == masque::store::read_varint(packed, at)) return 0;
   std::fprintf(stderr, "fuzz_snappy: another length than announced\n");
   std::abort();
 }

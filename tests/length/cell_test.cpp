@@ -66,7 +66,7 @@ bool same(const std::vector<LengthRow>& a, const std::vector<LengthRow>& b) {
 
 /// As an interrupted cell leaves it.
 void save_state(const std::string& path, Learner& learner) {
-  write_checkpoint_file(path, trainer_state(learner.trainer(), learner.parameters()), {});
+  store::write_checkpoint_file(path, trainer_state(learner.trainer(), learner.parameters()), {});
 }
 
 TEST_CASE("a cell goes on from its checkpoint to the same rows") {

@@ -8,8 +8,11 @@
 #include "mask/zoo.hpp"
 #include "support/message.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
+
+using test::contains;
+using test::message_of;
 
 TEST_CASE("the text has as few parentheses as it needs") {
   const auto text = [](const char* from) { return parse_mask(from).text(); };
@@ -112,4 +115,4 @@ TEST_CASE("lists of layers") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

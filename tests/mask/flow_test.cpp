@@ -9,8 +9,11 @@
 #include "mask/expression.hpp"
 #include "support/message.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
+
+using test::contains;
+using test::message_of;
 
 std::vector<Mask> stack(const char* text, Index n, Index layers) {
   return std::vector<Mask>(static_cast<std::size_t>(layers), parse_mask(text).bind({n, n}));
@@ -266,4 +269,4 @@ TEST_CASE("a leak that a later layer forgets is still counted, and two streams k
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

@@ -8,7 +8,7 @@
 #include "mask/bit_matrix.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
 
 /// The bits alone: nothing of the expression is left.
@@ -119,4 +119,4 @@ TEST_CASE("the nearest one says how it differs") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

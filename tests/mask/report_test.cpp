@@ -14,8 +14,10 @@
 #include "mask/zoo.hpp"
 #include "support/message.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
+
+using test::message_of;
 
 Mask bound(const char* text, Lengths lengths) { return parse_mask(text).bind(lengths); }
 Mask bound(const char* text, Index n) { return bound(text, {n, n}); }
@@ -216,4 +218,4 @@ TEST_CASE("a range of queries is that part of the whole mask") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

@@ -7,7 +7,7 @@
 
 #include "mask/permutation.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
 
 double share(const std::vector<bool>& flags) {
@@ -82,4 +82,4 @@ TEST_CASE("transformers uses one order for both halves") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

@@ -11,8 +11,11 @@
 #include "mask/block_map.hpp"
 #include "support/message.hpp"
 
-namespace masque::test {
+namespace masque::mask {
 namespace {
+
+using test::contains;
+using test::message_of;
 
 constexpr Index kExampleLength = 16;
 
@@ -232,4 +235,4 @@ TEST_CASE("disco rows see between one and all of the others, never themselves") 
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::mask

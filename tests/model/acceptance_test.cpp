@@ -114,8 +114,8 @@ TEST_CASE("T-TA: no output depends on its own token, bit by bit") {
 
 TEST_CASE("a diagonal mask alone leaks from the second layer on") {
   ModelOptions options;
-  options.masks = parse_mask_layers("tta");
-  options.query = QueryStart::kPosition;
+  options.masks = mask::parse_mask_layers("tta");
+  options.query = mask::QueryStart::kPosition;
   options.mask_token_id = 4;
   const auto model = open("bert", options);
   const std::vector<TokenId> ids = some_ids(6, model->design().vocab_size);
@@ -134,7 +134,7 @@ TEST_CASE("a query stream over a bidirectional content stream leaks from the sec
   changed[2] = 40;
   const auto run = [&](const std::vector<TokenId>& tokens) {
     Batch batch = batch_of(tokens);
-    batch.query_masks.emplace_back(parse_mask("tta").bind({6, 6}));
+    batch.query_masks.emplace_back(mask::parse_mask("tta").bind({6, 6}));
     return states_of(*model, batch);
   };
   const States before = run(ids);
@@ -144,14 +144,14 @@ TEST_CASE("a query stream over a bidirectional content stream leaks from the sec
 }
 
 // What a changed token changes is what follow_flow says.
-void check_flow(const Model& model, const Mask& mask, FlowRequest flow, bool two_streams,
-                const std::string& name) {
+void check_flow(const Model& model, const mask::Mask& mask, mask::FlowRequest flow,
+                bool two_streams, const std::string& name) {
   CAPTURE(name);
   const Index n = mask.lengths().keys;
   flow.layers.assign(static_cast<std::size_t>(model.design().num_hidden_layers), mask);
-  const Mask content = mask | band({n, n}, 0, 0);
+  const mask::Mask content = mask | mask::band({n, n}, 0, 0);
   if (two_streams) flow.content.assign(flow.layers.size(), content);
-  const FlowResult expected = follow_flow(flow);
+  const mask::FlowResult expected = mask::follow_flow(flow);
   const auto run = [&](const std::vector<TokenId>& tokens) {
     Batch batch = batch_of(tokens);
     batch.masks.emplace_back(two_streams ? content : mask);
@@ -181,18 +181,19 @@ TEST_CASE("perturbed tokens reach the outputs that mask-viz flow names, for ever
   const auto tta = open("tta", options);
   const auto two = open("xlnet_two_streams");
   int checked = 0;
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     if (kind->name == "explicit") continue;
-    const MaskExpression expression = parse_mask(kind->example);
-    const Mask mask = expression.bind(expression.own_lengths().value_or(Lengths{16, 16}));
+    const mask::MaskExpression expression = mask::parse_mask(kind->example);
+    const mask::Mask mask =
+        expression.bind(expression.own_lengths().value_or(mask::Lengths{16, 16}));
     const std::string name(kind->name);
     check_flow(*one, mask, {}, false, name);
-    FlowRequest fixed;
-    fixed.keys = KeySource::kInput;
-    fixed.query = QueryStart::kPosition;
+    mask::FlowRequest fixed;
+    fixed.keys = mask::KeySource::kInput;
+    fixed.query = mask::QueryStart::kPosition;
     check_flow(*tta, mask, fixed, false, name + " (T-TA)");
-    FlowRequest streams;
-    streams.query = QueryStart::kPosition;
+    mask::FlowRequest streams;
+    streams.query = mask::QueryStart::kPosition;
     check_flow(*two, mask, streams, true, name + " (two streams)");
     ++checked;
   }
@@ -213,9 +214,9 @@ TEST_CASE("a permutation language model is a causal one in another order") {
   }
   sorted.add(tokens);
   sorted.positions = order;
-  sorted.masks.emplace_back(parse_mask("causal").bind({n, n}));
+  sorted.masks.emplace_back(mask::parse_mask("causal").bind({n, n}));
   Batch permuted = batch_of(ids);
-  permuted.masks.emplace_back(rank_order(rank, rank, 0));
+  permuted.masks.emplace_back(mask::rank_order(rank, rank, 0));
   const States a = states_of(*model, permuted);
   const States b = states_of(*model, sorted);
   for (Index i = 0; i < n; ++i) {
@@ -230,7 +231,7 @@ TEST_CASE("hiding columns is removing tokens") {
     const Index n = 14;
     const std::vector<TokenId> ids = some_ids(n, model->design().vocab_size);
     Batch whole = batch_of(ids);
-    whole.masks.emplace_back(parse_mask("keep(0,2-4,7,9,13)").bind({n, n}));
+    whole.masks.emplace_back(mask::parse_mask("keep(0,2-4,7,9,13)").bind({n, n}));
     const std::vector<Index> kept = {0, 2, 3, 4, 7, 9, 13};
     Batch rest;
     std::vector<TokenId> tokens;
@@ -264,7 +265,7 @@ TEST_CASE("packed documents are separate documents") {
     }
     packed.add(all);
     packed.masks.emplace_back(
-        parse_mask(causal ? "document(3,1,9) & causal" : "document(3,1,9)").bind({13, 13}));
+        mask::parse_mask(causal ? "document(3,1,9) & causal" : "document(3,1,9)").bind({13, 13}));
     const States together = states_of(*model, packed);
     Index row = 0;
     for (Index s = 0; s < 3; ++s) {
@@ -281,7 +282,7 @@ TEST_CASE("packed documents are separate documents") {
 
 TEST_CASE("a GAU that sees only itself is a gated feed-forward layer") {
   ModelOptions options;
-  options.masks = parse_mask_layers("diagonal");
+  options.masks = mask::parse_mask_layers("diagonal");
   const auto model = open("gau_alpha_softmax", options);
   const LoadedModel<double> loaded = load_model<double>(folder("gau_alpha_softmax"));
   const LayerWeights<double>& layer = loaded.weights.layers.front();
@@ -406,7 +407,7 @@ TEST_CASE("keys from the input change nothing in the first layer, convolution in
     CAPTURE(name);
     const auto usual = open(name);
     ModelOptions options;
-    options.keys = KeySource::kInput;
+    options.keys = mask::KeySource::kInput;
     const auto input = open(name, options);
     const Batch batch = batch_of(some_ids(9, usual->design().vocab_size));
     const States a = states_of(*usual, batch);
@@ -426,16 +427,16 @@ TEST_CASE("what a model cannot do is said") {
   typed.segments = {0, 7};
   CHECK_THROWS_AS(states_of(*model, typed), InputError);
   Batch streams = batch_of({1, 2});
-  streams.query_masks.emplace_back(parse_mask("tta").bind({2, 2}));
+  streams.query_masks.emplace_back(mask::parse_mask("tta").bind({2, 2}));
   CHECK_THROWS_AS(states_of(*model, streams), InputError);
   ModelOptions restricted;
-  restricted.masks = parse_mask_layers("full");
+  restricted.masks = mask::parse_mask_layers("full");
   const auto two = open("xlnet_two_streams", restricted, Precision::kF32);
   CHECK_THROWS_AS(states_of(*two, streams), UsageError);
   const auto headless = open("bert_headless", {}, Precision::kF32);
   CHECK_THROWS_AS(scores(*headless, batch_of({1, 2}), {1, 2}), InputError);
   ModelOptions options;
-  options.masks = parse_mask_layers("causal, full, full, full, full");
+  options.masks = mask::parse_mask_layers("causal, full, full, full, full");
   CHECK_THROWS_AS(open("bert", options), UsageError);
 }
 

@@ -107,9 +107,9 @@ Batch batch_of(const ModelCase& one, const std::vector<std::size_t>& lines) {
     }
     if (!line.mask.empty()) {
       const auto n = static_cast<Index>(line.ids.size());
-      const Mask query = parse_mask(line.mask).bind({n, n});
+      const mask::Mask query = mask::parse_mask(line.mask).bind({n, n});
       batch.query_masks.emplace_back(query);
-      batch.masks.emplace_back(query | band({n, n}, 0, 0));
+      batch.masks.emplace_back(query | mask::band({n, n}, 0, 0));
     }
   }
   return batch;

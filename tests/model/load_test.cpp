@@ -43,8 +43,8 @@ struct Parts {
   explicit Parts(const std::string& name) {
     const std::string folder = folder_of_case(name);
     config = test::read_file(folder + "/config.json");
-    const Checkpoint checkpoint = open_checkpoint(folder);
-    for (const TensorInfo& info : checkpoint.tensors()) {
+    const store::Checkpoint checkpoint = store::open_checkpoint(folder);
+    for (const store::TensorInfo& info : checkpoint.tensors()) {
       std::string bytes(info.bytes(), '\0');
       checkpoint.read(info, 0, std::as_writable_bytes(std::span(bytes)));
       tensors.push_back({info.name, std::string(dtype_name(info.dtype)), info.shape, bytes});

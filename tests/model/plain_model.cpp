@@ -75,7 +75,7 @@ M added(View x, View f, double alpha) {
 
 class Plain {
  public:
-  Plain(const Design& design, const ModelWeights<double>& weights, const BlockMap* mask,
+  Plain(const Design& design, const ModelWeights<double>& weights, const mask::BlockMap* mask,
         Index length)
       : design_(design),
         weights_(weights),
@@ -210,7 +210,7 @@ class Plain {
 
   const Design& design_;
   const ModelWeights<double>& weights_;
-  const BlockMap* mask_;
+  const mask::BlockMap* mask_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   std::vector<Index> places_;
   mutable std::vector<View> parameters_;
@@ -220,7 +220,7 @@ class Plain {
 }  // namespace
 
 Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& weights,
-                            const std::vector<TokenId>& ids, const BlockMap* mask) {
+                            const std::vector<TokenId>& ids, const mask::BlockMap* mask) {
   Plain plain(design, weights, mask, std::ssize(ids));
   M x = plain.embed(ids);
   for (const LayerWeights<double>& layer : weights.layers) x = plain.layer(layer, x.view());

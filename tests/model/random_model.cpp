@@ -84,7 +84,7 @@ Design tiny_design(const std::string& members) {
   }
   text += (members.empty() ? "" : ", ") + members + "}";
   const ModelPlan plan =
-      find_family("masque")->plan(FamilyConfig(ModelConfig::parse(text, "tiny")));
+      find_family("masque")->plan(FamilyConfig(store::ModelConfig::parse(text, "tiny")));
   Design design = plan.design;
   if (!plan.heads.empty()) design.head = plan.heads[0].design;
   return design;

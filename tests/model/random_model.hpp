@@ -27,6 +27,6 @@ bool same_weights(const Design& design, const ModelWeights<float>& a, const Mode
 /// Logits (ids, vocabulary) of one sequence by the definitions of nn, one matrix after the other:
 /// one stream, own positions learned or none. `mask` is that of all pairs; nullptr: full.
 Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& weights,
-                            const std::vector<TokenId>& ids, const BlockMap* mask);
+                            const std::vector<TokenId>& ids, const mask::BlockMap* mask);
 
 }  // namespace masque::model::test

@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 FamilyConfig config_of(const std::string& text) {
   const test::TempFolder folder;
   test::write_file(folder / "config.json", text);
-  return FamilyConfig(ModelConfig::read(folder / "config.json"));
+  return FamilyConfig(store::ModelConfig::read(folder / "config.json"));
 }
 
 RotaryDesign read(const std::string& parameters, const std::string& name = "rope_scaling") {

@@ -100,7 +100,7 @@ TEST_CASE("config.json keeps what training says") {
       config_of(design,
                 {.initializer_range = 0.05, .hidden_dropout = 0.1, .attention_dropout = 0.2})
           .text;
-  const ModelConfig config = ModelConfig::parse(text, "config.json");
+  const store::ModelConfig config = store::ModelConfig::parse(text, "config.json");
   CHECK(config.number("initializer_range") == 0.05);
   CHECK(config.number("hidden_dropout_prob") == 0.1);
   CHECK(config.number("attention_probs_dropout_prob") == 0.2);

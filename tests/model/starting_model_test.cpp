@@ -20,15 +20,16 @@ namespace {
 
 using masque::test::TempFolder;
 
-std::vector<std::byte> bytes_of(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+std::vector<std::byte> bytes_of(const store::Checkpoint& checkpoint,
+                                const store::TensorInfo& tensor) {
   std::vector<std::byte> bytes(tensor.bytes());
   checkpoint.read(tensor, 0, bytes);
   return bytes;
 }
 
-std::set<std::string> names_of(const Checkpoint& checkpoint) {
+std::set<std::string> names_of(const store::Checkpoint& checkpoint) {
   std::set<std::string> names;
-  for (const TensorInfo& tensor : checkpoint.tensors()) names.insert(tensor.name);
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) names.insert(tensor.name);
   return names;
 }
 
@@ -52,14 +53,14 @@ TEST_CASE("every family is written back bit for bit under its own names") {
     families.insert(start.design().family);
     TempFolder folder = TempFolder::in_memory();
     save_model(folder / "again", start.files(start.design(), start.weights(), {}));
-    const Checkpoint before = open_checkpoint(one.folder);
-    const Checkpoint after = open_checkpoint(folder / "again");
+    const store::Checkpoint before = store::open_checkpoint(one.folder);
+    const store::Checkpoint after = store::open_checkpoint(folder / "again");
     std::set<std::string> expected;
     for (const std::string& name : names_of(before)) expected.insert(new_name(name));
     CHECK(names_of(after) == expected);
-    for (const TensorInfo& tensor : before.tensors()) {
+    for (const store::TensorInfo& tensor : before.tensors()) {
       CAPTURE(tensor.name);
-      const TensorInfo& other = after.get(new_name(tensor.name));
+      const store::TensorInfo& other = after.get(new_name(tensor.name));
       CHECK(other.shape == tensor.shape);
       // Of two biases that differ the model uses the first; both are written as that one.
       if (one.name == "bert_relu_untied" && tensor.name == "cls.predictions.bias") continue;

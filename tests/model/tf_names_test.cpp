@@ -27,11 +27,11 @@ constexpr std::array<std::string_view, 14> kModels{
 
 /// The model under TensorFlow's names, with a config that says nothing but sizes.
 void make_google_folder(const std::string& from, const std::string& to, const char* format) {
-  ConvertRequest request;
-  request.names = NameStyle::kTf;
+  store::ConvertRequest request;
+  request.names = store::NameStyle::kTf;
   request.format = format;
-  convert_checkpoint(from, to, request);
-  const std::string path = ModelConfig::find(to)->path();
+  store::convert_checkpoint(from, to, request);
+  const std::string path = store::ModelConfig::find(to)->path();
   std::string text = test::read_file(path);
   for (const char* field : {"model_type", "architectures", "norm_type", "use_bias"}) {
     if (parse_json_file(text, path).find(field) != nullptr) text = erase_json_member(text, {field});
@@ -95,9 +95,9 @@ TEST_CASE("models under TensorFlow's names have the weights of their twins") {
 TEST_CASE("what is wrong with such a folder is said in its own names") {
   const TempFolder folder;
   make_google_folder(MASQUE_TEST_DATA "/model/bert", folder / "tf", "safetensors");
-  const Checkpoint whole = open_checkpoint(folder / "tf");
+  const store::Checkpoint whole = store::open_checkpoint(folder / "tf");
   std::vector<test::SmallTensor> tensors;
-  for (const TensorInfo& info : whole.tensors()) {
+  for (const store::TensorInfo& info : whole.tensors()) {
     std::string bytes(info.bytes(), '\0');
     whole.read(info, 0, std::as_writable_bytes(std::span(bytes)));
     tensors.push_back({info.name, std::string(dtype_name(info.dtype)), info.shape, bytes});

@@ -92,10 +92,10 @@ void check_variant(const Design& design) {
 
   const auto whole = run(*exact, {kIds})->rows[0];
   if (design.streams == Streams::kOne) {
-    std::optional<BlockMap> mask;
+    std::optional<mask::BlockMap> mask;
     if (design.mask == DefaultMask::kCausal) {
       const auto n = std::ssize(kIds);
-      mask.emplace(parse_mask("causal").bind({n, n}));
+      mask.emplace(mask::parse_mask("causal").bind({n, n}));
     }
     const Matrix<double> plain =
         test::plain_logits(design, in_double(path), kIds, mask ? &*mask : nullptr);
@@ -268,8 +268,8 @@ TEST_CASE("a query stream beside every relative scheme") {
     const auto logits = [&](const std::vector<TokenId>& ids) {
       Batch batch;
       const auto n = std::ssize(ids);
-      const Mask others = parse_mask("tta").bind({n, n});
-      const Mask causal = parse_mask("causal").bind({n, n});
+      const mask::Mask others = mask::parse_mask("tta").bind({n, n});
+      const mask::Mask causal = mask::parse_mask("causal").bind({n, n});
       SequenceParts parts;
       parts.mask = causal;
       parts.query_mask = causal & others;
@@ -336,7 +336,7 @@ TEST_CASE("requests that a design cannot answer are refused") {
   CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, level), UsageError);
   CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, level), UsageError);
   ModelOptions fixed;
-  fixed.keys = KeySource::kInput;
+  fixed.keys = mask::KeySource::kInput;
   CHECK_THROWS_AS(open_model(folder / "mixed", fixed), UsageError);
 }
 

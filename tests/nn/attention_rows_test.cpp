@@ -57,8 +57,8 @@ TEST_CASE("shift and divisor of rows, and scores, for every normalizer") {
     const Shape shape{length, length, 4, 2, 12, 8};
     const Example<double> example(shape);
     // Row 0 sees nothing.
-    const BlockMap some(parse_mask("causal & tta").bind({length, length}));
-    for (const BlockMap* blocks : {static_cast<const BlockMap*>(nullptr), &some}) {
+    const mask::BlockMap some(mask::parse_mask("causal & tta").bind({length, length}));
+    for (const mask::BlockMap* blocks : {static_cast<const mask::BlockMap*>(nullptr), &some}) {
       for (const nn::Normalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         for (const char* name : {"block", "long"}) {

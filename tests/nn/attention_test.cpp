@@ -20,15 +20,15 @@ const std::vector<Index> kLengths = {1, 64, 65, 101};
 template <class T>
 void check_zoo(const Shape& sizes, const std::vector<Index>& lengths) {
   std::size_t masks = 0;
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     CAPTURE(kind->name);
-    for (const Mask& mask : zoo_masks(*kind, lengths)) {
+    for (const mask::Mask& mask : zoo_masks(*kind, lengths)) {
       ++masks;
       Shape shape = sizes;
       shape.queries = mask.lengths().queries;
       shape.keys = mask.lengths().keys;
       CAPTURE(shape.keys);
-      const BlockMap blocks(mask);
+      const mask::BlockMap blocks(mask);
       const Example<T> example(shape);
       const Example<double> exact(shape);
       const double most = tolerance(shape, example.query, example.key, example.value);
@@ -44,7 +44,7 @@ void check_zoo(const Shape& sizes, const std::vector<Index>& lengths) {
     }
   }
   // Most masks can have most lengths.
-  CHECK(masks > mask_kinds().size() * (1 + lengths.size()) / 2);
+  CHECK(masks > mask::mask_kinds().size() * (1 + lengths.size()) / 2);
 }
 
 TEST_CASE("every evaluation is what is defined, for every normalizer and mask, in double") {
@@ -69,9 +69,9 @@ TEST_CASE("any number of queries and keys, with and without a mask") {
     const Example<float> example(shape);
     const Example<double> exact(shape);
     const double most = tolerance(shape, example.query, example.key, example.value);
-    const BlockMap causal(
-        parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
-    for (const BlockMap* blocks : {static_cast<const BlockMap*>(nullptr), &causal}) {
+    const mask::BlockMap causal(
+        mask::parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
+    for (const mask::BlockMap* blocks : {static_cast<const mask::BlockMap*>(nullptr), &causal}) {
       const Matrix<double> expected = define(exact.problem(softmax, blocks));
       for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
         CAPTURE(evaluation->name());
@@ -84,7 +84,7 @@ TEST_CASE("any number of queries and keys, with and without a mask") {
 
 /// The rows of a problem that a range of queries has.
 template <class T>
-Matrix<T> rows_of(const Matrix<T>& x, Range rows) {
+Matrix<T> rows_of(const Matrix<T>& x, mask::Range rows) {
   return Matrix<T>::copy(x.view().middle_rows(rows.begin, rows.size()));
 }
 
@@ -119,8 +119,8 @@ std::vector<std::pair<const nn::Normalizer*, bool>> with_and_without_bf16() {
 TEST_CASE("a row's bits do not depend on the other rows, nor on the number of threads") {
   for (const char* text : {"causal", "window(40)", "tta", "random(0.3,1)", "document(100,1,255)"}) {
     CAPTURE(text);
-    const Mask mask = parse_mask(text).bind({356, 356});
-    const BlockMap all(mask);
+    const mask::Mask mask = mask::parse_mask(text).bind({356, 356});
+    const mask::BlockMap all(mask);
     const Example<float> example({356, 356, 3, 1, 24, 24});
     for (const auto& choice : with_and_without_bf16()) {
       const auto& normalizer = choice.first;
@@ -138,8 +138,9 @@ TEST_CASE("a row's bits do not depend on the other rows, nor on the number of th
           CHECK(same_bits<float>(evaluate(*evaluation, problem).view(), whole.view()));
         }
         kernel::set_threads(0);
-        for (const Range rows : {Range{0, 1}, Range{17, 19}, Range{100, 101}, Range{33, 356}}) {
-          const BlockMap part(query_range(mask, rows.begin, rows.size()));
+        for (const mask::Range rows : {mask::Range{0, 1}, mask::Range{17, 19},
+                                       mask::Range{100, 101}, mask::Range{33, 356}}) {
+          const mask::BlockMap part(mask::query_range(mask, rows.begin, rows.size()));
           const Matrix<float> query = rows_of(example.query, rows);
           nn::AttentionProblem<float> some = problem;
           some.query = query.view();
@@ -176,9 +177,9 @@ TEST_CASE(
       const Example<float> example(shape);
       const Example<double> exact(shape);
       const double most = bf16_tolerance(example);
-      const BlockMap causal(
-          parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
-      for (const BlockMap* blocks : {static_cast<const BlockMap*>(nullptr), &causal}) {
+      const mask::BlockMap causal(
+          mask::parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
+      for (const mask::BlockMap* blocks : {static_cast<const mask::BlockMap*>(nullptr), &causal}) {
         nn::AttentionProblem<double> definition = exact.problem(softmax, blocks);
         const Matrix<double> plain = define(definition);
         definition.bf16 = true;
@@ -198,9 +199,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a query that sees nothing gets zeros, and everything stays finite") {
-  const Mask mask = parse_mask("strict_causal & ~window(3)").bind({70, 70});
-  const BlockMap blocks(mask);
-  const BlockMap nothing(parse_mask("~full").bind({70, 70}));
+  const mask::Mask mask = mask::parse_mask("strict_causal & ~window(3)").bind({70, 70});
+  const mask::BlockMap blocks(mask);
+  const mask::BlockMap nothing(mask::parse_mask("~full").bind({70, 70}));
   const Example<float> example({70, 70, 2, 2, 8, 8});
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
@@ -226,8 +227,8 @@ TEST_CASE("a query that sees nothing gets zeros, and everything stays finite") {
 }
 
 TEST_CASE("weights are shown whole: hidden ones 0, sums as promised, context their product") {
-  const Mask mask = parse_mask("causal_window(90) | prefix(3)").bind({150, 150});
-  const BlockMap blocks(mask);
+  const mask::Mask mask = mask::parse_mask("causal_window(90) | prefix(3)").bind({150, 150});
+  const mask::BlockMap blocks(mask);
   const Shape shape{150, 150, 2, 1, 8, 8};
   const Example<double> example(shape);
   for (const nn::Normalizer* normalizer : nn::normalizers()) {

@@ -35,7 +35,8 @@ void check_results(const Trained<T>& found, const std::vector<Matrix<double>>& e
   }
 }
 
-void check_shape(const Shape& shape, const BlockMap* blocks, const nn::Normalizer& normalizer) {
+void check_shape(const Shape& shape, const mask::BlockMap* blocks,
+                 const nn::Normalizer& normalizer) {
   const Example<double> exact(shape);
   const Example<float> fast(shape);
   const auto expected = expected_of(exact.problem(normalizer, blocks));
@@ -44,11 +45,11 @@ void check_shape(const Shape& shape, const BlockMap* blocks, const nn::Normalize
 }
 
 TEST_CASE("trained attention is its definition, for every normalizer and every mask of the zoo") {
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     CAPTURE(kind->name);
-    for (const Mask& mask : zoo_masks(*kind, {1, 67})) {
+    for (const mask::Mask& mask : zoo_masks(*kind, {1, 67})) {
       CAPTURE(mask.lengths().queries);
-      const BlockMap blocks(mask);
+      const mask::BlockMap blocks(mask);
       const Shape shape{mask.lengths().queries, mask.lengths().keys, 4, 2, 5, 3};
       for (const nn::Normalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
@@ -70,15 +71,15 @@ TEST_CASE("trained attention of many shapes") {
       check_shape(shape, nullptr, *normalizer);
     }
     if (shape.queries != shape.keys) continue;
-    const BlockMap blocks(parse_mask("causal").bind({shape.queries, shape.keys}));
+    const mask::BlockMap blocks(mask::parse_mask("causal").bind({shape.queries, shape.keys}));
     check_shape(shape, &blocks, normalizer("softmax"));
   }
 }
 
 TEST_CASE("rows that see nothing have context and gradients of 0") {
   const Shape shape{70, 70, 2, 1, 4, 4};
-  const BlockMap nothing(parse_mask("~full").bind({70, 70}));
-  const BlockMap some(parse_mask("strict_causal").bind({70, 70}));
+  const mask::BlockMap nothing(mask::parse_mask("~full").bind({70, 70}));
+  const mask::BlockMap some(mask::parse_mask("strict_causal").bind({70, 70}));
   const Example<float> example(shape);
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
@@ -162,7 +163,7 @@ TEST_CASE("a batch has the bits of its sequences, on any number of threads") {
 
 TEST_CASE("bf16: forward is the definition with rounded operands, gradients are near") {
   const Shape shape{70, 70, 4, 2, 16, 8};
-  const BlockMap blocks(parse_mask("causal").bind({70, 70}));
+  const mask::BlockMap blocks(mask::parse_mask("causal").bind({70, 70}));
   const Example<double> exact(shape);
   const Example<float> fast(shape);
   for (const nn::Normalizer* normalizer : nn::normalizers()) {

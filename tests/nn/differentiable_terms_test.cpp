@@ -34,7 +34,7 @@ struct Terms {
 /// Queries, keys and values of a layer as they are, with the terms of its scheme.
 template <class T>
 nn::DifferentiableAttention<T> attention_of(const Layer& layer, const LayerInput<T>& in,
-                                            const Terms<T>& terms, const BlockMap* blocks) {
+                                            const Terms<T>& terms, const mask::BlockMap* blocks) {
   nn::DifferentiableAttention<T> out;
   out.problem.query = in.query.view();
   out.problem.key = in.key.view();
@@ -110,7 +110,7 @@ TEST_CASE("trained attention takes every position scheme") {
       const LayerInput<float> fast_in = smooth_input<float>(layer);
       for (const char* mask : {"full", "causal", "strict_causal"}) {
         CAPTURE(mask);
-        const BlockMap blocks(parse_mask(mask).bind({tokens, tokens}));
+        const mask::BlockMap blocks(mask::parse_mask(mask).bind({tokens, tokens}));
         const Terms<double> expected_terms(layer, in);
         const Trained<double> expected =
             define_terms(attention_of(layer, in, expected_terms, &blocks), expected_terms);
@@ -156,7 +156,7 @@ TEST_CASE("dropout: gradients are those of the forward pass with the same factor
     const Layer layer = layer_of(text, 9);
     const LayerInput<double> in = smooth_input<double>(layer);
     LayerInput<Complex> steps = smooth_input<Complex>(layer);
-    const BlockMap blocks(parse_mask("causal").bind({9, 9}));
+    const mask::BlockMap blocks(mask::parse_mask("causal").bind({9, 9}));
     const Terms<double> terms(layer, in);
     nn::DifferentiableAttention<double> attention = attention_of(layer, in, terms, &blocks);
     attention.dropout = 0.3;

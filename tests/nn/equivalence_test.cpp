@@ -28,9 +28,9 @@ double largest(const Matrix<float>& x) {
 
 TEST_CASE("a permutation mask is the causal mask on reordered tokens") {
   constexpr Index kLength = 90;
-  const Mask mask = parse_mask("perm_content(seed=3)").bind({kLength, kLength});
-  const BlockMap blocks(mask);
-  const BlockMap causal(parse_mask("causal").bind({kLength, kLength}));
+  const mask::Mask mask = mask::parse_mask("perm_content(seed=3)").bind({kLength, kLength});
+  const mask::BlockMap blocks(mask);
+  const mask::BlockMap causal(mask::parse_mask("causal").bind({kLength, kLength}));
   std::vector<Index> order(kLength);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
@@ -54,8 +54,8 @@ TEST_CASE("a permutation mask is the causal mask on reordered tokens") {
 
 TEST_CASE("an MAE mask is the removal of tokens") {
   constexpr Index kLength = 100;
-  const Mask mask = parse_mask("mae(0.75,1)").bind({kLength, kLength});
-  const BlockMap blocks(mask);
+  const mask::Mask mask = mask::parse_mask("mae(0.75,1)").bind({kLength, kLength});
+  const mask::BlockMap blocks(mask);
   const Example<double> example({kLength, kLength, 2, 2, 8, 8});
   std::vector<Index> kept;
   for (Index j = 0; j < kLength; ++j) {
@@ -78,7 +78,7 @@ TEST_CASE("an MAE mask is the removal of tokens") {
 TEST_CASE("packed documents are separate documents") {
   const std::vector<Index> documents = {5, 64, 1, 58};
   const Index length = std::accumulate(documents.begin(), documents.end(), Index{0});
-  const BlockMap blocks(parse_mask("document(5,64,1,58)").bind({length, length}));
+  const mask::BlockMap blocks(mask::parse_mask("document(5,64,1,58)").bind({length, length}));
   const Example<double> packed({length, length, 2, 2, 8, 8});
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
@@ -116,7 +116,7 @@ TEST_CASE("softmax_plus is softmax where 512 keys are visible, to the bit") {
 }
 
 TEST_CASE("the temperature of softmax_plus follows each row of a mask") {
-  const BlockMap causal(parse_mask("causal").bind({40, 40}));
+  const mask::BlockMap causal(mask::parse_mask("causal").bind({40, 40}));
   const Example<double> example({40, 40, 1, 1, 8, 8});
   const Matrix<double> found = define(example.problem(normalizer("softmax_plus"), &causal));
   for (const Index i : {Index{3}, Index{30}}) {

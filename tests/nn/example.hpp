@@ -53,7 +53,7 @@ struct Example {
         shape(s) {}
 
   nn::AttentionProblem<T> problem(const nn::Normalizer& normalizer,
-                                  const BlockMap* blocks = nullptr) const {
+                                  const mask::BlockMap* blocks = nullptr) const {
     nn::AttentionProblem<T> out;
     out.query = query.view();
     out.key = key.view();
@@ -120,11 +120,12 @@ double tolerance(const Shape& shape, const Matrix<T>& query, const Matrix<T>& ke
 }
 
 /// A mask of the zoo at its example's length, and at others where it can have them.
-inline std::vector<Mask> zoo_masks(const MaskKind& kind, const std::vector<Index>& lengths) {
-  std::vector<Mask> out = {parse_mask(kind.example).bind({16, 16})};
+inline std::vector<mask::Mask> zoo_masks(const mask::MaskKind& kind,
+                                         const std::vector<Index>& lengths) {
+  std::vector<mask::Mask> out = {mask::parse_mask(kind.example).bind({16, 16})};
   for (const Index n : lengths) {
     try {
-      out.push_back(parse_mask(kind.example).bind({n, n}));
+      out.push_back(mask::parse_mask(kind.example).bind({n, n}));
     } catch (const UsageError&) {
       // Its arguments fix the length.
     }

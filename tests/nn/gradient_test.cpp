@@ -52,7 +52,7 @@ TEST_CASE("gradients of queries, keys and values, for every normalizer and mask"
   for (const char* text :
        {"full", "causal", "strict_causal", "tta", "window(1)", "random(0.4,2)"}) {
     CAPTURE(text);
-    const BlockMap blocks(parse_mask(text).bind({7, 7}));
+    const mask::BlockMap blocks(mask::parse_mask(text).bind({7, 7}));
     for (const nn::Normalizer* normalizer : nn::normalizers()) {
       CAPTURE(normalizer->name());
       for (const bool with_bias : {false, true}) {
@@ -87,12 +87,12 @@ void move_along(Example<Complex>& example, Complex factor) {
 }
 
 TEST_CASE("gradients along a direction, for every normalizer and every mask of the zoo") {
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     CAPTURE(kind->name);
-    for (const Mask& mask : zoo_masks(*kind, {1})) {
+    for (const mask::Mask& mask : zoo_masks(*kind, {1})) {
       const Index n = mask.lengths().queries;
       const Index keys = mask.lengths().keys;
-      const BlockMap blocks(mask);
+      const mask::BlockMap blocks(mask);
       const Shape shape{n, keys, 2, 1, 3, 2};
       const Example<double> example(shape);
       Example<Complex> steps(shape);
@@ -121,14 +121,14 @@ TEST_CASE("gradients along a direction, for every normalizer and every mask of t
 }
 
 TEST_CASE("rows that see nothing, and vectors of zeros, have the gradient 0") {
-  const BlockMap nothing(parse_mask("~full").bind({5, 6}));
-  const BlockMap all(parse_mask("full").bind({5, 6}));
+  const mask::BlockMap nothing(mask::parse_mask("~full").bind({5, 6}));
+  const mask::BlockMap all(mask::parse_mask("full").bind({5, 6}));
   Example<double> example({5, 6, 1, 1, 3, 2});
   for (Index e = 0; e < 3; ++e) example.query.view().at(2, e) = example.key.view().at(4, e) = 0;
   const Matrix<double> w = random_matrix<double>(5, 2, 9);
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const BlockMap* blocks : {&nothing, &all}) {
+    for (const mask::BlockMap* blocks : {&nothing, &all}) {
       Matrix<double> d_query = Matrix<double>::zero(5, 3);
       Matrix<double> d_key = Matrix<double>::zero(6, 3);
       Matrix<double> d_value = Matrix<double>::zero(6, 2);

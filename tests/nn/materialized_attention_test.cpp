@@ -35,7 +35,7 @@ void check_plain() {
     for (const char* text : kMasks) {
       CAPTURE(text);
       for (const Index n : {1, 7}) {
-        const BlockMap blocks(parse_mask(text).bind({n, n}));
+        const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
         const Example<T> example({n, n, 4, 2, 3, 5});
         nn::MaterializedAttention<T> attention;
         attention.problem = example.problem(*normalizer, &blocks);
@@ -122,7 +122,7 @@ TEST_CASE("the size of keys is free of the number of heads and of the size of va
 
 TEST_CASE("RealFormer: scores of all layers, or of the one before alone") {
   const Index n = 6;
-  const BlockMap causal(parse_mask("causal").bind({n, n}));
+  const mask::BlockMap causal(mask::parse_mask("causal").bind({n, n}));
   for (const bool own : {false, true}) {
     CAPTURE(own);
     std::vector<Matrix<double>> plain;  // scores of each layer, head 0
@@ -228,7 +228,7 @@ TEST_CASE("gradients of all parts through two layers, along random directions") 
       CAPTURE(text);
       for (const Index n : {1, 5}) {
         for (const bool own : {false, true}) {
-          const BlockMap blocks(parse_mask(text).bind({n, n}));
+          const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
           MaterializedExample<double> example(n, *normalizer, &blocks, own);
           MaterializedExample<Complex> steps(n, *normalizer, &blocks, own);
           const Matrix<double> w =
@@ -258,7 +258,7 @@ TEST_CASE("gradients of all parts through two layers, along random directions") 
 
 TEST_CASE(
     "the general backward is the plain one where nothing is added, and adds to what is there") {
-  const BlockMap blocks(parse_mask("causal").bind({7, 7}));
+  const mask::BlockMap blocks(mask::parse_mask("causal").bind({7, 7}));
   const Example<double> example({7, 7, 4, 2, 3, 2});
   const Matrix<double> w = random_matrix<double>(7, 8, 9);
   for (const nn::Normalizer* normalizer : nn::normalizers()) {

@@ -102,7 +102,7 @@ class TableBias final : public nn::ScoreBias<T>, public nn::ScoreTermsGradient<T
    public:
     Head(MatrixView<const T> table, MatrixView<const T> query, MatrixView<const T> key)
         : table_(table), query_(query), key_(key) {}
-    void add(Range queries, Range keys, MatrixView<T> scores) const override {
+    void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
       for (Index i = queries.begin; i < queries.end; ++i) {
         for (Index j = keys.begin; j < keys.end; ++j) {
           T& score = scores.at(i - queries.begin, j - keys.begin);
@@ -136,7 +136,8 @@ struct MaterializedExample {
   std::vector<MatrixView<const T>> previous;
   nn::MaterializedAttention<T> first, second;
 
-  MaterializedExample(Index n, const nn::Normalizer& normalizer, const BlockMap* blocks, bool own)
+  MaterializedExample(Index n, const nn::Normalizer& normalizer, const mask::BlockMap* blocks,
+                      bool own)
       : x{random_matrix<T>(n, kScores * kKey, 1),   random_matrix<T>(n, kGroups * kKey, 2),
           random_matrix<T>(n, kGroups * kValue, 3), random_matrix<T>(kWeights, kScores, 4),
           random_matrix<T>(kValues, kWeights, 5),   random_matrix<T>(n, n, 6, 0.5),

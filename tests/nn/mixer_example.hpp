@@ -27,12 +27,12 @@ inline nn::MixerShape small_shape() {
 class MaskOf {
  public:
   MaskOf(std::string_view text, Index tokens) {
-    if (text != "full") blocks_.emplace(parse_mask(text).bind({tokens, tokens}));
+    if (text != "full") blocks_.emplace(mask::parse_mask(text).bind({tokens, tokens}));
   }
-  const BlockMap* blocks() const { return blocks_ ? &*blocks_ : nullptr; }
+  const mask::BlockMap* blocks() const { return blocks_ ? &*blocks_ : nullptr; }
 
  private:
-  std::optional<BlockMap> blocks_;
+  std::optional<mask::BlockMap> blocks_;
 };
 
 /// Whether a mixer says that it obeys a mask of those that the tests use.
@@ -84,8 +84,8 @@ struct MixerExample {
     return out;
   }
 
-  Matrix<T> forward(const BlockMap* blocks) const { return forward(blocks, x); }
-  Matrix<T> forward(const BlockMap* blocks, const Matrix<T>& input) const {
+  Matrix<T> forward(const mask::BlockMap* blocks) const { return forward(blocks, x); }
+  Matrix<T> forward(const mask::BlockMap* blocks, const Matrix<T>& input) const {
     const auto all = views();
     Matrix<T> y(input.rows(), input.columns());
     mixer.forward(nn::MixerProblem<T>{shape, input.view(), all, blocks}, y.view());
@@ -93,7 +93,8 @@ struct MixerExample {
   }
 
   /// Gradients of x, then of the parameters, of Σ w ⊙ y; made `times` times on top of each other.
-  std::vector<Matrix<T>> backward(const BlockMap* blocks, const Matrix<T>& w, int times) const {
+  std::vector<Matrix<T>> backward(const mask::BlockMap* blocks, const Matrix<T>& w,
+                                  int times) const {
     const auto all = views();
     std::vector<Matrix<T>> out;
     out.reserve(parameters.size() + 1);

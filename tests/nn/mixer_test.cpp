@@ -16,8 +16,8 @@ constexpr double kStep = 1e-40;
 constexpr const char* kMasks[] = {"full", "causal", "tta", "window(1)", "random(0.4,2)"};
 
 /// The worst relative error of `found` as the gradient of Σ w ⊙ y by `by`, a part of `example`.
-double worst(const MixerExample<Complex>& example, const BlockMap* blocks, const Matrix<double>& w,
-             Matrix<Complex>& by, const Matrix<double>& found) {
+double worst(const MixerExample<Complex>& example, const mask::BlockMap* blocks,
+             const Matrix<double>& w, Matrix<Complex>& by, const Matrix<double>& found) {
   double most = 0;
   for (std::size_t i = 0; i < by.span().size(); ++i) {
     by.span()[i] += Complex(0, kStep);
@@ -105,8 +105,8 @@ void check_hidden_pairs() {
       if (!obeys(*mixer, text) || std::string_view(text) == "full") continue;
       CAPTURE(text);
       for (const Index tokens : {Index{1}, Index{7}, shape.tokens}) {
-        const Mask mask = parse_mask(text).bind({tokens, tokens});
-        const BlockMap blocks(mask);
+        const mask::Mask mask = mask::parse_mask(text).bind({tokens, tokens});
+        const mask::BlockMap blocks(mask);
         const MixerExample<T> example(*mixer, shape, tokens);
         const Matrix<T> y = example.forward(&blocks);
         Index changed = 0;
@@ -157,7 +157,7 @@ TEST_CASE("a mask with all pairs is no mask, and a row that sees nothing is fini
   for (const nn::Mixer* mixer : nn::mixers()) {
     CAPTURE(mixer->info().name);
     const MixerExample<double> example(*mixer, shape, 8);
-    const BlockMap full(parse_mask("full").bind({8, 8}));
+    const mask::BlockMap full(mask::parse_mask("full").bind({8, 8}));
     CHECK(distance(example.forward(&full), example.forward(nullptr)) == 0);
     if (!obeys(*mixer, "strict_causal")) continue;
     const MaskOf strict("strict_causal", 8);

@@ -65,8 +65,8 @@ TEST_CASE("structure and evaluations are listed, too") {
     for (std::size_t at = 0; at < info.masks.size();) {
       const std::size_t end = std::min(info.masks.find(", ", at), info.masks.size());
       const std::string mask = info.masks.substr(at, end - at);
-      CHECK(std::any_of(mask_kinds().begin(), mask_kinds().end(),
-                        [&](const MaskKind* kind) { return kind->name == mask; }));
+      CHECK(std::any_of(mask::mask_kinds().begin(), mask::mask_kinds().end(),
+                        [&](const mask::MaskKind* kind) { return kind->name == mask; }));
       at = end + 2;
     }
   }
@@ -281,7 +281,7 @@ TEST_CASE("with position terms, every evaluation and temperature") {
          {"full", "causal", "strict_causal", "tta", "window(3)", "random(0.4,2)"}) {
       CAPTURE(text);
       for (const Index n : {1, 77}) {
-        const BlockMap blocks(parse_mask(text).bind({n, n}));
+        const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
         std::vector<Index> places(static_cast<std::size_t>(n));
         std::iota(places.begin(), places.end(), 0);
         const auto bias = nn::alibi_bias<double>(2, {places, places});

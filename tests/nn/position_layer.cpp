@@ -123,7 +123,7 @@ void general_backward(const Layer& layer, const LayerSaved<double>& saved,
                       nn::PositionTerms<double>& terms, const Matrix<double>& w,
                       LayerInput<double>& out, Matrix<double>& context) {
   const Index n = layer.tokens();
-  const BlockMap blocks(parse_mask(layer.causal ? "causal" : "full").bind({n, n}));
+  const mask::BlockMap blocks(mask::parse_mask(layer.causal ? "causal" : "full").bind({n, n}));
   nn::MaterializedAttention<double> attention;
   attention.problem.query = saved.query.view();
   attention.problem.key = saved.key.view();

@@ -102,7 +102,7 @@ TEST_CASE("transformer_xl and xlnet: the terms that loadable models have") {
           made->content = content;
           return made;
         }
-        void add(Range queries, Range keys, MatrixView<double> s) const override {
+        void add(mask::Range queries, mask::Range keys, MatrixView<double> s) const override {
           part->add(queries, keys, s);
           for (Index i = 0; i < s.rows; ++i) {
             for (Index j = 0; j < s.columns; ++j) {

@@ -44,8 +44,8 @@ Matrix<T> added(const nn::ScoreBias<T>& bias, Index head, const Positions& at,
   Matrix<T> out = Matrix<T>::zero(queries, keys);
   for (Index i = 0; i < queries; i += 7) {
     for (Index j = 0; j < keys; j += 16) {
-      const Range rows{i, std::min(i + 7, queries)};
-      const Range columns{j, std::min(j + 16, keys)};
+      const mask::Range rows{i, std::min(i + 7, queries)};
+      const mask::Range columns{j, std::min(j + 16, keys)};
       terms->add(rows, columns,
                  out.view().middle_rows(i, rows.size()).middle_columns(j, columns.size()));
     }
@@ -281,7 +281,7 @@ TEST_CASE("sines and cosines, halves and interleaved") {
 template <class Make>
 void check_in_attention(const Make& make) {
   const Example<double> example({150, 150, kHeads, kHeads, kSize, kSize});
-  const BlockMap blocks(parse_mask("causal & window(100)").bind({150, 150}));
+  const mask::BlockMap blocks(mask::parse_mask("causal & window(100)").bind({150, 150}));
   const auto bias = make(example);
   for (const char* name : {"softmax", "softmax_plus", "squared_relu"}) {
     nn::AttentionProblem<double> problem = example.problem(normalizer(name), &blocks);

@@ -10,7 +10,7 @@ namespace {
 
 /// Two layers of attention with residuals under a mask, on x (T, 4).
 Matrix<double> tower(const Matrix<double>& x, const char* mask) {
-  const BlockMap blocks(parse_mask(mask).bind({x.rows(), x.rows()}));
+  const mask::BlockMap blocks(mask::parse_mask(mask).bind({x.rows(), x.rows()}));
   Matrix<double> state = Matrix<double>::copy(x.view());
   for (int layer = 0; layer < 2; ++layer) {
     Example<double> example({x.rows(), x.rows(), 1, 1, 4, 4});

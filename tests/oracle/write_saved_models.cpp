@@ -68,7 +68,7 @@ Design design_of(const Case& one) {
   const std::string more = *one.config == '\0' ? "" : std::string(", ") + one.config;
   const std::string text = "{" + sizes + more + "}";
   const ModelPlan plan =
-      find_family(one.family)->plan(FamilyConfig(ModelConfig::parse(text, one.name)));
+      find_family(one.family)->plan(FamilyConfig(store::ModelConfig::parse(text, one.name)));
   Design design = plan.design;
   if (one.head < plan.heads.size()) design.head = plan.heads[one.head].design;
   return design;

@@ -98,13 +98,13 @@ TEST_CASE("padding: RoBERTa passes over it, BERT counts it, records have masks o
   }
 
   model::ModelOptions options;
-  options.masks = parse_mask_layers("window(1)");
+  options.masks = mask::parse_mask_layers("window(1)");
   const auto model = open("bert", options);
   InvarianceReport report;
   report.tolerance = 1e-5;
   NumberedInput text{7, some_input(9, model->design().vocab_size)};
   check_padding(*model, options, text, {}, 8192, report);
-  text.input.mask = parse_mask("prefix(3) | causal").bind({9, 9});
+  text.input.mask = mask::parse_mask("prefix(3) | causal").bind({9, 9});
   check_padding(*model, options, text, {}, 8192, report);
   CHECK(report.clean());
   CHECK(report.rows[0].texts == 2);
@@ -119,7 +119,7 @@ TEST_CASE("padding: RoBERTa passes over it, BERT counts it, records have masks o
   CHECK(found.rows[0].first->text == 7);
   CHECK(found.rows[0].first->layer == 1);
   CHECK(found.rows[0].first->position == 8);
-  options.masks = parse_mask_layers("causal, full");
+  options.masks = mask::parse_mask_layers("causal, full");
   const auto list = open("bert", options);
   CHECK_THROWS_AS(check_padding(*list, options, text = {0, naked}, {}, 64, report), UsageError);
 }

@@ -27,7 +27,7 @@ CheckInput leak_input(Index n, Index vocabulary) {
   return input;
 }
 
-LeakReport leaks_of(const model::Model& model, const CheckInput& input, Objective objective) {
+LeakReport leaks_of(const model::Model& model, const CheckInput& input, mask::Objective objective) {
   LeakRequest request;
   request.objective = objective;
   request.never = model.design().pad_token_id
@@ -39,26 +39,26 @@ LeakReport leaks_of(const model::Model& model, const CheckInput& input, Objectiv
 }
 
 /// What the model does when tokens are replaced is what the masks say.
-void check_agreement(const model::Model& model, const Mask& mask, FlowRequest flow,
+void check_agreement(const model::Model& model, const mask::Mask& mask, mask::FlowRequest flow,
                      bool two_streams, const std::string& name) {
   CAPTURE(name);
   const Index n = mask.lengths().keys;
   const auto layers = static_cast<std::size_t>(model.design().num_hidden_layers);
   flow.layers.assign(layers, mask);
-  const Mask content = mask | band({n, n}, 0, 0);
+  const mask::Mask content = mask | mask::band({n, n}, 0, 0);
   if (two_streams) flow.content.assign(layers, content);
   CheckInput input = leak_input(n, model.design().vocab_size);
   input.mask = two_streams ? content : mask;
   if (two_streams) input.query_mask = mask;
-  for (const Objective objective : {Objective::kSelf, Objective::kNext}) {
+  for (const mask::Objective objective : {mask::Objective::kSelf, mask::Objective::kNext}) {
     CAPTURE(static_cast<int>(objective));
     // The flow's kNext is about the token behind a position alone.
     flow.forbidden.clear();
     for (Index i = 0; i < n; ++i) {
-      const bool self = objective == Objective::kSelf;
+      const bool self = objective == mask::Objective::kSelf;
       flow.forbidden.push_back({{self ? i : i + 1, self ? i + 1 : n}, {i, i + 1}});
     }
-    const FlowResult expected = follow_flow(flow);
+    const mask::FlowResult expected = mask::follow_flow(flow);
     const LeakReport found = leaks_of(model, input, objective);
     REQUIRE(found.first_layer().has_value() == expected.leak.has_value());
     if (!expected.leak) continue;
@@ -78,18 +78,19 @@ TEST_CASE("replaced tokens and followed masks agree on every mask of the zoo") {
   const auto tta = open_suspect("tta");
   const auto two = open_suspect("xlnet_two_streams");
   int checked = 0;
-  for (const MaskKind* kind : mask_kinds()) {
+  for (const mask::MaskKind* kind : mask::mask_kinds()) {
     if (kind->name == "explicit") continue;
-    const MaskExpression expression = parse_mask(kind->example);
-    const Mask mask = expression.bind(expression.own_lengths().value_or(Lengths{16, 16}));
+    const mask::MaskExpression expression = mask::parse_mask(kind->example);
+    const mask::Mask mask =
+        expression.bind(expression.own_lengths().value_or(mask::Lengths{16, 16}));
     const std::string name(kind->name);
     check_agreement(*one, mask, {}, false, name);
-    FlowRequest fixed;
-    fixed.keys = KeySource::kInput;
-    fixed.query = QueryStart::kPosition;
+    mask::FlowRequest fixed;
+    fixed.keys = mask::KeySource::kInput;
+    fixed.query = mask::QueryStart::kPosition;
     check_agreement(*tta, mask, fixed, false, name + " (T-TA)");
-    FlowRequest streams;
-    streams.query = QueryStart::kPosition;
+    mask::FlowRequest streams;
+    streams.query = mask::QueryStart::kPosition;
     check_agreement(*two, mask, streams, true, name + " (two streams)");
     ++checked;
   }
@@ -103,8 +104,8 @@ TEST_CASE("a T-TA is clean bit by bit, and a causal model, and others are not") 
       const auto model = open_suspect(one.name, {}, precision);
       const model::Design& design = model->design();
       const CheckInput input = leak_input(9, design.vocab_size);
-      const LeakReport self = leaks_of(*model, input, Objective::kSelf);
-      const LeakReport next = leaks_of(*model, input, Objective::kNext);
+      const LeakReport self = leaks_of(*model, input, mask::Objective::kSelf);
+      const LeakReport next = leaks_of(*model, input, mask::Objective::kNext);
       CHECK(self.pairs == 9);
       CHECK(next.pairs == 36);
       CHECK(self.first_layer().has_value() == (design.streams != model::Streams::kFixedKeys));
@@ -120,17 +121,18 @@ TEST_CASE("one broken layer is caught, and named") {
   struct Broken {
     const char* model;
     const char* mask;
-    Objective objective;
+    mask::Objective objective;
     Index layer, token, position;
   };
   for (const Broken& b :
-       {Broken{"tta", "tta, full", Objective::kSelf, 2, 0, 0},
-        Broken{"tta", "tta, tta | diagonal & ~prefix(5)", Objective::kSelf, 2, 5, 5},
-        Broken{"gpt2", "causal, full", Objective::kNext, 2, 1, 0},
-        Broken{"llama", "causal | window(1) & ~prefix(6), causal", Objective::kNext, 1, 6, 5}}) {
+       {Broken{"tta", "tta, full", mask::Objective::kSelf, 2, 0, 0},
+        Broken{"tta", "tta, tta | diagonal & ~prefix(5)", mask::Objective::kSelf, 2, 5, 5},
+        Broken{"gpt2", "causal, full", mask::Objective::kNext, 2, 1, 0},
+        Broken{"llama", "causal | window(1) & ~prefix(6), causal", mask::Objective::kNext, 1, 6,
+               5}}) {
     CAPTURE(std::string(b.mask));
     model::ModelOptions options;
-    options.masks = parse_mask_layers(b.mask);
+    options.masks = mask::parse_mask_layers(b.mask);
     const auto model = open_suspect(b.model, options, Precision::kF32);
     const LeakReport found =
         leaks_of(*model, leak_input(12, model->design().vocab_size), b.objective);

@@ -47,7 +47,7 @@ TEST_CASE("random models of all families are sane") {
       CHECK(row.checked > 0);
       CHECK(row.found == 0);
     }
-    const SaneRow finite = check_finite(open_checkpoint(one.folder), 1);
+    const SaneRow finite = check_finite(store::open_checkpoint(one.folder), 1);
     CHECK(finite.checked > 5);
     CHECK(finite.found == 0);
     const auto weights = check_weights(model::load_model<float>(one.folder), {{"mask", 4}});
@@ -77,7 +77,7 @@ TEST_CASE("a head without queries is uniform, and named") {
   });
   for (const char* mask : {"full", "causal", "window(2)"}) {
     model::ModelOptions options;
-    options.masks = parse_mask_layers(mask);
+    options.masks = mask::parse_mask_layers(mask);
     const auto rows = heads_of(zero.path(), options);
     CHECK(row_of(rows, "uniform_head").places == PositionIds{"layer 2 head 2"});
     CHECK(row_of(rows, "uniform_head").value < 1e-5);
@@ -136,7 +136,7 @@ TEST_CASE("weights: zero heads, zero norms, numbers that are not finite") {
     x[3] = std::numeric_limits<float>::quiet_NaN();
     x[4] = std::numeric_limits<float>::infinity();
   });
-  const SaneRow finite = check_finite(open_checkpoint(broken.path()), 1);
+  const SaneRow finite = check_finite(store::open_checkpoint(broken.path()), 1);
   CHECK(finite.places == PositionIds{"bert.encoder.layer.0.output.dense.bias (1 nan, 1 inf)"});
   CHECK(finite.value == 2);
   const test::ChangedModel large("gpt2", [](const std::string& name, std::span<float> x) {

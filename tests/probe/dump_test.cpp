@@ -15,8 +15,9 @@ namespace {
 
 using test::message_of;
 
-std::vector<double> numbers(const Checkpoint& file, const std::string& name, const Shape& shape) {
-  const TensorInfo& info = file.get(name);
+std::vector<double> numbers(const store::Checkpoint& file, const std::string& name,
+                            const Shape& shape) {
+  const store::TensorInfo& info = file.get(name);
   CHECK(info.dtype == DType::kF64);
   CHECK(info.shape == shape);
   std::vector<double> out(info.elements());
@@ -35,7 +36,7 @@ TEST_CASE("tensors of every item, whatever the batches") {
     DumpRequest request{.batch_tokens = batch_tokens};
     parse_dump_parts("hidden_states,logits,attentions", request);
     dump(model, kItems, request, path);
-    const Checkpoint file = open_checkpoint(path);
+    const store::Checkpoint file = store::open_checkpoint(path);
     CHECK(file.tensors().size() == 9);
     for (const Sequence& item : kItems) {
       const std::string name = std::to_string(item.number) + ".";
@@ -67,11 +68,11 @@ TEST_CASE("two streams: a mask is what the query stream reads") {
   const test::TempFolder temp;
   const std::string path = temp.path() + "/out.safetensors";
   std::vector<Sequence> items = kItems;
-  items[2].mask = parse_mask("causal & tta").bind({2, 2});
+  items[2].mask = mask::parse_mask("causal & tta").bind({2, 2});
   DumpRequest request;
   parse_dump_parts("logits", request);
   dump(model, items, request, path);
-  const Checkpoint file = open_checkpoint(path);
+  const store::Checkpoint file = store::open_checkpoint(path);
   const auto content = numbers(file, "0.logits", {3, 12});
   CHECK(content[0] == fake_logits(items[0].ids, 0, 12, [](Index) { return true; })[0]);
   const auto query = numbers(file, "3.logits", {2, 12});

@@ -15,10 +15,10 @@ using test::message_of;
 
 TEST_CASE("leaks of given masks are found at the lengths that occur") {
   const FakeModel bert(HeadKind::kMasked);
-  const auto leak = [&](ScoreKind kind, const char* mask, std::optional<KeySource> keys,
-                        std::optional<QueryStart> query, Index length) {
+  const auto leak = [&](ScoreKind kind, const char* mask, std::optional<mask::KeySource> keys,
+                        std::optional<mask::QueryStart> query, Index length) {
     model::ModelOptions options;
-    options.masks = parse_mask_layers(mask);
+    options.masks = mask::parse_mask_layers(mask);
     options.keys = keys;
     options.query = query;
     check_kind(kind, bert.design(), options);
@@ -28,8 +28,8 @@ TEST_CASE("leaks of given masks are found at the lengths that occur") {
   const std::string clean = "(nothing thrown)";
   constexpr auto kTta = ScoreKind::kTta;
   constexpr auto kCausal = ScoreKind::kCausal;
-  constexpr auto kInput = KeySource::kInput;
-  constexpr auto kPosition = QueryStart::kPosition;
+  constexpr auto kInput = mask::KeySource::kInput;
+  constexpr auto kPosition = mask::QueryStart::kPosition;
   CHECK(leak(kTta, "tta", kInput, kPosition, 5000) == clean);
   // Two layers whose keys are the layer before: the token comes back by way of a neighbour.
   CHECK(leak(kTta, "tta", {}, kPosition, 6) ==

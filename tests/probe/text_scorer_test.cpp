@@ -264,9 +264,9 @@ TEST_CASE("kinds that a model cannot do are refused") {
   // Two streams hide by masks of their own.
   for (const int which : {0, 1, 2}) {
     model::ModelOptions options;
-    if (which == 0) options.masks = parse_mask_layers("causal");
-    if (which == 1) options.keys = KeySource::kInput;
-    if (which == 2) options.query = QueryStart::kPosition;
+    if (which == 0) options.masks = mask::parse_mask_layers("causal");
+    if (which == 1) options.keys = mask::KeySource::kInput;
+    if (which == 2) options.query = mask::QueryStart::kPosition;
     for (const ScoreKind kind : {ScoreKind::kPll, ScoreKind::kCausal})
       CHECK_THROWS_AS(check_kind(kind, xlnet.design(), options), UsageError);
   }

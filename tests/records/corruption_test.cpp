@@ -248,17 +248,17 @@ TEST_CASE("permutations are clean: no target reads itself or a later one") {
       Record record = sample(i, n);
       perm->apply(record, scratch, tally);
       const auto length = static_cast<Index>(n);
-      const Mask query = parse_mask(*record.mask).bind({length, length});
-      const Mask self = parse_mask("diagonal").bind({length, length});
-      FlowRequest flow{.layers = std::vector<Mask>(4, query),
-                       .content = std::vector<Mask>(4, query | self),
-                       .query = QueryStart::kPosition};
+      const mask::Mask query = mask::parse_mask(*record.mask).bind({length, length});
+      const mask::Mask self = mask::parse_mask("diagonal").bind({length, length});
+      mask::FlowRequest flow{.layers = std::vector<mask::Mask>(4, query),
+                             .content = std::vector<mask::Mask>(4, query | self),
+                             .query = mask::QueryStart::kPosition};
       for (std::size_t t = 0; t < n; ++t) {
         if (record.labels.values[t] == kNoLabel) continue;
         const auto at = static_cast<Index>(t);
         flow.forbidden.push_back({{at, at + 1}, {at, at + 1}});
       }
-      REQUIRE_FALSE(follow_flow(flow).leak);
+      REQUIRE_FALSE(mask::follow_flow(flow).leak);
     }
   }
   for (const std::size_t n : {2UL, 12UL, 40UL}) {
@@ -320,7 +320,7 @@ TEST_CASE("prefixes fill the record, and each objective labels its positions") {
       Record record = sample(4, n);
       prefix->apply(record, scratch, tally);
       const auto length = static_cast<Index>(n);
-      const Mask mask = parse_mask(*record.mask).bind({length, length});
+      const mask::Mask mask = mask::parse_mask(*record.mask).bind({length, length});
       if (objective == 0) CHECK_FALSE(record.labels.present);
       if (objective == 0) continue;
       for (std::size_t i = 0; i < n; ++i) {
@@ -380,7 +380,7 @@ TEST_CASE("packing cuts nothing unless asked, restarts positions and says where 
       CHECK(record.cu_seqlens.values.front() == 0);
       CHECK(record.cu_seqlens.values.back() == static_cast<std::int32_t>(record.size()));
       const auto n = static_cast<Index>(record.size());
-      const Mask mask = parse_mask(*record.mask).bind({n, n});
+      const mask::Mask mask = mask::parse_mask(*record.mask).bind({n, n});
       for (Index i = 0; i < n; ++i) {
         for (Index j = 0; j < n; ++j) {
           CHECK(mask.allows(i, j) == (record.doc.values[static_cast<std::size_t>(i)] ==
@@ -476,7 +476,7 @@ TEST_CASE("dropping from packed documents keeps what says where they are") {
   REQUIRE(record.cu_seqlens.values.size() == 5);
   CHECK(record.cu_seqlens.values.back() == static_cast<std::int32_t>(record.size()));
   const auto n = static_cast<Index>(record.size());
-  const Mask mask = parse_mask(*record.mask).bind({n, n});
+  const mask::Mask mask = mask::parse_mask(*record.mask).bind({n, n});
   for (Index i = 0; i < n; ++i) {
     for (Index j = 0; j < n; ++j) {
       CHECK(mask.allows(i, j) == (record.doc.values[static_cast<std::size_t>(i)] ==

@@ -14,7 +14,7 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const std::string kBad = MASQUE_TEST_DATA "/safetensors/bad";
@@ -142,4 +142,4 @@ TEST_CASE("every rule of the sources has a test") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

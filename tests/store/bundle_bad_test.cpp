@@ -11,7 +11,7 @@
 #include "support/rules.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::bundle_entry;
@@ -351,4 +351,4 @@ TEST_CASE("no cut and no flipped bit of an index passes") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::contains;
@@ -64,7 +64,7 @@ TEST_CASE("checkpoints of TensorFlow list their tensors with their values") {
       CHECK(dtype_name(tensor.dtype) == row[2]);
       CHECK(shape_text(tensor.shape) == row[3]);
       const auto hasher = make_sha256();
-      hasher->add(as_bytes(test::bytes_of(checkpoint, tensor.name)));
+      hasher->add(as_bytes(bytes_of(checkpoint, tensor.name)));
       CHECK(hasher->digest() == row[4]);
     }
     tensors += rows.size();
@@ -91,7 +91,7 @@ TEST_CASE("slices are gathered, whatever part is read") {
       if (tensor.reader == nullptr) continue;
       ++sliced;
       CAPTURE(tensor.name);
-      const std::string all = test::bytes_of(checkpoint, tensor.name);
+      const std::string all = bytes_of(checkpoint, tensor.name);
       for (std::uint64_t length : {1U, 3U, 8U, 100U, 777U}) {
         for (std::uint64_t begin = 0; begin + length <= all.size(); begin += length / 2 + 13) {
           std::string part(length, '\0');
@@ -300,4 +300,4 @@ TEST_CASE("names of data files") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

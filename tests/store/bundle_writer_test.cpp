@@ -18,8 +18,15 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kTypes = MASQUE_TEST_DATA "/bundle_writer/types";
 constexpr const char* kData = ".data-00000-of-00001";
@@ -194,4 +201,4 @@ TEST_CASE("damaged data are not written again with a good sum") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::bytes_tensor;
@@ -218,4 +218,4 @@ TEST_CASE("metadata keys are set in place, added in order and removed") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::bytes_tensor;
@@ -182,4 +182,4 @@ TEST_CASE("neighbouring tensors of one file are copied in one piece") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -12,8 +12,15 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -241,4 +248,4 @@ TEST_CASE("by family names a tensor is found with and without prefix, by old and
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -7,8 +7,13 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -167,4 +172,4 @@ TEST_CASE("flags, lists, objects and spellings") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

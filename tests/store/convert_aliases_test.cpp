@@ -8,8 +8,11 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::TempFolder;
 
 using Names = std::vector<std::string>;
 
@@ -123,4 +126,4 @@ TEST_CASE("a writer that shares bytes keeps them shared, with a new type too") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -20,8 +20,17 @@
 #include "support/temp_folder.hpp"
 #include "tensor/number_format.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -636,4 +645,4 @@ TEST_CASE("shards that nothing names do not stand in the way of new ones") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -12,8 +12,17 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -181,4 +190,4 @@ TEST_CASE("weights that would be opened instead of the new ones are left out") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

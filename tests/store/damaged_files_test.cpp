@@ -10,7 +10,7 @@
 #include "support/safetensors_oracle.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::parse_whole;
@@ -167,4 +167,4 @@ TEST_CASE("a huge sparse file with a small header is refused at once") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 bool has_tensor(const FamilyNames& family, std::string_view name) {
@@ -153,4 +153,4 @@ TEST_CASE("a tensor has one name whatever prefix and age its file has") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

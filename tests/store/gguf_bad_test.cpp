@@ -11,8 +11,25 @@
 #include "support/rules.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::gguf_array;
+using test::gguf_tensor;
+using test::gguf_text;
+using test::gguf_value;
+using test::make_gguf;
+using test::message_of;
+using test::NaiveGguf;
+using test::parse_gguf_text;
+using test::read_file;
+using test::rules_in;
+using test::TempFolder;
+using test::u32;
+using test::u64;
+using test::write_file;
+using test::wrong_gguf;
 
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 62;
 
@@ -204,4 +221,4 @@ TEST_CASE("hostile numbers anywhere in a GGUF header are refused or right") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -14,8 +14,22 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::gguf_tensor;
+using test::gguf_value;
+using test::make_gguf;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::read_table;
+using test::Row;
+using test::TempFolder;
+using test::u32;
+using test::write_file;
+using test::wrong_gguf;
 
 const std::string kGood = MASQUE_TEST_DATA "/gguf/good";
 
@@ -215,4 +229,4 @@ TEST_CASE("opaque tensors count in differences and digests") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const std::string kGood = MASQUE_TEST_DATA "/safetensors/good";
@@ -160,4 +160,4 @@ TEST_CASE("odd but legal headers are read with a word about them") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -17,8 +17,12 @@
 #include "store/values.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using Sorted = std::map<std::string, std::string>;
 
@@ -118,4 +122,4 @@ TEST_CASE("we read the tables that LevelDB writes, raw and packed, whatever its 
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

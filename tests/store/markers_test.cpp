@@ -10,8 +10,16 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kMark = "rate=0.15; \"x\"";
 constexpr const char* kKey = "masque.mlm_correct";
@@ -102,4 +110,4 @@ TEST_CASE("a file of markers that is none is refused") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

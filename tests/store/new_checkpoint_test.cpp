@@ -20,8 +20,18 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::read_table;
+using test::Row;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kFamilies = MASQUE_TEST_DATA "/family";
 
@@ -547,4 +557,4 @@ TEST_CASE("a family named in place of the config's is what the message is about"
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -18,7 +18,7 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::contains;
@@ -350,4 +350,4 @@ TEST_CASE("what npy cannot hold is not written, and nothing is left behind") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

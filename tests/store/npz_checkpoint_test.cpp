@@ -16,11 +16,21 @@
 #include "support/npz_oracle.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
 
+using test::contains;
+using test::make_zip;
+using test::MemoryFile;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::text_of;
+using test::wrong_npz;
+
 const std::string kNpzGood = MASQUE_TEST_DATA "/npy/good";
-constexpr std::uint64_t kMost = 1 << 20;
+constexpr std::uint64_t kMostBytes = 1 << 20;
 
 std::vector<std::string> good_npz_files() {
   std::vector<std::string> names = names_in(kNpzGood);
@@ -36,7 +46,7 @@ TEST_CASE("every file of NumPy is a checkpoint of its arrays") {
   for (const std::string& name : good_npz_files()) {
     CAPTURE(name);
     const Checkpoint checkpoint = open_checkpoint(kNpzGood + "/" + name);
-    const auto arrays = read_arrays(kNpzGood + "/" + name, kMost);
+    const auto arrays = read_arrays(kNpzGood + "/" + name, kMostBytes);
     REQUIRE(checkpoint.tensors().size() == arrays.size());
     for (const Array& array : arrays) {
       const TensorInfo& tensor = checkpoint.get(name.ends_with(".npz") ? array.name : "array");
@@ -229,4 +239,4 @@ TEST_CASE("what NumPy's files cannot hold is not written") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -15,7 +15,7 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::contains;
@@ -212,4 +212,4 @@ TEST_CASE("what an npz cannot hold is not written, and nothing is left behind") 
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "support/temp_folder.hpp"
 #include "support/torch_oracle.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::number;
@@ -360,4 +360,4 @@ TEST_CASE("limits are kept to the last unit") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -16,8 +16,18 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::naive_json;
+using test::Row;
+using test::SmallTensor;
+using test::split;
+using test::TempFolder;
+using test::write_file;
 
 TensorInfo tensor_of(const Shape& shape) {
   return {.name = "t\n", .dtype = DType::kF32, .shape = shape};
@@ -249,4 +259,4 @@ TEST_CASE("rows of packed types that begin inside a byte lose none") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -9,8 +9,16 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::read_file;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -198,4 +206,4 @@ TEST_CASE("matrices of GPT-2 that lie as [out, in] are turned") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

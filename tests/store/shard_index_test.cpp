@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 ShardIndex parse(const std::string& text) { return value_or_throw(parse_shard_index(text)); }
@@ -43,4 +43,4 @@ TEST_CASE("an index is recognised by its first byte and its map") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -12,8 +12,12 @@
 #include "support/message.hpp"
 #include "support/naive_json.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::message_of;
+using test::naive_json;
+using test::NaiveJson;
 
 using Names = std::vector<std::string>;
 
@@ -272,4 +276,4 @@ TEST_CASE("an index reads like one of transformers") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

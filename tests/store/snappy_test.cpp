@@ -7,7 +7,7 @@
 #include "store/values.hpp"
 #include "support/make_bundle.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::number;
@@ -31,7 +31,7 @@ TEST_CASE("literals and copies of every form") {
   CHECK(unpack_snappy(varint(0)) == "");
   CHECK(unpack_snappy(varint(3) + literal("abc")) == "abc");
   for (int bytes = 1; bytes <= 4; ++bytes) {
-    const std::string text = test::random_bytes(1, 200);
+    const std::string text = random_bytes(1, 200);
     CHECK(unpack_snappy(varint(200) + literal(text, bytes)) == text);
   }
   for (int form = 1; form <= 3; ++form) {
@@ -39,7 +39,7 @@ TEST_CASE("literals and copies of every form") {
     CHECK(unpack_snappy(varint(14) + literal("abc") + copy(form, 3, 11)) == "abcabcabcabcab");
     CHECK(unpack_snappy(varint(7) + literal("abc") + copy(form, 1, 4)) == "abccccc");
     CHECK(unpack_snappy(varint(7) + literal("abc") + copy(form, 2, 4)) == "abcbcbc");
-    const std::string far = test::random_bytes(2, 2047);
+    const std::string far = random_bytes(2, 2047);
     CHECK(unpack_snappy(varint(2055) + literal(far, 2) + copy(form, 2047, 8)) ==
           far + far.substr(0, 8));
   }
@@ -54,7 +54,7 @@ TEST_CASE("random streams of literals and copies") {
     for (std::uint64_t i = 0; i < 40; ++i) {
       const PhiloxBlock block = stream.block(run * 40 + i);
       if (text.empty() || block[0] % 3 == 0) {
-        const std::string part = test::random_bytes(run * 40 + i, 1 + block[1] % 60);
+        const std::string part = random_bytes(run * 40 + i, 1 + block[1] % 60);
         text += part;
         packed += literal(part);
         continue;
@@ -142,4 +142,4 @@ TEST_CASE("messages of protobuf are walked through to their end") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

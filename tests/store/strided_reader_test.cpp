@@ -9,7 +9,7 @@
 #include "store/values.hpp"
 #include "support/memory_file.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 /// Element by element.
@@ -55,7 +55,7 @@ void check_place(const std::string& bytes, const StridedPlace& place) {
 }
 
 TEST_CASE("every kind of view is gathered, from any byte to any byte") {
-  const std::string bytes = test::random_bytes(1, 5000);
+  const std::string bytes = random_bytes(1, 5000);
   for (const std::uint64_t element : {1U, 2U, 4U, 8U}) {
     for (const StridedPlace& place :
          {StridedPlace{0, element, {7, 11}, {11, 1}}, StridedPlace{3, element, {7, 11}, {1, 7}},
@@ -75,7 +75,7 @@ TEST_CASE("every kind of view is gathered, from any byte to any byte") {
 }
 
 TEST_CASE("long and far views are read in pieces") {
-  const std::string bytes = test::random_bytes(2, 9'000'000);
+  const std::string bytes = random_bytes(2, 9'000'000);
   check_place(bytes, {0, 4, {1500, 1499}, {1, 1500}});       // transposed, larger than the buffer
   check_place(bytes, {4, 8, {1'100'000}, {1}});              // in order, larger than the buffer
   check_place(bytes, {4, 1, {1'700'000}, {5}});              // every fifth
@@ -83,7 +83,7 @@ TEST_CASE("long and far views are read in pieces") {
 }
 
 TEST_CASE("readers of one file share what is gathered ahead") {
-  const std::string bytes = test::random_bytes(3, 100'000);
+  const std::string bytes = random_bytes(3, 100'000);
   const InputFile file = test::MemoryFile(bytes).open();
   const auto tile = make_strided_tile();
   const StridedPlace a{0, 4, {50, 60}, {1, 50}};
@@ -124,4 +124,4 @@ TEST_CASE("contiguous is what has no gaps, dimensions of one aside") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

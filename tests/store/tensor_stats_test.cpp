@@ -16,8 +16,15 @@
 #include "support/near.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::bytes_tensor;
+using test::far_off;
+using test::make_safetensors;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -465,4 +472,4 @@ TEST_CASE("a NaN in either tensor is infinitely far in relative terms") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -19,8 +19,17 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_safetensors;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::SmallTensor;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -380,4 +389,4 @@ TEST_CASE("of an ELECTRA file with two models the config chooses one") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -10,7 +10,7 @@
 #include "support/temp_folder.hpp"
 #include "support/torch_oracle.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::legacy_keys;
@@ -183,4 +183,4 @@ TEST_CASE("a pickle longer than the first look is read again") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

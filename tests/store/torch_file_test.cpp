@@ -11,7 +11,7 @@
 #include "support/temp_folder.hpp"
 #include "support/torch_oracle.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const std::string kGood = MASQUE_TEST_DATA "/torch/good";
@@ -53,7 +53,7 @@ TEST_CASE("files of PyTorch list their tensors with their values and ties") {
       CHECK(dtype_name(tensor.dtype) == row[2]);
       CHECK(shape_text(tensor.shape) == row[3]);
       CHECK(tensor.alias_of == unquote(row[4]));
-      CHECK(sha256_of(test::bytes_of(checkpoint, tensor.name)) == row[5]);
+      CHECK(sha256_of(bytes_of(checkpoint, tensor.name)) == row[5]);
       aliases += tensor.alias_of.empty() ? 0U : 1U;
     }
     CHECK(test::wrong_torch(test::read_file(kGood + "/" + name)) == "");
@@ -122,7 +122,7 @@ TEST_CASE("shards of PyTorch are found by their index") {
   CHECK(sharded.notes().empty());
   const Checkpoint views = open_checkpoint(kGood + "/views.pt");
   for (const TensorInfo& tensor : views.tensors())
-    CHECK(test::bytes_of(sharded, tensor.name) == test::bytes_of(views, tensor.name));
+    CHECK(bytes_of(sharded, tensor.name) == bytes_of(views, tensor.name));
   CHECK(sharded.find("parameter") != nullptr);
 }
 
@@ -192,4 +192,4 @@ TEST_CASE("any bit of a legacy file turned is refused or gives tensors that lie 
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

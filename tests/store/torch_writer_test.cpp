@@ -14,7 +14,7 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::TempFolder;
@@ -54,7 +54,7 @@ TEST_CASE("every file of PyTorch written again has the same tensors and ties") {
       CHECK(b.shape == a.shape);
       CHECK(b.alias_of == a.alias_of);
       CHECK(b.reader == nullptr);
-      CHECK(test::bytes_of(after, b.name) == test::bytes_of(before, a.name));
+      CHECK(bytes_of(after, b.name) == bytes_of(before, a.name));
     }
     const std::string bytes = test::read_file(path);
     for (const int threads : {1, 2, 7}) {
@@ -102,8 +102,8 @@ TEST_CASE("tensors that are tied but differ are stored twice") {
   write_checkpoint_file(folder / "out.bin", weights, {});
   const Checkpoint after = open_checkpoint(folder / "out.bin");
   CHECK(after.get("decoder").alias_of.empty());
-  CHECK(test::bytes_of(after, "decoder") == std::string(80, 'x'));
-  CHECK(test::bytes_of(after, "embedding") == test::bytes_of(ties, "embedding"));
+  CHECK(bytes_of(after, "decoder") == std::string(80, 'x'));
+  CHECK(bytes_of(after, "embedding") == bytes_of(ties, "embedding"));
   CHECK(after.get("again").alias_of == "embedding");
   CHECK(after.get("transposed_again").alias_of == "transposed");
 }
@@ -176,4 +176,4 @@ TEST_CASE("sizes and places beyond 4 GiB are written and read") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -18,7 +18,7 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::contains;
@@ -178,4 +178,4 @@ TEST_CASE("a source that shrinks while it is copied is named") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "store/values.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
 
 TEST_CASE("matrices of every width and many sizes are transposed, gaps stay") {
@@ -34,4 +34,4 @@ TEST_CASE("matrices of every width and many sizes are transposed, gaps stay") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque::test {
+namespace masque::store {
 
 /// The values one after another, as a file holds them.
 template <class T>
@@ -58,4 +58,4 @@ inline std::string random_bytes(std::uint64_t seed, std::size_t count) {
   return bytes;
 }
 
-}  // namespace masque::test
+}  // namespace masque::store

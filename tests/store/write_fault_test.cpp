@@ -17,7 +17,7 @@
 #include "support/make_safetensors.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using os::Call;
@@ -265,4 +265,4 @@ TEST_CASE("a folder that is replaced is old or new as a whole whatever call fail
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -9,8 +9,19 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::store {
 namespace {
+
+using test::contains;
+using test::make_zip;
+using test::message_of;
+using test::naive_crc32;
+using test::number;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+using test::ZipFile;
+using test::ZipPart;
 
 /// The file with bytes replaced, and what follows from that.
 std::string changed(const std::string& path, std::size_t at, const std::string& bytes,
@@ -72,4 +83,4 @@ TEST_CASE("a packed member is not changed in place") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::store

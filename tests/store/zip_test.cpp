@@ -16,7 +16,7 @@
 #include "support/rules.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 using test::make_zip;
@@ -306,4 +306,4 @@ TEST_CASE("more members than 16 bits count are written and read") {
 }
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -24,17 +24,17 @@ inline std::vector<InputFile> bundle_data(std::uint64_t shards, std::uint64_t by
 
 /// What is wrong with what the readers make of an index; nothing if all is well. Reads every tensor
 /// of data files that are as large as the index wants them, up to 64 KiB.
-inline std::string wrong_bundle(std::string_view bytes, TableSums sums) {
+inline std::string wrong_bundle(std::string_view bytes, store::TableSums sums) {
   constexpr std::uint64_t kMost = 64 << 10;
-  const auto parsed = parse_bundle_index(std::string(bytes), sums);
-  if (const auto* violation = std::get_if<Violation>(&parsed)) {
+  const auto parsed = store::parse_bundle_index(std::string(bytes), sums);
+  if (const auto* violation = std::get_if<store::Violation>(&parsed)) {
     if (violation->rule.empty() || violation->message.empty()) return "a violation of no rule";
     return violation->offset <= bytes.size() ? "" : "a violation outside of the file";
   }
-  const auto& index = std::get<BundleIndex>(parsed);
+  const auto& index = std::get<store::BundleIndex>(parsed);
   std::uint64_t wanted = 0;
   for (std::size_t i = 0; i < index.entries.size(); ++i) {
-    const BundleEntry& entry = index.entries[i];
+    const store::BundleEntry& entry = index.entries[i];
     if (i > 0 && entry.name <= index.entries[i - 1].name) return "names that do not rise";
     if (entry.size <= kMost && entry.offset <= kMost - entry.size)
       wanted = std::max(wanted, entry.offset + entry.size);
@@ -43,23 +43,23 @@ inline std::string wrong_bundle(std::string_view bytes, TableSums sums) {
   const auto files =
       std::make_shared<const std::vector<InputFile>>(bundle_data(index.shards, wanted));
   const std::vector<std::uint64_t> sizes(index.shards, wanted);
-  const auto placed = place_bundle(index, sizes, files);
-  const auto* contents = std::get_if<std::vector<FileContent>>(&placed);
-  if (contents == nullptr) return std::get<Violation>(placed).rule.empty() ? "no rule" : "";
+  const auto placed = store::place_bundle(index, sizes, files);
+  const auto* contents = std::get_if<std::vector<store::FileContent>>(&placed);
+  if (contents == nullptr) return std::get<store::Violation>(placed).rule.empty() ? "no rule" : "";
   for (std::size_t shard = 0; shard < contents->size(); ++shard) {
-    const FileContent& content = (*contents)[shard];
-    for (const TensorInfo& tensor : content.tensors) {
+    const store::FileContent& content = (*contents)[shard];
+    for (const store::TensorInfo& tensor : content.tensors) {
       if (byte_count(tensor.dtype, tensor.shape) != tensor.bytes()) return "another size";
       if (!tensor.reader && (tensor.begin > tensor.end || tensor.end > wanted))
         return "a tensor outside of its file";
       std::vector<std::byte> data(tensor.bytes());
-      read_tensor((*files)[shard], tensor, 0, data);
+      store::read_tensor((*files)[shard], tensor, 0, data);
     }
-    for (const OpaqueTensor& tensor : content.opaque) {
+    for (const store::OpaqueTensor& tensor : content.opaque) {
       if (tensor.type.empty() || tensor.begin > tensor.end || tensor.end > wanted)
         return "an opaque tensor outside of its file";
     }
-    static_cast<void>(check_sums((*files)[shard], content));
+    static_cast<void>(store::check_sums((*files)[shard], content));
   }
   return "";
 }

@@ -19,9 +19,9 @@ class ChangedModel {
   ChangedModel(const std::string& name,
                const std::function<void(const std::string& tensor, std::span<float>)>& change) {
     const std::string from = std::string(MASQUE_TEST_DATA "/model/") + name;
-    const Checkpoint checkpoint = open_checkpoint(from);
+    const store::Checkpoint checkpoint = store::open_checkpoint(from);
     std::vector<SmallTensor> tensors;
-    for (const TensorInfo& info : checkpoint.tensors()) {
+    for (const store::TensorInfo& info : checkpoint.tensors()) {
       std::string bytes(info.bytes(), '\0');
       checkpoint.read(info, 0, std::as_writable_bytes(std::span(bytes)));
       if (info.dtype == DType::kF32) {

@@ -139,7 +139,7 @@ class NaiveGguf {
         entry.tensor.shape.insert(entry.tensor.shape.begin(), number<std::uint64_t>());
       entry.tensor.type = number<std::uint32_t>();
       entry.offset = number<std::uint64_t>();
-      const GgmlType* type = find_ggml_type(entry.tensor.type);
+      const store::GgmlType* type = store::find_ggml_type(entry.tensor.type);
       require(type != nullptr && entry.offset % alignment_ == 0);
       long double elements = 1;  // exact below 2^64
       for (const std::uint64_t size : entry.tensor.shape) {
@@ -182,31 +182,32 @@ class NaiveGguf {
 };
 
 /// The parser on bytes in memory.
-inline Checked<FileContent> parse_gguf_text(std::string_view file, const GgufLimits& limits = {}) {
-  const GgufRead read = [&](std::uint64_t offset, MutableBytes out) {
+inline store::Checked<store::FileContent> parse_gguf_text(std::string_view file,
+                                                          const store::GgufLimits& limits = {}) {
+  const store::GgufRead read = [&](std::uint64_t offset, MutableBytes out) {
     if (offset > file.size() || out.size() > file.size() - offset)
       throw std::logic_error("a read beyond the file");
     std::memcpy(out.data(), file.data() + offset, out.size());
   };
-  return parse_gguf(read, file.size(), limits);
+  return store::parse_gguf(read, file.size(), limits);
 }
 
 /// The file written from what was read.
-inline std::string rewritten_gguf(std::string_view file, const FileContent& content) {
-  OutputWeights weights;
+inline std::string rewritten_gguf(std::string_view file, const store::FileContent& content) {
+  store::OutputWeights weights;
   weights.writer = "gguf";
   weights.metadata = content.metadata;
   weights.typed = content.typed;
   const auto literal = [&](const auto& tensor) {
-    return Literal{std::string(file.substr(tensor.begin, tensor.bytes()))};
+    return store::Literal{std::string(file.substr(tensor.begin, tensor.bytes()))};
   };
-  for (const TensorInfo& tensor : content.tensors)
+  for (const store::TensorInfo& tensor : content.tensors)
     weights.tensors.push_back({tensor, literal(tensor)});
-  for (const OpaqueTensor& tensor : content.opaque)
+  for (const store::OpaqueTensor& tensor : content.opaque)
     weights.opaque.push_back({tensor, literal(tensor), {}});
   std::string out;
-  for (const PlannedPart& part : weights_writer("gguf").plan(weights, "out").parts)
-    out += std::get<Literal>(part.source).text;
+  for (const store::PlannedPart& part : store::weights_writer("gguf").plan(weights, "out").parts)
+    out += std::get<store::Literal>(part.source).text;
   return out;
 }
 
@@ -214,27 +215,29 @@ inline std::string rewritten_gguf(std::string_view file, const FileContent& cont
 /// are not written again.
 inline std::string wrong_gguf(std::string_view file) {
   const auto parsed = parse_gguf_text(file);
-  const auto* content = std::get_if<FileContent>(&parsed);
+  const auto* content = std::get_if<store::FileContent>(&parsed);
   std::optional<NaiveGguf> naive;
   try {
     naive.emplace(file);
   } catch (const std::exception&) {
     return content == nullptr ? "" : "accepted, the naive reading refuses";
   }
-  if (content == nullptr) return "refused by " + std::get<Violation>(parsed).rule;
+  if (content == nullptr) return "refused by " + std::get<store::Violation>(parsed).rule;
   std::map<std::string, NaiveGgufTensor> tensors;
-  const auto add = [&](const auto& tensor, const GgmlType* type) {
+  const auto add = [&](const auto& tensor, const store::GgmlType* type) {
     tensors[tensor.name] = {type->number, tensor.shape,
                             std::string(file.substr(tensor.begin, tensor.bytes()))};
   };
-  for (const TensorInfo& tensor : content->tensors) add(tensor, ggml_type_of(tensor.dtype));
-  for (const OpaqueTensor& tensor : content->opaque) add(tensor, find_ggml_type(tensor.type));
+  for (const store::TensorInfo& tensor : content->tensors)
+    add(tensor, store::ggml_type_of(tensor.dtype));
+  for (const store::OpaqueTensor& tensor : content->opaque)
+    add(tensor, store::find_ggml_type(tensor.type));
   if (tensors != naive->tensors) return "other tensors than in the naive reading";
   std::map<std::string, std::string> metadata;
-  for (const TypedValue& value : content->typed) metadata[value.key] = value.bytes;
+  for (const store::TypedValue& value : content->typed) metadata[value.key] = value.bytes;
   if (metadata != naive->metadata) return "other metadata than in the naive reading";
   for (const auto& [name, tensor] : tensors)
-    if (name.empty() || name.size() > kGgufNameBytes) return "";
+    if (name.empty() || name.size() > store::kGgufNameBytes) return "";
   try {
     const NaiveGguf again(rewritten_gguf(file, *content));
     if (again.tensors != tensors || again.metadata != metadata) return "written otherwise";

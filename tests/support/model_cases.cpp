@@ -44,8 +44,8 @@ std::vector<ModelCase> model_cases() {
 }
 
 std::optional<Expected> expected(const ModelCase& model, const std::string& name) {
-  const Checkpoint file = open_checkpoint(model.folder + "/expected.safetensors");
-  const TensorInfo* info = file.find(name);
+  const store::Checkpoint file = store::open_checkpoint(model.folder + "/expected.safetensors");
+  const store::TensorInfo* info = file.find(name);
   if (info == nullptr) return std::nullopt;
   std::vector<std::byte> bytes(info->bytes());
   file.read(*info, 0, bytes);

@@ -16,8 +16,16 @@
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::Faults;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -34,22 +42,23 @@ CorrectionRequest request_of(bool in_place) {
 }
 
 bool same_tensors(const std::string& a, const std::string& b) {
-  return compare_checkpoints(open_checkpoint(a), open_checkpoint(b), {}).empty();
+  return store::compare_checkpoints(store::open_checkpoint(a), store::open_checkpoint(b), {})
+      .empty();
 }
 
 bool sums_are_right(const std::string& path) {
-  const Checkpoint checkpoint = open_checkpoint(path);
-  return std::ranges::none_of(checkpoint.files(), [](const WeightsFile& file) {
-    return check_sums(file.file, file.content).has_value();
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  return std::ranges::none_of(checkpoint.files(), [](const store::WeightsFile& file) {
+    return store::check_sums(file.file, file.content).has_value();
   });
 }
 
 /// The folder of an ExampleBert as a bundle.
 void write_bundle(const TempFolder& folder, const std::string& name) {
   ExampleBert().write(folder, "plain");
-  ConvertRequest request;
+  store::ConvertRequest request;
   request.format = "tensorflow";
-  convert_checkpoint(folder / "plain", folder / name, request);
+  store::convert_checkpoint(folder / "plain", folder / name, request);
 }
 
 /// What an index says of a tensor, or of a slice of one.
@@ -64,25 +73,25 @@ struct Entry {
 
 std::string index_of(std::vector<Entry> entries, unsigned shards) {
   std::ranges::sort(entries, {}, &Entry::key);
-  LevelDbTableWriter table;
+  store::LevelDbTableWriter table;
   std::string header;
-  wire::put_number(header, 1, shards);
+  store::wire::put_number(header, 1, shards);
   table.add("", header);
   for (const Entry& entry : entries) {
     std::string shape;
     for (const std::uint64_t size : entry.shape) {
       std::string dimension;
-      wire::put_number(dimension, 1, size);
-      wire::put_bytes(shape, 2, dimension);
+      store::wire::put_number(dimension, 1, size);
+      store::wire::put_bytes(shape, 2, dimension);
     }
     std::string value;
-    wire::put_number(value, 1, 1);  // F32
-    wire::put_bytes(value, 2, shape);
-    wire::put_number(value, 3, entry.shard);
-    wire::put_number(value, 4, entry.offset);
-    wire::put_number(value, 5, entry.bytes.size());
+    store::wire::put_number(value, 1, 1);  // F32
+    store::wire::put_bytes(value, 2, shape);
+    store::wire::put_number(value, 3, entry.shard);
+    store::wire::put_number(value, 4, entry.offset);
+    store::wire::put_number(value, 5, entry.bytes.size());
     if (entry.slices.empty())
-      wire::put_fixed32(value, 6, masked_crc32c(crc32c(as_bytes(entry.bytes))));
+      store::wire::put_fixed32(value, 6, masked_crc32c(crc32c(as_bytes(entry.bytes))));
     table.add(entry.key, value + entry.slices);
   }
   return table.finish();
@@ -137,7 +146,7 @@ TEST_CASE("the data files are locked, and one of them by its name, as a message 
   write_two_shards(folder, "tf");
   const auto locked = [&](const char* name) {
     Names names;
-    const LockedFiles files = lock_checkpoint(folder / "tf" + name, 0);
+    const LockedFiles files = store::lock_checkpoint(folder / "tf" + name, 0);
     for (const auto& file : files.files()) names.push_back(file.name);
     return names;
   };
@@ -165,10 +174,10 @@ TEST_CASE("of several data files one becomes another in place, and all become on
   }
   correct_checkpoint(folder / "plain", "", request_of(true));
   CHECK(same_tensors(folder / "tf", folder / "plain"));
-  rename_tensors(open_checkpoint(folder / "tf"), {{"other", {"others", false}}}, folder / "renamed",
-                 {});
+  store::rename_tensors(store::open_checkpoint(folder / "tf"), {{"other", {"others", false}}},
+                        folder / "renamed", {});
   CHECK(names_in(folder / "renamed") == names_in(folder / "out"));
-  CHECK(open_checkpoint(folder / "renamed").find("others") != nullptr);
+  CHECK(store::open_checkpoint(folder / "renamed").find("others") != nullptr);
 }
 
 TEST_CASE("a table in slices is not changed in place, and whole as an output") {
@@ -180,15 +189,18 @@ TEST_CASE("a table in slices is not changed in place, and whole as an output") {
   std::vector<Entry> entries;
   for (const auto& [start, rows] : {std::pair<std::uint64_t, std::uint64_t>{0, 6}, {6, 5}}) {
     std::string extent;
-    wire::put_number(extent, 1, start);
-    wire::put_number(extent, 2, rows);
+    store::wire::put_number(extent, 1, start);
+    store::wire::put_number(extent, 2, rows);
     std::string slice;
-    wire::put_bytes(slice, 1, extent);
-    wire::put_bytes(slice, 1, "");
-    wire::put_bytes(slices, 7, slice);
+    store::wire::put_bytes(slice, 1, extent);
+    store::wire::put_bytes(slice, 1, "");
+    store::wire::put_bytes(slices, 7, slice);
     const std::string bytes = table.substr(start * 20, rows * 20);
-    entries.push_back(
-        {slice_key(kTable, {{start, rows}, {0, std::nullopt}}), {rows, 5}, 0, start * 20, bytes});
+    entries.push_back({store::slice_key(kTable, {{start, rows}, {0, std::nullopt}}),
+                       {rows, 5},
+                       0,
+                       start * 20,
+                       bytes});
   }
   entries.push_back({kTable, {11, 5}, 0, 0, "", slices});
   const std::string bias = bytes_of(tensors[1].values);
@@ -199,11 +211,11 @@ TEST_CASE("a table in slices is not changed in place, and whole as an output") {
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "sliced", "", request_of(true)); }),
                  "does not lie in order in its file: not in place"));
   correct_checkpoint(folder / "sliced", folder / "out", request_of(false));
-  CHECK(open_checkpoint(folder / "out").get(kTable).reader == nullptr);
+  CHECK(store::open_checkpoint(folder / "out").get(kTable).reader == nullptr);
   CHECK(sums_are_right(folder / "out"));
   correct_checkpoint(folder / "tf", folder / "whole", request_of(false));
-  CHECK(values_of(open_checkpoint(folder / "out"), kTable) ==
-        values_of(open_checkpoint(folder / "whole"), kTable));
+  CHECK(values_of(store::open_checkpoint(folder / "out"), kTable) ==
+        values_of(store::open_checkpoint(folder / "whole"), kTable));
 }
 
 TEST_CASE("of every bundle of TensorFlow a tensor changes in place, and nothing else does") {
@@ -217,24 +229,24 @@ TEST_CASE("of every bundle of TensorFlow a tensor changes in place, and nothing 
     for (const std::string& other : names_in(good)) {
       if (other.starts_with(prefix)) write_file(folder / other, read_file(join(good, other)));
     }
-    const Checkpoint before = open_checkpoint(join(good, name));
-    const LockedFiles locked = lock_checkpoint(folder / name, 0);
-    const Checkpoint checkpoint = open_checkpoint(folder / name);
+    const store::Checkpoint before = store::open_checkpoint(join(good, name));
+    const LockedFiles locked = store::lock_checkpoint(folder / name, 0);
+    const store::Checkpoint checkpoint = store::open_checkpoint(folder / name);
     CheckpointEdit edit(checkpoint);
-    for (const TensorInfo& tensor : checkpoint.tensors()) {
+    for (const store::TensorInfo& tensor : checkpoint.tensors()) {
       if (!tensor.reader && tensor.bytes() > 0 && edit.replaced().empty())
-        edit.replace(tensor.name, tensor.shape, Literal{std::string(tensor.bytes(), '\1')});
+        edit.replace(tensor.name, tensor.shape, store::Literal{std::string(tensor.bytes(), '\1')});
     }
     REQUIRE(edit.replaced().size() == 1);
     const InPlaceResult result = write_in_place(edit, locked, {.verify = true});
     CHECK(result.verified);
-    const Checkpoint after = open_checkpoint(folder / name);
+    const store::Checkpoint after = store::open_checkpoint(folder / name);
     CHECK(sums_are_right(folder / name));
-    const auto differences = compare_checkpoints(before, after, {});
+    const auto differences = store::compare_checkpoints(before, after, {});
     REQUIRE(differences.size() == 1);
     CHECK(differences[0].name == edit.replaced()[0]);
     CHECK(after.bundle()->shards == before.bundle()->shards);
-    CHECK_FALSE(different_opaque(before, after).has_value());
+    CHECK_FALSE(store::different_opaque(before, after).has_value());
     ++files;
   }
   CHECK(files >= 8);
@@ -298,4 +310,4 @@ TEST_CASE("whatever write fails, both files are as they were") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

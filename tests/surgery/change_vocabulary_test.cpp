@@ -11,8 +11,14 @@
 #include "surgery/example.hpp"
 #include "surgery/rows/row_init.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kBias = "cls.predictions.bias";
 const std::string kDecoder = "cls.predictions.decoder.weight";
@@ -47,15 +53,16 @@ bool noted(const VocabularyReport& report, const std::string& part) {
       report.notes, [&](const std::string& note) { return contains(spell_fields(note), part); });
 }
 
-std::string bytes_of(const Checkpoint& checkpoint, const std::string& name) {
-  const TensorInfo& tensor = checkpoint.get(name);
+std::string bytes_of(const store::Checkpoint& checkpoint, const std::string& name) {
+  const store::TensorInfo& tensor = checkpoint.get(name);
   std::string bytes(tensor.bytes(), '\0');
   checkpoint.read(tensor, 0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
 /// Row `row` of a tensor, as it is stored.
-std::string row_bytes(const Checkpoint& checkpoint, const std::string& name, std::uint64_t row) {
+std::string row_bytes(const store::Checkpoint& checkpoint, const std::string& name,
+                      std::uint64_t row) {
   const std::string bytes = bytes_of(checkpoint, name);
   const std::size_t size = bytes.size() / checkpoint.get(name).shape[0];
   return bytes.substr(row * size, size);
@@ -69,8 +76,8 @@ TEST_CASE("old rows keep their bits in every type, new ones are rounded once") {
     bert.write(folder);
     const auto report = change_vocabulary(folder / "in", folder / "out",
                                           adds({"king", "queen", "court"}), change_request());
-    const Checkpoint in = open_checkpoint(folder / "in");
-    const Checkpoint out = open_checkpoint(folder / "out");
+    const store::Checkpoint in = store::open_checkpoint(folder / "in");
+    const store::Checkpoint out = store::open_checkpoint(folder / "out");
     REQUIRE(out.get(kTable).shape == Shape{12, 5});
     REQUIRE(out.get(kBias).shape == Shape{12});
     for (const std::string& name : {kTable, kBias}) {
@@ -114,7 +121,7 @@ TEST_CASE("the report, the config and the vocabulary follow") {
   REQUIRE(report.new_rows.size() == 3);
   CHECK(report.new_rows[0].id == 9);
   CHECK(report.new_rows[0].token == "king");
-  const auto values = values_of(open_checkpoint(folder / "out"), kTable);
+  const auto values = values_of(store::open_checkpoint(folder / "out"), kTable);
   double square = 0;
   for (std::size_t i = 45; i < 50; ++i) square += values[i] * values[i];
   CHECK(report.new_rows[0].norm == doctest::Approx(std::sqrt(square)).epsilon(1e-14));
@@ -145,7 +152,7 @@ TEST_CASE("a stored copy of the table stays one, and a second name of the bias")
     write_with_head(folder, true);
     const auto report = change_vocabulary(folder / "in", folder / "out", adds({"x", "y", "z"}),
                                           change_request(init));
-    const Checkpoint out = open_checkpoint(folder / "out");
+    const store::Checkpoint out = store::open_checkpoint(folder / "out");
     CHECK(bytes_of(out, kTable) == bytes_of(out, kDecoder));
     CHECK(bytes_of(out, kBias) == bytes_of(out, kDecoderBias));
     CHECK(report.changed_tensors.size() == 4);
@@ -158,8 +165,8 @@ TEST_CASE("a head of its own gets rows of its own") {
   write_with_head(folder, false, false);
   const auto report = change_vocabulary(folder / "in", folder / "out", adds({"x", "y", "z"}),
                                         change_request("copy:the"));
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   for (const std::string& name : {kTable, kDecoder, kBias, kDecoderBias}) {
     CHECK(row_bytes(out, name, 11) == row_bytes(in, name, 6));
     CHECK(row_bytes(out, name, 8) == row_bytes(in, name, 8));
@@ -180,8 +187,8 @@ TEST_CASE("rows that go or move take their numbers in all tables and configs alo
       permutes({"the", "[SEP]", "[PAD]", "[UNK]", "[CLS]", "[MASK]", "[unused0]", "of", "and"}),
       change_request());
   const std::vector<std::uint64_t> from{6, 3, 0, 1, 2, 4, 5, 7, 8, 9, 10};
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   for (const std::string& name : {kTable, kDecoder, kBias, kDecoderBias}) {
     for (std::uint64_t row = 0; row < 11; ++row)
       CHECK(row_bytes(out, name, row) == row_bytes(in, name, from[row]));
@@ -246,8 +253,8 @@ TEST_CASE("a large table: runs of old rows with new ones between them") {
   };
   std::filesystem::remove(folder / "in/vocab.txt");
   change_vocabulary(folder / "in", folder / "out", plan, change_request("zero"));
-  const auto old = values_of(open_checkpoint(folder / "in"), kTable);
-  const auto found = values_of(open_checkpoint(folder / "out"), kTable);
+  const auto old = values_of(store::open_checkpoint(folder / "in"), kTable);
+  const auto found = values_of(store::open_checkpoint(folder / "out"), kTable);
   REQUIRE(found.size() == 2500 * 200);
   for (std::size_t row = 0; row < 2500; ++row) {
     for (std::size_t j = 0; j < 200; j += 199)
@@ -272,9 +279,9 @@ TEST_CASE("sharded equals single, and the index follows") {
     change_vocabulary(folder / name, folder / (std::string(name) + "-out"), adds({"x", "y", "z"}),
                       change_request());
   }
-  const Checkpoint one = open_checkpoint(folder / "one-out");
-  const Checkpoint two = open_checkpoint(folder / "two-out");
-  for (const TensorInfo& tensor : one.tensors())
+  const store::Checkpoint one = store::open_checkpoint(folder / "one-out");
+  const store::Checkpoint two = store::open_checkpoint(folder / "two-out");
+  for (const store::TensorInfo& tensor : one.tensors())
     CHECK(bytes_of(one, tensor.name) == bytes_of(two, tensor.name));
   CHECK(contains(read_file(folder / "two-out/model.safetensors.index.json"),
                  R"({"total_size": 300, "total_parameters": 75})"));
@@ -289,7 +296,7 @@ TEST_CASE("a file alone is changed by ids") {
   CHECK(report.rows_after == 13);
   CHECK(report.tokens_after == 0);
   CHECK(report.edited_files.empty());
-  const Checkpoint in = open_checkpoint(folder / "a.safetensors");
+  const store::Checkpoint in = store::open_checkpoint(folder / "a.safetensors");
   change_vocabulary(folder / "b.safetensors", folder / "c.safetensors", resizes(11),
                     change_request());
   CHECK(read_file(folder / "c.safetensors") == read_file(folder / "a.safetensors"));
@@ -335,8 +342,8 @@ TEST_CASE("the mark of a correction follows its rows") {
   write_file(folder / "in/model.safetensors",
              example_file(ExampleBert().tensors(), {{std::string(kMlmMarkerKey), mark}}));
   const auto mark_of = [&](const char* name) {
-    return *find_metadata(open_checkpoint(folder / name).files()[0].content.metadata,
-                          kMlmMarkerKey);
+    return *store::find_metadata(store::open_checkpoint(folder / name).files()[0].content.metadata,
+                                 kMlmMarkerKey);
   };
   const auto moved = change_vocabulary(
       folder / "in", folder / "moved",
@@ -368,4 +375,4 @@ TEST_CASE("RoBERTa's pad token keeps its id") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

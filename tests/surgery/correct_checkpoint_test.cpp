@@ -10,8 +10,16 @@
 #include "support/near.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::Faults;
+using test::message_of;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 CorrectionRequest request_of() {
   CorrectionRequest request;
@@ -21,11 +29,11 @@ CorrectionRequest request_of() {
 }
 
 std::vector<std::string> changed_names(const std::string& a, const std::string& b) {
-  const Checkpoint left = open_checkpoint(a);
-  const Checkpoint right = open_checkpoint(b);
+  const store::Checkpoint left = store::open_checkpoint(a);
+  const store::Checkpoint right = store::open_checkpoint(b);
   std::vector<std::string> names;
-  for (const auto& change : compare_checkpoints(left, right, {})) {
-    names.push_back(std::string(change_name(change.kind)) + " " + change.name);
+  for (const auto& change : store::compare_checkpoints(left, right, {})) {
+    names.push_back(std::string(store::change_name(change.kind)) + " " + change.name);
   }
   return names;
 }
@@ -47,8 +55,8 @@ TEST_CASE("a tied head gets the table as it was, and the config changes in one v
   CHECK(changed_names(folder / "in", folder / "out") ==
         std::vector<std::string>{"values " + kTable, "only-b cls.predictions.decoder.bias",
                                  "only-b cls.predictions.decoder.weight"});
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   CHECK(values_of(out, "cls.predictions.decoder.weight") == values_of(in, kTable));
   CHECK(values_of(out, "cls.predictions.decoder.bias") == values_of(in, "cls.predictions.bias"));
   CHECK(read_file(folder / "out/config.json") ==
@@ -72,7 +80,7 @@ TEST_CASE("--tied keep changes the head with the table, also where it is stored 
   request.tied = TiedPolicy::kKeep;
   const auto report = correct_checkpoint(folder / "in", folder / "out", request);
   CHECK(report.added_tensors.empty());
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   CHECK(values_of(out, kTable) == values_of(out, "cls.predictions.decoder.weight"));
   CHECK(changed_names(folder / "in", folder / "out").size() == 2);
   CHECK(read_file(folder / "out/config.json") == bert.config);
@@ -169,10 +177,10 @@ TEST_CASE("a mark stops a second correction, and carries what the inverse needs"
   CorrectionRequest inverse = request_of();
   inverse.inverse = true;
   correct_checkpoint(folder / "out", folder / "back", inverse);
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint back = open_checkpoint(folder / "back");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint back = store::open_checkpoint(folder / "back");
   CHECK(far_off(values_of(back, kTable), values_of(in, kTable), 1e-15, 1e-14) == "");
-  CHECK(back.files()[0].content.metadata == Metadata{{"format", "pt"}});
+  CHECK(back.files()[0].content.metadata == store::Metadata{{"format", "pt"}});
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "back", folder / "x", inverse); }),
                  "carries no mark"));
   inverse.rate = 0.15;
@@ -206,9 +214,9 @@ TEST_CASE("a file in gives a file out, over an existing one, in the tensors' ord
   CorrectionRequest request = request_of();
   request.mask_token = "4";
   correct_checkpoint(folder / "in/model.safetensors", folder / "out.safetensors", request);
-  const Checkpoint out = open_checkpoint(folder / "out.safetensors");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out.safetensors");
   std::vector<std::string> names;
-  for (const TensorInfo& tensor : out.tensors()) names.push_back(tensor.name);
+  for (const store::TensorInfo& tensor : out.tensors()) names.push_back(tensor.name);
   // In the reference order, so the new ones are at their places.
   CHECK(names == std::vector<std::string>{kTable, "cls.predictions.bias",
                                           "cls.predictions.decoder.bias",
@@ -317,4 +325,4 @@ TEST_CASE("--verify notices a byte that did not arrive as it was, and discards t
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

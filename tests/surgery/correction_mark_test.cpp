@@ -9,8 +9,13 @@
 #include "surgery/vocabulary/change_vocabulary.hpp"
 #include "surgery/vocabulary/vocabulary_spelling.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 VocabularyPlan order(const std::vector<std::string>& tokens) {
   return [tokens](const VocabularyState& state) { return plan_permute(state, {tokens}); };
@@ -46,8 +51,8 @@ TEST_CASE("a mean of used rows follows them, one of counts gets a note") {
       change_vocabulary(folder / "used", folder / "moved", turned, VocabularyRequest());
   CHECK_FALSE(marked_note(moved, "inverse"));
   correct_checkpoint(folder / "moved", folder / "back", inverse);
-  const auto expected = values_of(open_checkpoint(folder / "in"), kTable);
-  const auto found = values_of(open_checkpoint(folder / "back"), kTable);
+  const auto expected = values_of(store::open_checkpoint(folder / "in"), kTable);
+  const auto found = values_of(store::open_checkpoint(folder / "back"), kTable);
   for (std::size_t i = 0; i < 5; ++i) CHECK(found[5 + i] == doctest::Approx(expected[30 + i]));
   const auto same =
       change_vocabulary(folder / "used", folder / "same", renames("the", "a"), VocabularyRequest());
@@ -88,4 +93,4 @@ TEST_CASE("a mean of used rows of which no token is left gets a note, too") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

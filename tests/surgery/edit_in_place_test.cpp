@@ -15,8 +15,24 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::Faults;
+using test::message_of;
+using test::names_in;
+using test::number;
+using test::pickled;
+using test::pickled_dict;
+using test::pickled_storage;
+using test::pickled_tensor;
+using test::pickled_text;
+using test::read_file;
+using test::TempFolder;
+using test::torch_zip;
+using test::write_file;
 
 CorrectionRequest in_place_request(bool in_place = true) {
   CorrectionRequest request;
@@ -34,11 +50,12 @@ ino_t inode_of(const std::string& path) {
 }
 
 bool same_in_place(const std::string& a, const std::string& b) {
-  return compare_checkpoints(open_checkpoint(a), open_checkpoint(b), {}).empty();
+  return store::compare_checkpoints(store::open_checkpoint(a), store::open_checkpoint(b), {})
+      .empty();
 }
 
 std::optional<std::string> marker_of(const std::string& path) {
-  return find_marker(open_checkpoint(path), kTable, kMlmMarkerKey);
+  return store::find_marker(store::open_checkpoint(path), kTable, kMlmMarkerKey);
 }
 
 TEST_CASE("in place gives what an output would be, in the same file") {
@@ -72,7 +89,7 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
   bert.dtype = DType::kF64;
   bert.write(folder);
   std::filesystem::rename(folder / "in/model.safetensors", folder / "x.safetensors");
-  const auto before = values_of(open_checkpoint(folder / "x.safetensors"), kTable);
+  const auto before = values_of(store::open_checkpoint(folder / "x.safetensors"), kTable);
   CorrectionRequest request = in_place_request();
   request.mask_token = "4";
   correct_checkpoint(folder / "x.safetensors", "", request);
@@ -85,7 +102,7 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
   inverse.inverse = true;
   correct_checkpoint(folder / "x.safetensors", "", inverse);
   CHECK_FALSE(marker_of(folder / "x.safetensors"));
-  CHECK(far_off(values_of(open_checkpoint(folder / "x.safetensors"), kTable), before, 1e-15,
+  CHECK(far_off(values_of(store::open_checkpoint(folder / "x.safetensors"), kTable), before, 1e-15,
                 1e-14) == "");
 }
 
@@ -197,14 +214,14 @@ TEST_CASE("an overflow, a full disk, rate 0: the file is as it was") {
 TEST_CASE("an edit says what stands against making it in place") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  const Checkpoint checkpoint = open_checkpoint(folder / "in");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
   const auto edited = [&](auto change) {
     CheckpointEdit edit(checkpoint);
     change(edit);
     CHECK(edit.keeps_layout() == !edit.against_in_place());
     return edit.against_in_place().value_or("");
   };
-  const Source bytes = Literal{std::string(12, 'x')};
+  const store::Source bytes = store::Literal{std::string(12, 'x')};
   CHECK(edited([&](auto& edit) { edit.replace("other", {3}, bytes); }) == "");
   CHECK(edited([&](auto& edit) { edit.set_config("vocab_size", "3"); }) == "");
   CHECK(edited([&](auto& edit) {
@@ -221,17 +238,17 @@ TEST_CASE("sources may read what is written over: all is computed from the old b
   const TempFolder folder;
   write_file(folder / "f.safetensors", example_file({{"a", DType::kF32, {3}, {1, 2, 3}},
                                                      {"b", DType::kF32, {3}, {4, 5, 6}}}));
-  const LockedFiles locked = lock_checkpoint(folder / "f.safetensors", 0);
-  const Checkpoint checkpoint = open_checkpoint(folder / "f.safetensors");
+  const LockedFiles locked = store::lock_checkpoint(folder / "f.safetensors", 0);
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "f.safetensors");
   CheckpointEdit edit(checkpoint);
   const auto other = [&](const std::string& name) {
-    return source_of(checkpoint.files()[0].file, checkpoint.get(name));
+    return store::source_of(checkpoint.files()[0].file, checkpoint.get(name));
   };
   edit.replace("a", {3}, other("b"));
   edit.replace("b", {3}, other("a"));
   const InPlaceResult result = write_in_place(edit, locked, {});
   CHECK(result.bytes == 24);
-  const Checkpoint after = open_checkpoint(folder / "f.safetensors");
+  const store::Checkpoint after = store::open_checkpoint(folder / "f.safetensors");
   CHECK(values_of(after, "a") == std::vector<double>{4, 5, 6});
   CHECK(values_of(after, "b") == std::vector<double>{1, 2, 3});
 }
@@ -243,16 +260,16 @@ std::string changed_in_place(const std::string& golden, const std::string& tenso
   write_file(path, read_file(MASQUE_TEST_DATA "/torch/good/" + golden));
   return message_of([&] {
     {
-      const LockedFiles locked = lock_checkpoint(path, 0);
-      const Checkpoint checkpoint = open_checkpoint(path);
+      const LockedFiles locked = store::lock_checkpoint(path, 0);
+      const store::Checkpoint checkpoint = store::open_checkpoint(path);
       CheckpointEdit edit(checkpoint);
-      const TensorInfo& info = checkpoint.get(tensor);
-      edit.replace(tensor, info.shape, Literal{std::string(info.bytes(), '\x41')});
+      const store::TensorInfo& info = checkpoint.get(tensor);
+      edit.replace(tensor, info.shape, store::Literal{std::string(info.bytes(), '\x41')});
       write_in_place(edit, locked, {});
     }
-    const Checkpoint after = open_checkpoint(path);
+    const store::Checkpoint after = store::open_checkpoint(path);
     CHECK(values_of(after, tensor).at(0) == 12.078431129455566);
-    CHECK_FALSE(check_sums(after.files()[0].file, after.files()[0].content).has_value());
+    CHECK_FALSE(store::check_sums(after.files()[0].file, after.files()[0].content).has_value());
   });
 }
 
@@ -277,10 +294,10 @@ TEST_CASE("what optimizer states and other dicts share does not change in place"
                                        pickled_text("epoch") + "K" + number(3, 1) + "s" +
                                        pickled_text("optimizer") + beside + "s")));
     return message_of([&] {
-      const LockedFiles locked = lock_checkpoint(path, 0);
-      const Checkpoint checkpoint = open_checkpoint(path);
+      const LockedFiles locked = store::lock_checkpoint(path, 0);
+      const store::Checkpoint checkpoint = store::open_checkpoint(path);
       CheckpointEdit edit(checkpoint);
-      edit.replace("a", {3}, Literal{std::string(12, '\x41')});
+      edit.replace("a", {3}, store::Literal{std::string(12, '\x41')});
       write_in_place(edit, locked, {});
     });
   };
@@ -292,4 +309,4 @@ TEST_CASE("what optimizer states and other dicts share does not change in place"
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

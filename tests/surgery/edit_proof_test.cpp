@@ -7,8 +7,14 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 /// An edit of the example: one tensor longer, one file changed, one less.
 struct ProofExample {
@@ -16,11 +22,11 @@ struct ProofExample {
     ExampleBert().write(folder);
     write_file(folder / "in/notes.txt", "hello");
     write_file(folder / "in/gone.txt", "bye");
-    checkpoint.emplace(open_checkpoint(folder / "in"));
+    checkpoint.emplace(store::open_checkpoint(folder / "in"));
     edit.emplace(*checkpoint);
     std::string text(48, '\0');
     for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i);
-    edit->replace("cls.predictions.bias", {12}, Literal{text});
+    edit->replace("cls.predictions.bias", {12}, store::Literal{text});
     edit->set_file("vocab.txt", "a\nb\n");
     edit->drop_file("gone.txt");
     proof.emplace(*edit);
@@ -32,7 +38,7 @@ struct ProofExample {
   }
 
   TempFolder folder;
-  std::optional<Checkpoint> checkpoint;
+  std::optional<store::Checkpoint> checkpoint;
   std::optional<CheckpointEdit> edit;
   std::optional<EditProof> proof;
 };
@@ -50,8 +56,8 @@ TEST_CASE("every tensor and file that is not as planned is found") {
   const ProofExample example;
   const std::string weights = example.folder / "out/model.safetensors";
   const std::string good = read_file(weights);
-  const Checkpoint out = open_checkpoint(weights);
-  for (const TensorInfo& tensor : out.tensors()) {
+  const store::Checkpoint out = store::open_checkpoint(weights);
+  for (const store::TensorInfo& tensor : out.tensors()) {
     std::string bad = good;
     bad[tensor.end - 1] = static_cast<char>(bad[tensor.end - 1] ^ 1);
     write_file(weights, bad);
@@ -74,4 +80,4 @@ TEST_CASE("every tensor and file that is not as planned is found") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

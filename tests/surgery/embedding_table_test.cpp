@@ -5,17 +5,22 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 /// The table of an example folder; the checkpoint must outlive what is looked at.
 struct Found {
   explicit Found(const std::string& path, std::optional<std::string> tensor = {})
-      : checkpoint(open_checkpoint(path)),
-        config(ModelConfig::find(checkpoint.folder())),
+      : checkpoint(store::open_checkpoint(path)),
+        config(store::ModelConfig::find(checkpoint.folder())),
         table(find_embedding_table(checkpoint, config, tensor)) {}
-  Checkpoint checkpoint;
-  std::optional<ModelConfig> config;
+  store::Checkpoint checkpoint;
+  std::optional<store::ModelConfig> config;
   EmbeddingTable table;
 };
 
@@ -59,10 +64,10 @@ TEST_CASE("an absent tie_word_embeddings means tied") {
 }
 
 TEST_CASE("without a config the names tell the family") {
-  for (const FamilyNames* family : family_names()) {
+  for (const store::FamilyNames* family : store::family_names()) {
     CAPTURE(family->name);
     const TempFolder folder;
-    const std::string name = with_prefix(family->input_table, family->prefix);
+    const std::string name = store::with_prefix(family->input_table, family->prefix);
     std::vector<ExampleTensor> tensors = {{name, DType::kF32, {4, 2}, numbers(1, 8)}};
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");
@@ -147,4 +152,4 @@ TEST_CASE("roles: what is stored, tied or missing") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

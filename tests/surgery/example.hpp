@@ -12,7 +12,7 @@
 #include "support/temp_folder.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 
 /// A tensor with its values, to be encoded in `dtype`.
 struct ExampleTensor {
@@ -32,8 +32,8 @@ inline std::vector<double> numbers(std::uint64_t seed, std::size_t count) {
 
 /// Bytes of a safetensors file with these tensors in this order.
 inline std::string example_file(const std::vector<ExampleTensor>& tensors,
-                                const Metadata& metadata = {{"format", "pt"}}) {
-  std::vector<TensorInfo> infos;
+                                const store::Metadata& metadata = {{"format", "pt"}}) {
+  std::vector<store::TensorInfo> infos;
   std::string data;
   for (const ExampleTensor& tensor : tensors) {
     infos.push_back({.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape});
@@ -41,12 +41,12 @@ inline std::string example_file(const std::vector<ExampleTensor>& tensors,
     from_double(tensor.dtype, tensor.values, bytes);
     data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  return write_safetensors_header(infos, metadata) + data;
+  return store::write_safetensors_header(infos, metadata) + data;
 }
 
 /// All values of a tensor.
-inline std::vector<double> values_of(const Checkpoint& checkpoint, const std::string& name) {
-  const TensorInfo& tensor = checkpoint.get(name);
+inline std::vector<double> values_of(const store::Checkpoint& checkpoint, const std::string& name) {
+  const store::TensorInfo& tensor = checkpoint.get(name);
   std::vector<std::byte> bytes(tensor.bytes());
   checkpoint.read(tensor, 0, bytes);
   std::vector<double> values(tensor.elements());
@@ -83,20 +83,20 @@ struct ExampleBert {
     return out;
   }
 
-  void write(const TempFolder& folder, const std::string& name = "in") const {
-    write_file(folder / (name + "/model.safetensors"), example_file(tensors()));
-    if (!config.empty()) write_file(folder / (name + "/config.json"), config);
-    if (!vocabulary.empty()) write_file(folder / (name + "/vocab.txt"), vocabulary);
+  void write(const test::TempFolder& folder, const std::string& name = "in") const {
+    test::write_file(folder / (name + "/model.safetensors"), example_file(tensors()));
+    if (!config.empty()) test::write_file(folder / (name + "/config.json"), config);
+    if (!vocabulary.empty()) test::write_file(folder / (name + "/vocab.txt"), vocabulary);
   }
 
   /// The table in the second of two shards, bias and `other` in the first; no index, no config.
-  void write_shards(const TempFolder& folder, const std::string& name) const {
+  void write_shards(const test::TempFolder& folder, const std::string& name) const {
     const auto all = tensors();
-    write_file(folder / (name + "/model-00001-of-00002.safetensors"),
-               example_file({all[1], all[2]}));
-    write_file(folder / (name + "/model-00002-of-00002.safetensors"), example_file({all[0]}));
-    write_file(folder / (name + "/vocab.txt"), vocabulary);
+    test::write_file(folder / (name + "/model-00001-of-00002.safetensors"),
+                     example_file({all[1], all[2]}));
+    test::write_file(folder / (name + "/model-00002-of-00002.safetensors"), example_file({all[0]}));
+    test::write_file(folder / (name + "/vocab.txt"), vocabulary);
   }
 };
 
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -10,23 +10,23 @@
 #include "support/make_gguf.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 
 using Texts = std::vector<std::string>;
 
 /// The tokens as the file has them.
-inline Texts texts_of(const Checkpoint& checkpoint) {
-  return gguf_texts(*find_gguf_value(checkpoint, kGgufTokens)).value();
+inline Texts texts_of(const store::Checkpoint& checkpoint) {
+  return store::gguf_texts(*store::find_gguf_value(checkpoint, store::kGgufTokens)).value();
 }
 
 /// A metadata value; "none" if there is none.
-inline std::string json_of(const Checkpoint& checkpoint, std::string_view key) {
-  const TypedValue* value = find_gguf_value(checkpoint, key);
+inline std::string json_of(const store::Checkpoint& checkpoint, std::string_view key) {
+  const store::TypedValue* value = store::find_gguf_value(checkpoint, key);
   return value == nullptr ? "none" : value->json;
 }
 
 /// The tokens as people name them.
-inline Texts names_of(const Checkpoint& checkpoint) {
+inline Texts names_of(const store::Checkpoint& checkpoint) {
   const TokenNames names = TokenNames::of(checkpoint);
   Texts out;
   for (std::uint64_t id = 0; id < names.size(); ++id) out.push_back(names.token(id));
@@ -39,15 +39,17 @@ inline std::string encoder(const Texts& texts, const std::vector<int>& types,
   std::string tokens;
   std::string numbers;
   std::string data;
-  for (const std::string& text : texts) tokens += gguf_text(text);
-  for (const int type : types) numbers += le(type);
-  for (std::size_t i = 0; i < texts.size() * 8; ++i) data += le(static_cast<float>(i * i % 13));
-  Texts metadata{gguf_value("general.architecture", 8, gguf_text("bert")),
-                 gguf_value("tokenizer.ggml.model", 8, gguf_text("bert")),
-                 gguf_array(kGgufTokens, 8, texts.size(), tokens),
-                 gguf_array(kGgufTokenTypes, 5, types.size(), numbers)};
+  for (const std::string& text : texts) tokens += test::gguf_text(text);
+  for (const int type : types) numbers += test::le(type);
+  for (std::size_t i = 0; i < texts.size() * 8; ++i)
+    data += test::le(static_cast<float>(i * i % 13));
+  Texts metadata{test::gguf_value("general.architecture", 8, test::gguf_text("bert")),
+                 test::gguf_value("tokenizer.ggml.model", 8, test::gguf_text("bert")),
+                 test::gguf_array(store::kGgufTokens, 8, texts.size(), tokens),
+                 test::gguf_array(store::kGgufTokenTypes, 5, types.size(), numbers)};
   metadata.insert(metadata.end(), more.begin(), more.end());
-  return make_gguf(metadata, {gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
+  return test::make_gguf(metadata,
+                         {test::gguf_tensor("token_embd.weight", {8, texts.size()}, 0, 0)}, data);
 }
 
 /// Writes a vocabulary after `plan`, and compares what was written.
@@ -58,4 +60,4 @@ inline VocabularyReport change(const std::string& in, const std::string& out,
   return change_vocabulary(in, out, plan, request);
 }
 
-}  // namespace masque::test
+}  // namespace masque::surgery

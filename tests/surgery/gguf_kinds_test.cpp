@@ -16,15 +16,24 @@
 #include "surgery/vocabulary/gguf_tokens.hpp"
 #include "surgery/vocabulary/vocabulary_spelling.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::gguf_array;
+using test::gguf_text;
+using test::gguf_value;
+using test::le;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 TEST_CASE("unused rows of a GGUF file are no tokens") {
   const TempFolder folder;
   write_file(
       folder / "in.gguf",
       encoder({"[MASK]", "\u2581the", "gone", "s", "\u2581[PAD4]", "[PAD5]"}, {3, 1, 5, 1, 5, 5}));
-  const Checkpoint in = open_checkpoint(folder / "in.gguf");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in.gguf");
   CHECK(names_of(in) == Texts{"[MASK]", "the", "", "##s"});
   CHECK_FALSE(TokenNames::of(in).assigned(2));
   CHECK(used_weights(6, TokenNames::of(in)) ==
@@ -34,34 +43,35 @@ TEST_CASE("unused rows of a GGUF file are no tokens") {
              [](const VocabularyState& state) { return plan_add(state, {"Foo"}, false, 1); });
   CHECK(report.rows_after == 6);
   CHECK(report.tokens_after == 4);
-  const Checkpoint added = open_checkpoint(folder / "add.gguf");
+  const store::Checkpoint added = store::open_checkpoint(folder / "add.gguf");
   CHECK(texts_of(added) == Texts{"[MASK]", "\u2581the", "gone", "s", "\u2581Foo", "[PAD5]"});
-  CHECK(gguf_elements(*find_gguf_value(added, kGgufTokenTypes), GgufType::kInt32) ==
+  CHECK(store::gguf_elements(*store::find_gguf_value(added, store::kGgufTokenTypes),
+                             store::GgufType::kInt32) ==
         le(3) + le(1) + le(5) + le(1) + le(1) + le(5));
   change(folder / "in.gguf", folder / "fewer.gguf",
          [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
-  CHECK(texts_of(open_checkpoint(folder / "fewer.gguf")) ==
+  CHECK(texts_of(store::open_checkpoint(folder / "fewer.gguf")) ==
         Texts{"[MASK]", "gone", "s", "\u2581[PAD3]", "[PAD4]"});
   change(folder / "in.gguf", folder / "cut.gguf",
          [](const VocabularyState& state) { return plan_resize(state, 4, 1); });
-  CHECK(texts_of(open_checkpoint(folder / "cut.gguf")).back() == "s");
+  CHECK(texts_of(store::open_checkpoint(folder / "cut.gguf")).back() == "s");
 }
 
 TEST_CASE("bracketed tokens of earlier converters are read and written as they are") {
   const TempFolder folder;
   write_file(folder / "in.gguf",
              encoder({"[MASK]", "[unused0]", "\u2581[unused1]", "s", "[x"}, {3, 1, 1, 1, 1}));
-  CHECK(names_of(open_checkpoint(folder / "in.gguf")) ==
+  CHECK(names_of(store::open_checkpoint(folder / "in.gguf")) ==
         Texts{"[MASK]", "[unused0]", "[unused1]", "##s", "##[x"});
   change(folder / "in.gguf", folder / "out.gguf", [](const VocabularyState& state) {
     return plan_rename(state, {{"[unused0]", "[E1]"}, {"[unused1]", "[E2]"}, {"##s", "[E3]"}});
   });
-  CHECK(texts_of(open_checkpoint(folder / "out.gguf")) ==
+  CHECK(texts_of(store::open_checkpoint(folder / "out.gguf")) ==
         Texts{"[MASK]", "[E1]", "\u2581[E2]", "\u2581[E3]", "[x"});
   change(folder / "out.gguf", folder / "word.gguf", [](const VocabularyState& state) {
     return plan_rename(state, {{"[E1]", "word"}});
   });
-  CHECK(texts_of(open_checkpoint(folder / "word.gguf"))[1] == "\u2581word");
+  CHECK(texts_of(store::open_checkpoint(folder / "word.gguf"))[1] == "\u2581word");
 }
 
 TEST_CASE("control tokens of a GGUF file are special") {
@@ -75,7 +85,8 @@ TEST_CASE("control tokens of a GGUF file are special") {
   const auto report =
       change(folder / "in.gguf", folder / "kept.gguf",
              [](const VocabularyState& state) { return plan_keep(state, {{"##s"}}); });
-  CHECK(names_of(open_checkpoint(folder / "kept.gguf")) == Texts{"[MASK]", "[extra]", "##s"});
+  CHECK(names_of(store::open_checkpoint(folder / "kept.gguf")) ==
+        Texts{"[MASK]", "[extra]", "##s"});
   CHECK(contains(report.notes.front(), "2 special tokens are kept, too: 0 [MASK], 2 [extra]"));
 }
 
@@ -86,7 +97,7 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
   write_file(in, encoder({"[MASK]", "\u2581the"}, {3, 1},
                          {gguf_value("split.no", 2, le(std::uint16_t{0})),
                           gguf_value("split.count", 2, le(std::uint16_t{2}))}));
-  const Checkpoint part = open_checkpoint(in);
+  const store::Checkpoint part = store::open_checkpoint(in);
   CHECK(find_embedding_table(part, std::nullopt, std::nullopt).head == HeadState::kUnknown);
   const auto append = [](const VocabularyState& state) { return plan_append(state, 1, 1); };
   PositionsRequest positions;
@@ -127,4 +138,4 @@ TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted"
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

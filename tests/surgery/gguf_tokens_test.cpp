@@ -15,8 +15,20 @@
 #include "surgery/positions/resize_types.hpp"
 #include "surgery/rows/patch_rows.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::gguf_array;
+using test::gguf_tensor;
+using test::gguf_text;
+using test::gguf_value;
+using test::le;
+using test::make_gguf;
+using test::message_of;
+using test::TempFolder;
+using test::u32;
+using test::write_file;
 
 const std::string kBert = MASQUE_TEST_DATA "/gguf/good/bert.gguf";
 const std::vector<std::string> kTokens{"[PAD]", "[UNK]", "[CLS]",    "[SEP]",  "[MASK]",
@@ -37,11 +49,11 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
   std::vector<std::string> metadata{gguf_value("general.architecture", 8, gguf_text("gpt2")),
                                     gguf_value("gpt2.context_length", 2, le(std::uint16_t{3})),
                                     gguf_value("tokenizer.ggml.model", 8, gguf_text(model)),
-                                    gguf_array(kGgufTokens, 8, 5, tokens),
-                                    gguf_array(kGgufTokenTypes, 5, 5, types),
-                                    gguf_array(kGgufScores, 6, 5, scores),
+                                    gguf_array(store::kGgufTokens, 8, 5, tokens),
+                                    gguf_array(store::kGgufTokenTypes, 5, 5, types),
+                                    gguf_array(store::kGgufScores, 6, 5, scores),
                                     gguf_value("tokenizer.ggml.eos_token_id", 4, u32(4))};
-  if (merges) metadata.push_back(gguf_array(kGgufMerges, 8, 1, gguf_text("a b")));
+  if (merges) metadata.push_back(gguf_array(store::kGgufMerges, 8, 1, gguf_text("a b")));
   std::string data;
   for (std::uint64_t i = 0; i < rows * 8; ++i) data += le(static_cast<float>(i));
   const std::uint64_t bytes = data.size();
@@ -52,7 +64,7 @@ std::string decoder(bool own_head, const std::string& model = "gpt2", bool merge
 }
 
 TEST_CASE("tokens of a BERT in GGUF are those of its vocab.txt, and back") {
-  const Checkpoint checkpoint = open_checkpoint(kBert);
+  const store::Checkpoint checkpoint = store::open_checkpoint(kBert);
   CHECK(names_of(checkpoint) == kTokens);
   const TokenNames names = TokenNames::of(checkpoint);
   CHECK(names.role("mask_token") == 4);
@@ -72,7 +84,7 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   const auto report = change(kBert, folder / "added.gguf", [](const VocabularyState& state) {
     return plan_add(state, {"new", "##er"}, false, 8);
   });
-  const Checkpoint added = open_checkpoint(folder / "added.gguf");
+  const store::Checkpoint added = store::open_checkpoint(folder / "added.gguf");
   CHECK(report.rows_after == 16);
   CHECK(added.get("token_embd.weight").shape == Shape{16, 32});
   Texts wanted = kTokens;
@@ -81,8 +93,8 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   CHECK(texts_of(added)[15] == "\u2581[PAD15]");
   CHECK(texts_of(added)[13] == "\u2581new");
   CHECK(texts_of(added)[14] == "er");
-  const TypedValue* types = find_gguf_value(added, kGgufTokenTypes);
-  const std::string_view bytes = *gguf_elements(*types, GgufType::kInt32);
+  const store::TypedValue* types = store::find_gguf_value(added, store::kGgufTokenTypes);
+  const std::string_view bytes = *store::gguf_elements(*types, store::GgufType::kInt32);
   CHECK(bytes.size() == 64);
   CHECK(bytes.substr(48) == le(1) + le(1) + le(1) + le(5));
   CHECK(json_of(added, "bert.vocab_size") == "16");
@@ -91,7 +103,7 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   change(folder / "added.gguf", folder / "fewer.gguf", [](const VocabularyState& state) {
     return plan_remove(state, {{"[unused1]", "the"}});
   });
-  const Checkpoint fewer = open_checkpoint(folder / "fewer.gguf");
+  const store::Checkpoint fewer = store::open_checkpoint(folder / "fewer.gguf");
   std::erase(wanted, "[unused1]");
   std::erase(wanted, "the");
   CHECK(names_of(fewer) == wanted);
@@ -102,7 +114,7 @@ TEST_CASE("a vocabulary change of a GGUF file keeps table and tokens together") 
   std::ranges::reverse(order);
   change(kBert, folder / "turned.gguf",
          [&](const VocabularyState& state) { return plan_permute(state, {order}); });
-  const Checkpoint turned = open_checkpoint(folder / "turned.gguf");
+  const store::Checkpoint turned = store::open_checkpoint(folder / "turned.gguf");
   CHECK(names_of(turned) == order);
   CHECK(json_of(turned, "tokenizer.ggml.mask_token_id") == "8");
   CHECK(json_of(turned, "tokenizer.ggml.seperator_token_id") == "9");
@@ -127,14 +139,15 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
   // Without merges the same is done, with the least score for what is new.
   write_file(folder / "spm.gguf", decoder(true, "llama", false));
   change(folder / "spm.gguf", folder / "fewer.gguf", removes("b"));
-  CHECK(texts_of(open_checkpoint(folder / "fewer.gguf")) == Texts{"a", "c", "d", "e"});
-  CHECK(json_of(open_checkpoint(folder / "fewer.gguf"), "tokenizer.ggml.eos_token_id") == "3");
+  CHECK(texts_of(store::open_checkpoint(folder / "fewer.gguf")) == Texts{"a", "c", "d", "e"});
+  CHECK(json_of(store::open_checkpoint(folder / "fewer.gguf"), "tokenizer.ggml.eos_token_id") ==
+        "3");
   change(folder / "gpt2.gguf", folder / "more.gguf",
          [](const VocabularyState& state) { return plan_add(state, {"f"}, false, 1); });
-  const Checkpoint more = open_checkpoint(folder / "more.gguf");
-  CHECK(json_of(more, kGgufTokenTypes) == R"({"count":6,"first":[1,1,1,1,3]})");
-  const TypedValue* scores = find_gguf_value(more, kGgufScores);
-  CHECK(gguf_elements(*scores, GgufType::kFloat32)->substr(20) == le(-4.0F));
+  const store::Checkpoint more = store::open_checkpoint(folder / "more.gguf");
+  CHECK(json_of(more, store::kGgufTokenTypes) == R"({"count":6,"first":[1,1,1,1,3]})");
+  const store::TypedValue* scores = store::find_gguf_value(more, store::kGgufScores);
+  CHECK(store::gguf_elements(*scores, store::GgufType::kFloat32)->substr(20) == le(-4.0F));
   CHECK(more.get("output.weight").shape == Shape{6, 8});
 }
 
@@ -145,12 +158,12 @@ TEST_CASE("a vocabulary with merges and more rows than tokens") {
     return [token](const VocabularyState& state) { return plan_add(state, {token}, false, 1); };
   };
   CHECK(change(folder / "in.gguf", folder / "add.gguf", plan("f")).rows_after == 8);
-  CHECK(texts_of(open_checkpoint(folder / "add.gguf")) ==
+  CHECK(texts_of(store::open_checkpoint(folder / "add.gguf")) ==
         Texts{"a", "b", "c", "d", "e", "f", "[PAD6]", "[PAD7]"});
   change(folder / "in.gguf", folder / "turned.gguf", [](const VocabularyState& state) {
     return plan_permute(state, {{"b", "a", "c", "d", "e"}});
   });
-  CHECK(names_of(open_checkpoint(folder / "turned.gguf"))[1] == "a");
+  CHECK(names_of(store::open_checkpoint(folder / "turned.gguf"))[1] == "a");
   const auto removes = [&] {
     change(folder / "in.gguf", folder / "out.gguf",
            [](const VocabularyState& state) { return plan_remove(state, {{"b"}}); });
@@ -179,7 +192,7 @@ TEST_CASE("quantised tables are refused by their name and type") {
   const auto tie = [&] { tie_checkpoint(folder / "head.gguf", folder / "out.gguf", {}); };
   CHECK(contains(message_of(tie), "tensor 'output.weight' is Q8_0, whose values are not read"));
   CHECK(folder.names() == Texts{"head.gguf", "q.gguf"});
-  const Checkpoint head = open_checkpoint(folder / "head.gguf");
+  const store::Checkpoint head = store::open_checkpoint(folder / "head.gguf");
   const EmbeddingTable table = find_embedding_table(head, std::nullopt, std::nullopt);
   CHECK(table.head == HeadState::kOwn);
 }
@@ -191,8 +204,8 @@ TEST_CASE("a correction of a GGUF file and its inverse") {
   const auto report = correct_checkpoint(kBert, folder / "out.gguf", request);
   CHECK(report.head == HeadState::kNone);
   CHECK(report.moves.rows == 9);  // all but [MASK], [CLS], [SEP], [PAD]
-  const Checkpoint out = open_checkpoint(folder / "out.gguf");
-  CHECK(find_metadata(out.files()[0].content.metadata, "masque.mlm_correct") != nullptr);
+  const store::Checkpoint out = store::open_checkpoint(folder / "out.gguf");
+  CHECK(store::find_metadata(out.files()[0].content.metadata, "masque.mlm_correct") != nullptr);
   CHECK(json_of(out, "bert.context_length") == "16");
   request.inverse = true;
   const auto back = correct_checkpoint(folder / "out.gguf", folder / "back.gguf", request);
@@ -218,7 +231,7 @@ TEST_CASE("a tied head in llama.cpp's layout stays tied") {
   request.tied = TiedPolicy::kKeep;
   CHECK(correct("tied.gguf").head == HeadState::kTied);
   tie_checkpoint(folder / "own.gguf", folder / "out.gguf", {});
-  CHECK(open_checkpoint(folder / "out.gguf").find("output.weight") == nullptr);
+  CHECK(store::open_checkpoint(folder / "out.gguf").find("output.weight") == nullptr);
 }
 
 TEST_CASE("positions and token types of a GGUF file, and the sizes that say so") {
@@ -227,7 +240,7 @@ TEST_CASE("positions and token types of a GGUF file, and the sizes that say so")
   positions.positions = 24;
   positions.how = "repeat";
   resize_positions(kBert, folder / "long.gguf", positions);
-  const Checkpoint longer = open_checkpoint(folder / "long.gguf");
+  const store::Checkpoint longer = store::open_checkpoint(folder / "long.gguf");
   CHECK(longer.get("position_embd.weight").shape == Shape{24, 32});
   CHECK(json_of(longer, "bert.context_length") == "24");
   // The number must fit its type, and stays as it was if it does not.
@@ -239,8 +252,9 @@ TEST_CASE("positions and token types of a GGUF file, and the sizes that say so")
   TypesRequest types;
   types.types = 3;
   resize_types(kBert, folder / "types.gguf", types);
-  CHECK(open_checkpoint(folder / "types.gguf").get("token_types.weight").shape == Shape{3, 32});
+  CHECK(store::open_checkpoint(folder / "types.gguf").get("token_types.weight").shape ==
+        Shape{3, 32});
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -5,13 +5,17 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kGoldens = std::string(MASQUE_TEST_DATA) + "/mlm_correct";
 
-std::string bytes_of(const Checkpoint& checkpoint, const std::string& name) {
-  const TensorInfo& tensor = checkpoint.get(name);
+std::string bytes_of(const store::Checkpoint& checkpoint, const std::string& name) {
+  const store::TensorInfo& tensor = checkpoint.get(name);
   std::string bytes(tensor.bytes(), '\0');
   checkpoint.read(tensor, 0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
@@ -24,7 +28,7 @@ CorrectionRequest verified() {
 }
 
 TEST_CASE("a tied BERT from transformers: every kind of mean, special rows kept or not") {
-  const Checkpoint expected = open_checkpoint(kGoldens + "/expected.safetensors");
+  const store::Checkpoint expected = store::open_checkpoint(kGoldens + "/expected.safetensors");
   const TempFolder folder;
   std::string counts;
   for (int i = 0; i < 61; ++i) counts += std::to_string(i) + "\t" + std::to_string(i % 5) + "\n";
@@ -44,8 +48,8 @@ TEST_CASE("a tied BERT from transformers: every kind of mean, special rows kept 
     }
     const std::string out = folder / name;
     correct_checkpoint(kGoldens + "/tied", out, request);
-    const Checkpoint in = open_checkpoint(kGoldens + "/tied");
-    const Checkpoint corrected = open_checkpoint(out);
+    const store::Checkpoint in = store::open_checkpoint(kGoldens + "/tied");
+    const store::Checkpoint corrected = store::open_checkpoint(out);
     CHECK(bytes_of(corrected, kTable) == bytes_of(expected, name));
     CHECK(bytes_of(corrected, "cls.predictions.decoder.weight") == bytes_of(in, kTable));
     CHECK(bytes_of(corrected, "cls.predictions.decoder.bias") ==
@@ -62,22 +66,23 @@ TEST_CASE("an untied BERT from transformers keeps its head") {
 }
 
 TEST_CASE("half and bfloat16 tables are rounded once from double") {
-  const Checkpoint expected = open_checkpoint(kGoldens + "/expected.safetensors");
+  const store::Checkpoint expected = store::open_checkpoint(kGoldens + "/expected.safetensors");
   const TempFolder folder;
   for (const auto& pair : {std::pair{std::string("f16"), DType::kF16}, {"bf16", DType::kBF16}}) {
     const auto& name = pair.first;
     const auto& dtype = pair.second;
     CAPTURE(name);
-    write_file(folder / name,
-               write_safetensors_header({{.name = kTable, .dtype = dtype, .shape = {61, 24}}}, {}) +
-                   bytes_of(expected, name + "-in"));
+    write_file(folder / name, store::write_safetensors_header(
+                                  {{.name = kTable, .dtype = dtype, .shape = {61, 24}}}, {}) +
+                                  bytes_of(expected, name + "-in"));
     CorrectionRequest request = verified();
     request.mask_token = "4";
     request.special_tokens = {"0", "2", "3"};
     correct_checkpoint(folder / name, folder / (name + "-out"), request);
-    CHECK(bytes_of(open_checkpoint(folder / (name + "-out")), kTable) == bytes_of(expected, name));
+    CHECK(bytes_of(store::open_checkpoint(folder / (name + "-out")), kTable) ==
+          bytes_of(expected, name));
   }
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

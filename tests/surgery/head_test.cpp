@@ -9,8 +9,14 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kHead = "cls.predictions.decoder.weight";
 const std::string kHeadBias = "cls.predictions.decoder.bias";
@@ -23,8 +29,9 @@ TieRequest tie_request() {
 
 std::vector<std::string> changes(const std::string& a, const std::string& b) {
   std::vector<std::string> names;
-  for (const auto& change : compare_checkpoints(open_checkpoint(a), open_checkpoint(b), {}))
-    names.push_back(std::string(change_name(change.kind)) + " " + change.name);
+  for (const auto& change :
+       store::compare_checkpoints(store::open_checkpoint(a), store::open_checkpoint(b), {}))
+    names.push_back(std::string(store::change_name(change.kind)) + " " + change.name);
   return names;
 }
 
@@ -36,7 +43,7 @@ TEST_CASE("untie gives the head its tensors, tie takes them away again") {
   CHECK(untied.added == std::vector<std::string>{kHead, kHeadBias});
   CHECK(changes(folder / "in", folder / "two") ==
         std::vector<std::string>{"only-b " + kHeadBias, "only-b " + kHead});
-  const Checkpoint two = open_checkpoint(folder / "two");
+  const store::Checkpoint two = store::open_checkpoint(folder / "two");
   CHECK(values_of(two, kHead) == values_of(two, kTable));
   CHECK(values_of(two, kHeadBias) == values_of(two, "cls.predictions.bias"));
   CHECK(contains(read_file(folder / "two/config.json"), "\"tie_word_embeddings\": false"));
@@ -70,7 +77,7 @@ TEST_CASE("a head that differs is dropped only on demand") {
                                          static_cast<double>(static_cast<float>(b[i]))));
   }
   CHECK(report.largest_difference == largest);
-  CHECK(open_checkpoint(folder / "out").find(kHead) == nullptr);
+  CHECK(store::open_checkpoint(folder / "out").find(kHead) == nullptr);
 }
 
 TEST_CASE("the bias that the untied head read is the one that stays") {
@@ -83,10 +90,10 @@ TEST_CASE("the bias that the untied head read is the one that stays") {
   write_file(folder / "in/model.safetensors", example_file(tensors));
   const auto report = tie_checkpoint(folder / "in", folder / "out", tie_request());
   CHECK(report.changed == std::vector<std::string>{"cls.predictions.bias"});
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   CHECK(out.find(kHeadBias) == nullptr);
   CHECK(values_of(out, "cls.predictions.bias") ==
-        values_of(open_checkpoint(folder / "in"), kHeadBias));
+        values_of(store::open_checkpoint(folder / "in"), kHeadBias));
 }
 
 TEST_CASE("what is so already stays so, a stored copy goes or stays") {
@@ -129,9 +136,9 @@ TEST_CASE("GPT-2 without a word of its head is untied on demand") {
              example_file({{"wte.weight", DType::kF32, {2, 2}, {1, 2, 3, 4}}}));
   write_file(folder / "in/config.json", R"({"model_type": "gpt2"})");
   untie_checkpoint(folder / "in", folder / "out", tie_request());
-  CHECK(values_of(open_checkpoint(folder / "out"), "lm_head.weight") ==
+  CHECK(values_of(store::open_checkpoint(folder / "out"), "lm_head.weight") ==
         std::vector<double>{1, 2, 3, 4});
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

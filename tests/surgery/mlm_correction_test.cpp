@@ -9,8 +9,14 @@
 #include "support/near.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 /// The formula, straight from its definition.
 std::vector<double> corrected(const std::vector<double>& table, std::size_t width,
@@ -36,8 +42,8 @@ std::vector<double> corrected(const std::vector<double>& table, std::size_t widt
   return out;
 }
 
-std::vector<double> applied(const Checkpoint& checkpoint, const AffineRows& map) {
-  const TensorInfo& table = checkpoint.get(kTable);
+std::vector<double> applied(const store::Checkpoint& checkpoint, const AffineRows& map) {
+  const store::TensorInfo& table = checkpoint.get(kTable);
   std::vector<std::byte> bytes(table.bytes());
   checkpoint.read(table, 0, bytes);
   map_rows(map, table.dtype, table.shape[1], 0, bytes, bytes);
@@ -51,7 +57,7 @@ TEST_CASE("a table of 5 rows by hand") {
   const TempFolder folder;
   write_file(folder / "a.safetensors",
              example_file({{kTable, DType::kF64, {5, 1}, {1, 2, 3, 4, 5}}}));
-  const Checkpoint checkpoint = open_checkpoint(folder / "a.safetensors");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "a.safetensors");
   MlmCorrection c;
   c.mask_row = 4;
   c.kept_rows = {4};
@@ -74,7 +80,7 @@ TEST_CASE("the map is the formula, for every kind of mean, kept rows and type") 
         bert.width = 37;
         bert.dtype = dtype;
         bert.write(folder);
-        const Checkpoint checkpoint = open_checkpoint(folder / "in");
+        const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
         const auto table = values_of(checkpoint, kTable);
         MlmCorrection c;
         c.rates = {0.4, 0.5, 0.2, 0.3};
@@ -112,7 +118,7 @@ TEST_CASE("the inverse recovers the table up to rounding, whatever was kept and 
       bert.width = 8;
       bert.dtype = DType::kF64;
       bert.write(folder);
-      const Checkpoint before = open_checkpoint(folder / "in");
+      const store::Checkpoint before = store::open_checkpoint(folder / "in");
       MlmCorrection c;
       c.rates = {0.5, 0.6, 0.1, 0.3};
       c.mask_row = 4;
@@ -126,7 +132,7 @@ TEST_CASE("the inverse recovers the table up to rounding, whatever was kept and 
       auto tensors = bert.tensors();
       tensors[0].values = applied(before, map);
       write_file(folder / "out/model.safetensors", example_file(tensors));
-      const Checkpoint after = open_checkpoint(folder / "out");
+      const store::Checkpoint after = store::open_checkpoint(folder / "out");
       const auto inverse = inverse_mlm_map(after, after.get(kTable), c, weights, 1);
       CHECK(far_off(applied(after, inverse), values_of(before, kTable), 1e-15, 1e-13) == "");
     }
@@ -136,7 +142,7 @@ TEST_CASE("the inverse recovers the table up to rounding, whatever was kept and 
 TEST_CASE("a correction that leaves nothing of a row has no inverse") {
   const TempFolder folder;
   ExampleBert().write(folder);
-  const Checkpoint checkpoint = open_checkpoint(folder / "in");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
   MlmCorrection c;
   c.rates = {1, 1, 0, 0};
   c.mask_row = 4;
@@ -150,7 +156,7 @@ TEST_CASE("a row that is not finite is named if it counts in the mean, and harml
   auto tensors = bert.tensors();
   tensors[0].values[7 * bert.width + 1] = std::numeric_limits<double>::infinity();
   write_file(folder / "model.safetensors", example_file(tensors));
-  const Checkpoint checkpoint = open_checkpoint(folder / "model.safetensors");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "model.safetensors");
   MlmCorrection c;
   c.mask_row = 4;
   CHECK(contains(message_of([&] { mlm_map(checkpoint, checkpoint.get(kTable), c, {}, 1); }),
@@ -167,7 +173,7 @@ TEST_CASE("the same bits for any number of threads") {
   bert.rows = 20011;
   bert.width = 33;
   bert.write(folder);
-  const Checkpoint checkpoint = open_checkpoint(folder / "in");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
   MlmCorrection c;
   c.mask_row = 4;
   const auto one = mlm_map(checkpoint, checkpoint.get(kTable), c, {}, 1);
@@ -239,4 +245,4 @@ TEST_CASE("used rows leave out [unusedN] and rows without a token") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -10,8 +10,16 @@
 #include "surgery/example.hpp"
 #include "surgery/rows/row_expression.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using Vector = std::vector<double>;
 
@@ -22,7 +30,7 @@ struct Table {
     for (int i = 0; i < 16; ++i) tensor.values.push_back(i);
     write_file(folder / "in/model.safetensors", example_file({tensor}));
     if (!vocabulary.empty()) write_file(folder / "in/vocab.txt", vocabulary);
-    checkpoint = open_checkpoint(folder / "in");
+    checkpoint = store::open_checkpoint(folder / "in");
     names = TokenNames::load(folder / "in");
   }
 
@@ -38,7 +46,7 @@ struct Table {
   }
 
   TempFolder folder;
-  Checkpoint checkpoint;
+  store::Checkpoint checkpoint;
   TokenNames names;
 };
 
@@ -143,8 +151,8 @@ TEST_CASE("expressions change their rows and nothing else, in every type") {
     const auto report =
         apply_expressions(folder / "in", folder / "out",
                           {"the = 0.25*[of] - [and]", "#299 = mean([the], #298)"}, request_of());
-    const auto before = values_of(open_checkpoint(folder / "in"), kTable);
-    const auto after = values_of(open_checkpoint(folder / "out"), kTable);
+    const auto before = values_of(store::open_checkpoint(folder / "in"), kTable);
+    const auto after = values_of(store::open_checkpoint(folder / "out"), kTable);
     Vector expected = before;
     for (std::size_t d = 0; d < 1000; ++d) {
       const double the = 0.25 * before[7 * 1000 + d] - before[8 * 1000 + d];
@@ -172,8 +180,8 @@ TEST_CASE("a tied head changes with the table, or is untied, or stops it") {
     const std::string head = "cls.predictions.decoder.weight";
     PatchRequest request = request_of();
     const auto report = apply_expressions(folder / "in", folder / "kept", {"#1 = #2"}, request);
-    const Checkpoint in = open_checkpoint(folder / "in");
-    const Checkpoint kept = open_checkpoint(folder / "kept");
+    const store::Checkpoint in = store::open_checkpoint(folder / "in");
+    const store::Checkpoint kept = store::open_checkpoint(folder / "kept");
     CHECK(report.changed.size() == (stored ? 2 : 1));
     if (stored) {
       CHECK(values_of(kept, head) == values_of(kept, kTable));
@@ -183,7 +191,7 @@ TEST_CASE("a tied head changes with the table, or is untied, or stops it") {
     CHECK(read_file(folder / "kept/config.json") == bert.config);
     request.tied = TiedPolicy::kUntie;
     apply_expressions(folder / "in", folder / "untied", {"#1 = #2"}, request);
-    const Checkpoint untied = open_checkpoint(folder / "untied");
+    const store::Checkpoint untied = store::open_checkpoint(folder / "untied");
     CHECK(values_of(untied, kTable) == values_of(kept, kTable));
     CHECK(values_of(untied, head) == values_of(in, kTable));
     CHECK(contains(read_file(folder / "untied/config.json"), "\"tie_word_embeddings\": false"));
@@ -253,14 +261,14 @@ TEST_CASE("norms: to a number, to the mean, of some rows, rows of zeros stay") {
     CHECK(report.zero_rows == 1);
     CHECK(report.norm_before == doctest::Approx(mean).epsilon(1e-14));
     const double target = to_mean ? mean : 1;
-    const auto after = values_of(open_checkpoint(folder / out), kTable);
+    const auto after = values_of(store::open_checkpoint(folder / out), kTable);
     Vector expected = before;
     for (std::size_t i = 5; i < expected.size(); ++i)
       expected[i] = before[i] * target / norm(before, i / 5);
     CHECK(far_off(after, expected, 0, 1e-14) == "");
   }
   scaled(folder, "some", 2, "3-4,the,8");
-  const auto after = values_of(open_checkpoint(folder / "some"), kTable);
+  const auto after = values_of(store::open_checkpoint(folder / "some"), kTable);
   for (std::size_t i = 0; i < 11; ++i) {
     const bool listed = i == 3 || i == 4 || i == 6 || i == 8;
     CHECK(norm(after, i) == doctest::Approx(listed ? 2 : norm(before, i)).epsilon(1e-14));
@@ -273,4 +281,4 @@ TEST_CASE("norms: to a number, to the mean, of some rows, rows of zeros stay") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -10,8 +10,11 @@
 #include "support/message.hpp"
 #include "support/near.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::far_off;
+using test::message_of;
 
 using PositionTable = std::vector<std::vector<double>>;
 
@@ -136,4 +139,4 @@ TEST_CASE("what is no way is refused by name") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -8,8 +8,15 @@
 #include "surgery/positions/position_extension.hpp"
 #include "surgery/positions/resize_types.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::message_of;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 constexpr std::uint64_t kWidth = 3;
 
@@ -36,13 +43,13 @@ RawTensor whole(const std::string& name, Shape shape, const std::vector<std::int
 }
 
 std::string file_of(const std::vector<RawTensor>& tensors) {
-  std::vector<TensorInfo> infos;
+  std::vector<store::TensorInfo> infos;
   std::string data;
   for (const RawTensor& tensor : tensors) {
     infos.push_back({.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape});
     data += tensor.bytes;
   }
-  return write_safetensors_header(infos, {{"format", "pt"}}) + data;
+  return store::write_safetensors_header(infos, {{"format", "pt"}}) + data;
 }
 
 std::vector<std::int64_t> count(std::int64_t n) {
@@ -117,8 +124,8 @@ TEST_CASE("every way, with and without rows in front, in every type: rows, buffe
                                              request_of(positions, std::string(info->name)));
         CHECK(report.offset == example.offset);
         CHECK(report.positions_before == 6);
-        const Checkpoint in = open_checkpoint(folder / "in");
-        const Checkpoint out = open_checkpoint(folder / "out");
+        const store::Checkpoint in = store::open_checkpoint(folder / "in");
+        const store::Checkpoint out = store::open_checkpoint(folder / "out");
         const std::uint64_t rows = positions + example.offset;
         REQUIRE(out.get(example.position_table()).shape == Shape{rows, kWidth});
         const auto before = values_of(in, example.position_table());
@@ -165,7 +172,8 @@ TEST_CASE("the padding row of the config says where positions begin") {
   example.write(folder, ", \"pad_token_id\": 3");
   const auto report = resize_positions(folder / "in", folder / "out", request_of(3, "truncate"));
   CHECK(report.offset == 4);
-  CHECK(open_checkpoint(folder / "out").get(example.position_table()).shape == Shape{7, kWidth});
+  CHECK(store::open_checkpoint(folder / "out").get(example.position_table()).shape ==
+        Shape{7, kWidth});
 }
 
 TEST_CASE("numbers that a way cannot make, and buffers that say something, are refused") {
@@ -224,7 +232,7 @@ TEST_CASE("a table of no family: named, with rows in front, a dry run writes not
       resize_positions(folder / "in.safetensors", folder / "out.safetensors", request);
   CHECK(report.notes == std::vector<std::string>{
                             "set \"max_position_embeddings\": 5 in the config.json of the output"});
-  CHECK(values_of(open_checkpoint(folder / "out.safetensors"), "t") ==
+  CHECK(values_of(store::open_checkpoint(folder / "out.safetensors"), "t") ==
         std::vector<double>{1, 2, 3, 4, 5, 6, 3, 4, 5, 6});
 }
 
@@ -244,9 +252,9 @@ TEST_CASE("GPT-2's causal masks of old files follow, in every layer") {
                       {"h.1.attn.bias", DType::kU8, {1, 1, 3, 3}, mask(3)}}));
   write_file(folder / "in/config.json", R"({"model_type": "gpt2", "n_positions": 3, "n_ctx": 3})");
   resize_positions(folder / "in", folder / "out", request_of(5, "last"));
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   for (const char* name : {"h.0.attn.bias", "h.1.attn.bias"}) {
-    const TensorInfo& tensor = out.get(name);
+    const store::TensorInfo& tensor = out.get(name);
     CHECK(tensor.shape == Shape{1, 1, 5, 5});
     std::string bytes(25, '\0');
     out.read(tensor, 0, std::as_writable_bytes(std::span(bytes)));
@@ -267,13 +275,13 @@ TEST_CASE("token types grow by mean, zero or a copy, and shrink") {
   const TempFolder folder;
   Example().write(folder);
   const std::string name = "bert.embeddings.token_type_embeddings.weight";
-  const auto before = values_of(open_checkpoint(folder / "in"), name);
+  const auto before = values_of(store::open_checkpoint(folder / "in"), name);
   const auto after = [&](const TypesRequest& request) {
     const TempFolder to;
     resize_types(folder / "in", to / "out", request);
     CHECK(contains(read_file(to / "out/config.json"),
                    "\"type_vocab_size\": " + std::to_string(request.types) + "}"));
-    return values_of(open_checkpoint(to / "out"), name);
+    return values_of(store::open_checkpoint(to / "out"), name);
   };
   std::vector<double> mean(2 * kWidth);
   for (std::size_t i = 0; i < mean.size(); ++i)
@@ -299,4 +307,4 @@ TEST_CASE("token types grow by mean, zero or a copy, and shrink") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -11,8 +11,14 @@
 #include "support/near.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::far_off;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 using Rows = std::vector<std::vector<double>>;
 
@@ -23,7 +29,7 @@ struct InitExample {
     ExampleBert example = bert;
     example.dtype = dtype;
     example.write(folder);
-    checkpoint.emplace(open_checkpoint(folder / "in"));
+    checkpoint.emplace(store::open_checkpoint(folder / "in"));
     names = TokenNames::load(folder / "in");
     for (std::uint64_t row = 0; row < 9; ++row) change.from.push_back(row);
     change.tokens.assign(9, "");
@@ -35,21 +41,22 @@ struct InitExample {
     change.tokens.push_back(token);
   }
 
-  const TensorInfo& table() const { return checkpoint->get(kTable); }
-  const TensorInfo& bias() const { return checkpoint->get("cls.predictions.bias"); }
+  const store::TensorInfo& table() const { return checkpoint->get(kTable); }
+  const store::TensorInfo& bias() const { return checkpoint->get("cls.predictions.bias"); }
 
   RowInitContext context() {
     return {*checkpoint, names, change, table().shape[0], range, seed, 2, &notes};
   }
 
-  std::vector<double> new_row(const std::string& spec, const TensorInfo& tensor, std::uint64_t id) {
+  std::vector<double> new_row(const std::string& spec, const store::TensorInfo& tensor,
+                              std::uint64_t id) {
     const RowInitContext context = this->context();
     std::vector<double> out(tensor.shape.size() == 1 ? 1 : tensor.shape[1]);
     NewRows(context, spec).of(tensor)(id, out);
     return out;
   }
 
-  Rows rows(const TensorInfo& tensor) const {
+  Rows rows(const store::TensorInfo& tensor) const {
     const auto values = values_of(*checkpoint, tensor.name);
     const std::size_t width = values.size() / tensor.shape[0];
     Rows out;
@@ -59,7 +66,7 @@ struct InitExample {
   }
 
   TempFolder folder;
-  std::optional<Checkpoint> checkpoint;
+  std::optional<store::Checkpoint> checkpoint;
   TokenNames names;
   VocabularyChange change;
   std::vector<std::string> notes;
@@ -130,7 +137,7 @@ TEST_CASE("every initializer against a plain formula, for tables and biases of e
     REQUIRE(formula != init_formulas().end());
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
       InitExample example(dtype);
-      for (const TensorInfo* tensor : {&example.table(), &example.bias()}) {
+      for (const store::TensorInfo* tensor : {&example.table(), &example.bias()}) {
         const auto found = example.new_row(formula->first, *tensor, 9);
         const bool vector = tensor->shape.size() == 1;
         const auto expected = formula->second(example.rows(*tensor), vector);
@@ -239,7 +246,7 @@ TEST_CASE("rows without a token may hold anything, others must be finite") {
     write_file(folder / "in/model.safetensors", example_file(tensors));
     write_file(folder / "in/vocab.txt", kVocabulary);
     InitExample example;
-    example.checkpoint.emplace(open_checkpoint(folder / "in"));
+    example.checkpoint.emplace(store::open_checkpoint(folder / "in"));
     for (const char* spec : {"mean", "cov", "random"}) {
       const std::string message = message_of([&] { example.new_row(spec, example.table(), 9); });
       CHECK(contains(message, row == 10 ? "nothing thrown" : "is not finite"));
@@ -270,4 +277,4 @@ TEST_CASE("what is no initializer") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

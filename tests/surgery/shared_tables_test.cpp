@@ -11,8 +11,12 @@
 #include "surgery/rows/patch_rows.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kDecoder = "cls.predictions.decoder.weight";
 
@@ -27,7 +31,7 @@ struct TiedBert {
                read_file(MASQUE_TEST_DATA "/torch/bert/pytorch_model.bin"));
   }
 
-  Checkpoint after() const { return open_checkpoint(folder / "out"); }
+  store::Checkpoint after() const { return store::open_checkpoint(folder / "out"); }
 
   TempFolder folder;
 };
@@ -87,11 +91,11 @@ TEST_CASE("a table and its head stay one in every job that changes both") {
     const auto& job = job_entry.second;
     CAPTURE(name);
     const TiedBert bert;
-    const Checkpoint before = open_checkpoint(bert.folder / "in");
-    REQUIRE(share_bytes(before.get(kTable), before.get(kDecoder)));
+    const store::Checkpoint before = store::open_checkpoint(bert.folder / "in");
+    REQUIRE(store::share_bytes(before.get(kTable), before.get(kDecoder)));
     job(bert.folder / "in", bert.folder / "out");
-    const Checkpoint after = bert.after();
-    CHECK(share_bytes(after.get(kTable), after.get(kDecoder)));
+    const store::Checkpoint after = bert.after();
+    CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
     CHECK(values_of(after, kTable) != values_of(before, kTable));
     CHECK(values_of(after, kTable) == values_of(after, kDecoder));
   }
@@ -103,16 +107,16 @@ TEST_CASE("a table that does not change keeps its head") {
   request.positions = 10;
   request.how = "truncate";
   resize_positions(bert.folder / "in", bert.folder / "out", request);
-  const Checkpoint after = bert.after();
-  CHECK(share_bytes(after.get(kTable), after.get(kDecoder)));
+  const store::Checkpoint after = bert.after();
+  CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
 }
 
 TEST_CASE("an untied head is stored on its own") {
   const TiedBert bert;
-  const auto before = values_of(open_checkpoint(bert.folder / "in"), kTable);
+  const auto before = values_of(store::open_checkpoint(bert.folder / "in"), kTable);
   corrects(TiedPolicy::kUntie)(bert.folder / "in", bert.folder / "out");
-  const Checkpoint after = bert.after();
-  CHECK_FALSE(share_bytes(after.get(kTable), after.get(kDecoder)));
+  const store::Checkpoint after = bert.after();
+  CHECK_FALSE(store::share_bytes(after.get(kTable), after.get(kDecoder)));
   CHECK(values_of(after, kTable) != before);
   CHECK(values_of(after, kDecoder) == before);
 }
@@ -121,25 +125,25 @@ TEST_CASE("a head that the config calls untied gets new rows of its own") {
   const TiedBert bert(false);
   const VocabularyPlan adds = [](const VocabularyState& s) { return plan_append(s, 2, 1); };
   changes(adds, "random")(bert.folder / "in", bert.folder / "out");
-  Checkpoint after = bert.after();
-  CHECK_FALSE(share_bytes(after.get(kTable), after.get(kDecoder)));
+  store::Checkpoint after = bert.after();
+  CHECK_FALSE(store::share_bytes(after.get(kTable), after.get(kDecoder)));
   CHECK(values_of(after, kTable) != values_of(after, kDecoder));
   std::filesystem::remove_all(bert.folder / "out");
   const VocabularyPlan removes = [](const VocabularyState& s) { return plan_remove(s, {{"3"}}); };
   changes(removes)(bert.folder / "in", bert.folder / "out");
   after = bert.after();
-  CHECK(share_bytes(after.get(kTable), after.get(kDecoder)));
+  CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
 }
 
 TEST_CASE("without the first of several names the others stay one") {
   const TempFolder folder;
   write_file(folder / "in.pt", read_file(MASQUE_TEST_DATA "/torch/good/ties.pt"));
-  const Checkpoint before = open_checkpoint(folder / "in.pt");
+  const store::Checkpoint before = store::open_checkpoint(folder / "in.pt");
   const auto values = values_of(before, "decoder");
   CheckpointEdit edit(before);
   edit.remove("embedding");
   write_edit(edit, folder / "out.pt", {});
-  const Checkpoint after = open_checkpoint(folder / "out.pt");
+  const store::Checkpoint after = store::open_checkpoint(folder / "out.pt");
   CHECK(after.find("embedding") == nullptr);
   CHECK(after.get("again").alias_of == "decoder");
   CHECK(values_of(after, "again") == values);
@@ -147,4 +151,4 @@ TEST_CASE("without the first of several names the others stay one") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

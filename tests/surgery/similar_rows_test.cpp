@@ -7,17 +7,19 @@
 #include "support/temp_folder.hpp"
 #include "surgery/rows/table_stats.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::TempFolder;
 
 TEST_CASE("the neighbours of all rows are those of each row by itself") {
   const TempFolder folder;
-  const Checkpoint checkpoint = [&] {
-    new_checkpoint(std::string(MASQUE_TEST_DATA) + "/family/bert-plain.config.json", folder / "m",
-                   {.seed = 7});
-    return open_checkpoint(folder / "m");
+  const store::Checkpoint checkpoint = [&] {
+    store::new_checkpoint(std::string(MASQUE_TEST_DATA) + "/family/bert-plain.config.json",
+                          folder / "m", {.seed = 7});
+    return store::open_checkpoint(folder / "m");
   }();
-  const TensorInfo& table = checkpoint.get("bert.embeddings.word_embeddings.weight");
+  const store::TensorInfo& table = checkpoint.get("bert.embeddings.word_embeddings.weight");
   std::vector<std::uint8_t> skip = {0, 1, 0, 1};  // row 0 is the pad token's: all zero
   const auto all = similar_rows(checkpoint, table, {.count = 5, .skip = skip, .threads = 2});
   REQUIRE(all.size() == table.shape[0]);
@@ -38,4 +40,4 @@ TEST_CASE("the neighbours of all rows are those of each row by itself") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

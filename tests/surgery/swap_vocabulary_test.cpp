@@ -8,8 +8,13 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kOld = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nking\n##s\nthe\n##n\n";
 
@@ -37,8 +42,8 @@ TEST_CASE("rows by spelling, then means of the old pieces, then the mean of all"
   write_old(folder);
   write_file(folder / "new.txt", "the\n[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nkings\nxyz\n##s\n");
   swap(folder, folder / "new.txt", 4);
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   const auto before = values_of(in, kTable);
   const auto after = values_of(out, kTable);
   REQUIRE(after.size() == 12 * 5);
@@ -70,8 +75,8 @@ TEST_CASE("a folder with another kind of tokenizer: roles and texts carry over")
       folder / "new/tokenizer_config.json",
       R"({"tokenizer_class":"RobertaTokenizer","pad_token":"<pad>","cls_token":"<s>","sep_token":"</s>","mask_token":"<mask>","unk_token":"<unk>"})");
   const VocabularyReport report = swap(folder, folder / "new");
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   const auto before = values_of(in, kTable);
   const auto after = values_of(out, kTable);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -132,4 +137,4 @@ TEST_CASE("swap-vocab refuses what would not fit together") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

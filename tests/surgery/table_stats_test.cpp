@@ -8,18 +8,23 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 struct Table {
   explicit Table(const std::vector<double>& values, std::uint64_t width) {
     write_file(folder / "a.safetensors",
                example_file({{kTable, DType::kF64, {values.size() / width, width}, values}}));
-    checkpoint.emplace(open_checkpoint(folder / "a.safetensors"));
+    checkpoint.emplace(store::open_checkpoint(folder / "a.safetensors"));
   }
-  const TensorInfo& info() const { return checkpoint->get(kTable); }
+  const store::TensorInfo& info() const { return checkpoint->get(kTable); }
   TempFolder folder;
-  std::optional<Checkpoint> checkpoint;
+  std::optional<store::Checkpoint> checkpoint;
 };
 
 double naive_cosine(const std::vector<double>& v, std::size_t w, std::size_t a, std::size_t b) {
@@ -142,4 +147,4 @@ TEST_CASE("dot sums in the same order for every length") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -13,8 +13,15 @@
 #include "surgery/vocabulary/change_vocabulary.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::names_in;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using Names = std::vector<std::string>;
 
@@ -53,7 +60,7 @@ VocabularyRequest request_of(const std::string& init) {
   return request;
 }
 
-std::vector<double> row_of(const Checkpoint& checkpoint, const std::string& name,
+std::vector<double> row_of(const store::Checkpoint& checkpoint, const std::string& name,
                            std::uint64_t row) {
   const std::vector<double> values = values_of(checkpoint, name);
   const auto width = static_cast<std::ptrdiff_t>(checkpoint.get(name).row_elements());
@@ -62,13 +69,13 @@ std::vector<double> row_of(const Checkpoint& checkpoint, const std::string& name
 }
 
 std::uint64_t in_config(const std::string& folder, const char* field) {
-  return ModelConfig::read(folder + "/bert_config.json").size(field).value();
+  return store::ModelConfig::read(folder + "/bert_config.json").size(field).value();
 }
 
 TEST_CASE("new tokens get rows in the table, the bias and the slots") {
   const TempFolder folder;
   write_folder(folder);
-  const Checkpoint before = open_checkpoint(folder / "in");
+  const store::Checkpoint before = store::open_checkpoint(folder / "in");
   const VocabularyReport report = change_vocabulary(
       folder / "in", folder / "out",
       [](const VocabularyState& state) {
@@ -78,7 +85,7 @@ TEST_CASE("new tokens get rows in the table, the bias and the slots") {
   CHECK(report.family == "bert");
   CHECK(report.tensor == kWords);
   CHECK(report.changed_tensors.size() == 6);
-  const Checkpoint after = open_checkpoint(folder / "out");
+  const store::Checkpoint after = store::open_checkpoint(folder / "out");
   for (const std::string& name : {kWords, kOutputBias}) {
     CHECK(after.get(name).shape[0] == 11);
     CHECK(row_of(after, name, 9) == row_of(before, name, 6));
@@ -99,7 +106,7 @@ TEST_CASE("new tokens get rows in the table, the bias and the slots") {
 TEST_CASE("rows that move take their slots along") {
   const TempFolder folder;
   write_folder(folder);
-  const Checkpoint before = open_checkpoint(folder / "in");
+  const store::Checkpoint before = store::open_checkpoint(folder / "in");
   const Names order = {"8", "7", "6", "5", "4", "3", "2", "1", "0"};
   change_vocabulary(
       folder / "in", folder / "out",
@@ -107,7 +114,7 @@ TEST_CASE("rows that move take their slots along") {
         return plan_permute(state, {order, TokenList::As::kIds});
       },
       request_of("mean"));
-  const Checkpoint after = open_checkpoint(folder / "out");
+  const store::Checkpoint after = store::open_checkpoint(folder / "out");
   for (const std::string& name :
        {kWords, kOutputBias, kWords + "/adam_m", kWords + "/adam_v", kOutputBias + "/adam_m"}) {
     CAPTURE(name);
@@ -120,7 +127,7 @@ TEST_CASE("rows that move take their slots along") {
 TEST_CASE("positions and token types are found, and their slots grow by zeros") {
   const TempFolder folder;
   write_folder(folder);
-  const Checkpoint before = open_checkpoint(folder / "in");
+  const store::Checkpoint before = store::open_checkpoint(folder / "in");
   PositionsRequest positions;
   positions.positions = 6;
   positions.how = "last";
@@ -130,7 +137,7 @@ TEST_CASE("positions and token types are found, and their slots grow by zeros") 
   CHECK(resize_types(folder / "in", folder / "t", types).tensor == kTypes);
   for (const auto& [out, name, rows] :
        {std::tuple{std::string("p"), kPositions, 6U}, {std::string("t"), kTypes, 3U}}) {
-    const Checkpoint after = open_checkpoint(folder / out);
+    const store::Checkpoint after = store::open_checkpoint(folder / out);
     for (const std::string& slot : kSlots) {
       CHECK(after.get(name + slot).shape == Shape{rows, 2});
       CHECK(row_of(after, name + slot, rows - 1) == std::vector<double>{0, 0});
@@ -163,17 +170,17 @@ TEST_CASE("a tied head cannot be untied, and stays tied where asked") {
   CHECK(report.head == HeadState::kTied);
   CHECK(report.changed_tensors == Names{kWords});
   CHECK(report.added_tensors.empty());
-  const Checkpoint after = open_checkpoint(folder / "out");
-  CHECK(values_of(after, kWords) != values_of(open_checkpoint(folder / "in"), kWords));
-  CHECK(after.tensors().size() == open_checkpoint(folder / "in").tensors().size());
+  const store::Checkpoint after = store::open_checkpoint(folder / "out");
+  CHECK(values_of(after, kWords) != values_of(store::open_checkpoint(folder / "in"), kWords));
+  CHECK(after.tensors().size() == store::open_checkpoint(folder / "in").tensors().size());
 }
 
 TEST_CASE("the tables of a file with TensorFlow's names under these") {
   const TempFolder folder;
   write_folder(folder);
-  const Checkpoint checkpoint = open_checkpoint(folder / "in");
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
   const EmbeddingTable table =
-      find_embedding_table(checkpoint, find_config(checkpoint), std::nullopt);
+      find_embedding_table(checkpoint, store::find_config(checkpoint), std::nullopt);
   std::string roles;
   for (const TableRole& role : table_roles(table))
     roles += std::string(role.role) + " " + role.name + " " + role.state + "\n";
@@ -183,4 +190,4 @@ TEST_CASE("the tables of a file with TensorFlow's names under these") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -5,8 +5,13 @@
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 TEST_CASE("vocab.txt: a line is a token, only the line feed is removed") {
   const TempFolder folder;
@@ -109,4 +114,4 @@ TEST_CASE("unused tokens") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -12,7 +12,7 @@
 #include "surgery/example.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 
 inline constexpr std::uint64_t kNew = VocabularyChange::kNew;
 
@@ -35,13 +35,13 @@ class TokenizerFolder {
     std::string text;
   };
   explicit TokenizerFolder(std::initializer_list<File> files) {
-    write_file(folder_ / "model.safetensors",
-               example_file({{kTable, DType::kF32, {2, 2}, numbers(1, 4)}}));
-    for (const File& file : files) write_file(folder_ / file.name, file.text);
+    test::write_file(folder_ / "model.safetensors",
+                     example_file({{kTable, DType::kF32, {2, 2}, numbers(1, 4)}}));
+    for (const File& file : files) test::write_file(folder_ / file.name, file.text);
   }
 
   ChangedFiles change(std::vector<std::uint64_t> from, std::vector<std::string> tokens) const {
-    const Checkpoint checkpoint = open_checkpoint(folder_.path());
+    const store::Checkpoint checkpoint = store::open_checkpoint(folder_.path());
     CheckpointEdit edit(checkpoint);
     const TokenNames before = TokenNames::load(folder_.path());
     ChangedFiles out;
@@ -51,12 +51,12 @@ class TokenizerFolder {
     return out;
   }
   std::string error(std::vector<std::uint64_t> from, std::vector<std::string> tokens) const {
-    return message_of([&] { change(std::move(from), std::move(tokens)); });
+    return test::message_of([&] { change(std::move(from), std::move(tokens)); });
   }
   std::string path() const { return folder_.path(); }
 
  private:
-  TempFolder folder_;
+  test::TempFolder folder_;
 };
 
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -4,8 +4,11 @@
 #include "base/file.hpp"
 #include "surgery/tokenizer_folder.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
 
 const std::string kVocab = R"({"<s>": 0, "a": 1, "b": 2, "ab": 3, "\u0120": 4, "rare": 5})";
 const std::string kMerges = "#version: 0.2\na b\n";
@@ -132,14 +135,14 @@ TEST_CASE("a SentencePiece model is left alone or refused") {
   std::swap(from[2], from[3]);
   CHECK(contains(alone.error(from, std::vector<std::string>(300)),
                  "spiece.model: row 2 would go or move"));
-  const Checkpoint checkpoint = open_checkpoint(alone.path());
+  const store::Checkpoint checkpoint = store::open_checkpoint(alone.path());
   const auto names = TokenNames::load(alone.path());
   CHECK(contains(message_of([&] { check_editable(checkpoint, names); }),
                  "spiece.model: a SentencePiece model is not edited: save the tokenizer as "
                  "tokenizer.json"));
   const TokenizerFolder none({});
-  CHECK_NOTHROW(check_editable(open_checkpoint(none.path()), names));
+  CHECK_NOTHROW(check_editable(store::open_checkpoint(none.path()), names));
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

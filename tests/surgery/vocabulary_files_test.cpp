@@ -6,8 +6,10 @@
 
 #include "surgery/tokenizer_folder.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
 
 const std::string kLines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n[unused0]\nthe\n##e\n";
 const std::vector<std::string> kFileTokens{"[PAD]",  "[UNK]",     "[CLS]", "[SEP]",
@@ -256,4 +258,4 @@ TEST_CASE("a vocabulary of 200 000 tokens takes well under ten seconds") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

@@ -10,8 +10,10 @@
 #include "surgery/vocabulary/vocabulary_spelling.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::TempFolder;
 
 const std::string kGoldens = std::string(MASQUE_TEST_DATA) + "/vocabulary";
 
@@ -37,7 +39,7 @@ TEST_CASE("after every change the tokenizer gives the ids of transformers") {
     CAPTURE(change);
     const TempFolder folder;
     ExampleBert bert;
-    const auto config = ModelConfig::find(kGoldens + "/" + name);
+    const auto config = store::ModelConfig::find(kGoldens + "/" + name);
     bert.rows = config->size("vocab_size").value();
     bert.head = false;
     bert.config.clear();
@@ -71,4 +73,4 @@ TEST_CASE("after every change the tokenizer gives the ids of transformers") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

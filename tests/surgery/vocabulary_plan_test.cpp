@@ -5,8 +5,13 @@
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 constexpr std::uint64_t kNew = VocabularyChange::kNew;
 using Ids = std::vector<std::uint64_t>;
@@ -18,7 +23,7 @@ struct PlanExample {
     ExampleBert bert;
     if (!with_names) bert.vocabulary.clear();
     bert.write(folder);
-    checkpoint.emplace(open_checkpoint(folder / "in"));
+    checkpoint.emplace(store::open_checkpoint(folder / "in"));
     names = TokenNames::load(folder / "in");
   }
   VocabularyState state() { return {*checkpoint, names, 11, notes}; }
@@ -30,7 +35,7 @@ struct PlanExample {
   }
 
   TempFolder folder;
-  std::optional<Checkpoint> checkpoint;
+  std::optional<store::Checkpoint> checkpoint;
   TokenNames names;
   std::vector<std::string> notes;
 };
@@ -186,4 +191,4 @@ TEST_CASE("a list is of ids if all of it are numbers, unless told") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

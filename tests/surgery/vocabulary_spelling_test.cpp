@@ -10,8 +10,13 @@
 #include "surgery/vocabulary/change_vocabulary.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque::test {
+namespace masque::surgery {
 namespace {
+
+using test::contains;
+using test::message_of;
+using test::TempFolder;
+using test::write_file;
 
 const std::string kBias = "cls.predictions.bias";
 
@@ -84,8 +89,8 @@ TEST_CASE("case: forms are copies of their rows, and the tokenizer tells them ap
   CHECK(read(folder / "out/vocab.txt") == bert.vocabulary + "The\nÉté\n##S\n");
   CHECK(read(folder / "out/tokenizer_config.json") ==
         "{\"do_lower_case\": false,\"strip_accents\": true}\n");
-  const Checkpoint in = open_checkpoint(folder / "in");
-  const Checkpoint out = open_checkpoint(folder / "out");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
   const auto before = values_of(in, kTable);
   const auto after = values_of(out, kTable);
   REQUIRE(after.size() == 13 * 5);
@@ -127,7 +132,7 @@ TEST_CASE("case: the normalizers of tokenizer.json") {
   const auto normalizer_of = [&](const std::string& normalizer) {
     const TempFolder other;
     json(normalizer);
-    const Checkpoint checkpoint = open_checkpoint(folder / "in");
+    const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
     CheckpointEdit edit(checkpoint);
     keep_case(edit);
     const std::string text = *edit.file_text("tokenizer.json");
@@ -147,4 +152,4 @@ TEST_CASE("case: the normalizers of tokenizer.json") {
 }
 
 }  // namespace
-}  // namespace masque::test
+}  // namespace masque::surgery

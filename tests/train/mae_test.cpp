@@ -95,7 +95,7 @@ TEST_CASE("mae: the encoder reads what is kept, the decoder predicts the rest") 
   hidden.segments = {0, 0, 0, 1, 1};
   hidden.rows = {2, 3};
   hidden.targets = {11, 12};
-  hidden.mask = parse_mask("causal").bind({5, 5});
+  hidden.mask = mask::parse_mask("causal").bind({5, 5});
   const MaeExamples examples = mae_examples(hidden);
   CHECK(examples.encoder.ids == std::vector<TokenId>{2, 9, 3});
   CHECK(examples.encoder.positions == std::vector<Index>{0, 1, 4});

@@ -191,9 +191,9 @@ std::vector<train::Example> small_examples(const Design& design) {
       e.segments.back() = 1;
     }
     if (design.streams == Streams::kTwo) {
-      const Lengths lengths{e.size(), e.size()};
-      e.mask = parse_mask("causal").bind(lengths);
-      e.query_mask = parse_mask("strict_causal").bind(lengths);
+      const mask::Lengths lengths{e.size(), e.size()};
+      e.mask = mask::parse_mask("causal").bind(lengths);
+      e.query_mask = mask::parse_mask("strict_causal").bind(lengths);
     }
   }
   return examples;

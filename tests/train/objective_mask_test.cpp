@@ -45,7 +45,7 @@ TEST_CASE("unilm on text: a third masked, a third to a target, a sixth each way"
   for (std::uint64_t number = 0; number < kSequences; ++number) {
     const Sequence sequence(number, 20);
     const Example example = objective->example(sequence.item(), 0);
-    const BitMatrix bits = bits_of(example.mask, 20);
+    const mask::BitMatrix bits = bits_of(example.mask, 20);
     if (!example.mask) {
       ++count[0];
       for (std::size_t r = 0; r < example.rows.size(); ++r) {
@@ -94,7 +94,7 @@ TEST_CASE("unilm on pairs: the target from the source, by hand") {
   CHECK(example.rows == Rows{2, 3, 4});
   CHECK(example.targets == Ids{20, 21, 3});
   CHECK(example.segments == std::vector<Index>{0, 0, 0, 1, 1, 1});
-  BitMatrix expected(6, 6);
+  mask::BitMatrix expected(6, 6);
   for (Index i = 0; i < 6; ++i) {
     for (Index j = 0; j < 6; ++j) expected.set(i, j, j < 3 || (i >= 3 && j <= i));
   }
@@ -121,12 +121,12 @@ TEST_CASE("plm: XLNet's rule as the mask zoo has it, true tokens, 85 of 512 targ
     CHECK(example.ids == sequence.ids);
     CHECK(example.rows.size() == 85);
     REQUIRE(example.query_mask);
-    const BitMatrix query = to_bits(*example.query_mask);
+    const mask::BitMatrix query = mask::to_bits(*example.query_mask);
     CHECK(query == bits_of("xlnet(predict=85,seed=" +
                                std::to_string(zoo_seed("droptoken perm", 0, number)) + ")",
                            512));
-    CHECK(to_bits(*example.mask) ==
-          to_bits(*example.query_mask | parse_mask("diagonal").bind({512, 512})));
+    CHECK(mask::to_bits(*example.mask) ==
+          mask::to_bits(*example.query_mask | mask::parse_mask("diagonal").bind({512, 512})));
   }
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("plm: who reads whom") {
   for (std::uint64_t number = 0; number < 20; ++number) {
     const Sequence sequence(number, 60);
     const Example example = objective->example(sequence.item(), 1);
-    const BitMatrix query = to_bits(*example.query_mask);
+    const mask::BitMatrix query = mask::to_bits(*example.query_mask);
     std::vector<bool> target(60, false);
     for (const Index row : example.rows) target[static_cast<std::size_t>(row)] = true;
     for (Index i = 0; i < 60; ++i) {
@@ -165,7 +165,7 @@ TEST_CASE("plm-hf: hidden in the content too, both halves in one order, a sixth 
     const Sequence sequence = plain(number, 512);
     const Example example = objective->example(sequence.item(), 0);
     CHECK(
-        to_bits(*example.query_mask) ==
+        mask::to_bits(*example.query_mask) ==
         bits_of("xlnet_hf(" + std::to_string(zoo_seed("droptoken perm hf", 0, number)) + ")", 512));
     for (std::size_t r = 0; r < example.rows.size(); ++r) {
       const auto row = static_cast<std::size_t>(example.rows[r]);
@@ -190,7 +190,7 @@ TEST_CASE("plm-hf: hidden in the content too, both halves in one order, a sixth 
   CHECK(contains(message_of<UsageError>([&] { make_objective("plm-hf", drop); }), "odd lengths"));
   // Special tokens are never hidden as keys.
   const Example special = objective->example(Sequence(3, 64).item(), 0);
-  const BitMatrix query = to_bits(*special.query_mask);
+  const mask::BitMatrix query = mask::to_bits(*special.query_mask);
   for (Index i = 0; i < 64; ++i) CHECK((query.get(i, 0) && query.get(i, 63)));
 }
 

@@ -65,7 +65,7 @@ void compare(const std::string& name, const ObjectiveOptions& options,
     check_same(example, record);
     const auto n = static_cast<Index>(record.size());
     if (example.query_mask) {
-      CHECK(to_bits(*example.query_mask) == bits_of(*record.mask, n));
+      CHECK(mask::to_bits(*example.query_mask) == bits_of(*record.mask, n));
     } else if (record.mask) {
       CHECK(bits_of(example.mask, n) == bits_of(*record.mask, n));
     }
@@ -113,7 +113,7 @@ TEST_CASE("permutations in blocks, with other spans") {
   const auto differs = [&](const ObjectiveOptions& other) {
     const Example example = make_objective("plm", other)->example(sequence.item(), 0);
     return example.rows != before.rows ||
-           !(to_bits(*example.query_mask) == to_bits(*before.query_mask));
+           !(mask::to_bits(*example.query_mask) == mask::to_bits(*before.query_mask));
   };
   ObjectiveOptions other = options;
   other.perm.perm_size = 32;

@@ -55,7 +55,8 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       CHECK(std::is_sorted(example.rows.begin(), example.rows.end(), std::less_equal<>()));
       CHECK(example.ids.size() == n);
       for (const Index row : example.rows) CHECK((0 <= row && row < example.size()));
-      if (example.mask) CHECK(example.mask->lengths() == Lengths{example.size(), example.size()});
+      if (example.mask)
+        CHECK(example.mask->lengths() == mask::Lengths{example.size(), example.size()});
     }
     const bool random = kind->name != "tta" && kind->name != "clm";
     CHECK(differs == random);

@@ -64,7 +64,7 @@ struct Ordered {
 Ordered draw(const Objective& plm, const CorpusItem& item) {
   Ordered out{plm.example(item, 0), {}, 0};
   const Index n = out.example.size();
-  const BitMatrix bits = to_bits(*out.example.mask);
+  const mask::BitMatrix bits = mask::to_bits(*out.example.mask);
   std::vector<Index> read(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) {
     for (Index j = 0; j < n; ++j) read[static_cast<std::size_t>(i)] += bits.get(i, j) ? 1 : 0;
@@ -78,16 +78,17 @@ Ordered draw(const Objective& plm, const CorpusItem& item) {
   return out;
 }
 
-Mask causal_behind(Index context, Lengths lengths, Index lo) {
+mask::Mask causal_behind(Index context, mask::Lengths lengths, Index lo) {
   std::vector<bool> front(static_cast<std::size_t>(lengths.keys), false);
   std::fill_n(front.begin(), context, true);
-  return band(lengths, lo, kUnbounded) | (rows(lengths, front) & columns(lengths, front));
+  return mask::band(lengths, lo, mask::kUnbounded) |
+         (mask::rows(lengths, front) & mask::columns(lengths, front));
 }
 
 /// Statement 1.
 Example sorted(const Ordered& from) {
   Example out;
-  const Lengths lengths{from.example.size(), from.example.size()};
+  const mask::Lengths lengths{from.example.size(), from.example.size()};
   out.positions = from.order;
   for (std::size_t r = 0; r < from.order.size(); ++r) {
     const Index place = from.order[r];
@@ -119,8 +120,8 @@ Example doubled(const Objective& clm, const Ordered& from) {
   }
   Example out = clm.example({0, ids, {}}, 0);
   out.positions = positions;
-  const Lengths lengths{out.size(), out.size()};
-  out.mask = causal_behind(from.context, lengths, 0) & columns(lengths, content);
+  const mask::Lengths lengths{out.size(), out.size()};
+  out.mask = causal_behind(from.context, lengths, 0) & mask::columns(lengths, content);
   for (const Index row : out.rows)
     out.weights.push_back(content[static_cast<std::size_t>(row)] ? 0 : 1);
   return out;
@@ -323,7 +324,7 @@ TEST_CASE("the same in float to 1e-6, and not without the positions or with anot
     changed[0].positions.clear();
     CHECK(std::abs(causal.train(changed).mean() - loss) > 1e-4);
     changed = batches.causal;
-    changed[0].mask = band({changed[0].size(), changed[0].size()}, 0, kUnbounded);
+    changed[0].mask = mask::band({changed[0].size(), changed[0].size()}, 0, mask::kUnbounded);
     CHECK(std::abs(causal.train(changed).mean() - loss) > 1e-4);
     changed = batches.permuted;
     changed[0].query_mask = changed[0].mask;

@@ -61,12 +61,12 @@ inline std::unique_ptr<const train::Objective> make_objective(
 }
 
 /// The cells of a mask; every cell of a full one if there is none.
-inline BitMatrix bits_of(const std::optional<Mask>& mask, Index n) {
-  return to_bits(mask ? *mask : parse_mask("full").bind({n, n}));
+inline mask::BitMatrix bits_of(const std::optional<mask::Mask>& mask, Index n) {
+  return mask::to_bits(mask ? *mask : mask::parse_mask("full").bind({n, n}));
 }
 
-inline BitMatrix bits_of(std::string_view expression, Index n) {
-  return to_bits(parse_mask(expression).bind({n, n}));
+inline mask::BitMatrix bits_of(std::string_view expression, Index n) {
+  return mask::to_bits(mask::parse_mask(expression).bind({n, n}));
 }
 
 }  // namespace masque::test

@@ -12,7 +12,7 @@
 #include "mask/zoo.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
@@ -28,7 +28,7 @@ MatrixSource source_of(DType dtype, Shape shape, std::vector<T> values) {
 }
 
 /// All elements as whole numbers from 0 to 2^40.
-std::vector<Index> whole_numbers(const Array& array, const std::string& path) {
+std::vector<Index> whole_numbers(const store::Array& array, const std::string& path) {
   if (is_packed(array.dtype) || components(array.dtype) != 1) {
     throw InputError(
         path, fmt::format("an array of {}, expected whole numbers", dtype_name(array.dtype)));
@@ -47,7 +47,7 @@ std::vector<Index> whole_numbers(const Array& array, const std::string& path) {
   return numbers;
 }
 
-BitMatrix decode_cu_seqlens(const Array& array, const DecodeRequest& request) {
+mask::BitMatrix decode_cu_seqlens(const store::Array& array, const DecodeRequest& request) {
   const std::vector<Index> ends = whole_numbers(array, request.path);
   const auto lengths = array.shape.size() - static_cast<std::size_t>(std::count(
                                                 array.shape.begin(), array.shape.end(), 1U));
@@ -58,7 +58,7 @@ BitMatrix decode_cu_seqlens(const Array& array, const DecodeRequest& request) {
                                  shape_text(array.shape)));
   }
   const Index n = ends.back();
-  BitMatrix bits(n, n);
+  mask::BitMatrix bits(n, n);
   for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
     for (Index q = ends[i]; q < ends[i + 1]; ++q) {
       for (Index k = ends[i]; k < ends[i + 1]; ++k) bits.set(q, k);
@@ -67,15 +67,15 @@ BitMatrix decode_cu_seqlens(const Array& array, const DecodeRequest& request) {
   return bits;
 }
 
-MatrixSource encode_cu_seqlens(const Mask& mask, const std::string& path) {
-  const Lengths lengths = mask.lengths();
+MatrixSource encode_cu_seqlens(const mask::Mask& mask, const std::string& path) {
+  const mask::Lengths lengths = mask.lengths();
   if (lengths.queries != lengths.keys) {
     throw InputError(path, fmt::format("cu_seqlens of {} queries and {} keys, expected as many",
                                        lengths.queries, lengths.keys));
   }
-  const auto documents = enclosing_documents(mask);
-  const MaskExpression expression = documents ? *documents : parse_mask("full");
-  const MaskDifference difference = compare_masks(expression.bind(lengths), mask);
+  const auto documents = mask::enclosing_documents(mask);
+  const mask::MaskExpression expression = documents ? *documents : mask::parse_mask("full");
+  const mask::MaskDifference difference = mask::compare_masks(expression.bind(lengths), mask);
   if (difference.first) {
     throw InputError(path,
                      fmt::format("cu_seqlens holds documents that see all of themselves only; "
@@ -84,8 +84,8 @@ MatrixSource encode_cu_seqlens(const Mask& mask, const std::string& path) {
   }
   std::vector<std::int32_t> ends = {0};
   if (lengths.queries == 0) return source_of(DType::kI32, {1}, std::move(ends));
-  const std::vector<Index> sizes =
-      documents ? mask_values(documents->named()).numbers() : std::vector<Index>{lengths.queries};
+  const std::vector<Index> sizes = documents ? mask::mask_values(documents->named()).numbers()
+                                             : std::vector<Index>{lengths.queries};
   for (const Index size : sizes) {
     ends.push_back(static_cast<std::int32_t>(ends.back() + size));
   }
@@ -102,7 +102,7 @@ const Convention kCuSeqlens{
     0};
 const ConventionRegistration kCuSeqlensRegistration{kCuSeqlens};
 
-BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
+mask::BitMatrix decode_intervals(const store::Array& array, const DecodeRequest& request) {
   if (array.shape.size() != 2 || (array.shape[1] != 3 && array.shape[0] != 0)) {
     throw InputError(request.path, fmt::format("shape {}, expected rows of query, begin, end",
                                                shape_text(array.shape)));
@@ -111,8 +111,8 @@ BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
   if (!request.lengths)
     throw UsageError(
         fmt::format("intervals do not say how long the mask is: {} is needed", field("length")));
-  const Lengths lengths = *request.lengths;
-  BitMatrix bits(lengths.queries, lengths.keys);
+  const mask::Lengths lengths = *request.lengths;
+  mask::BitMatrix bits(lengths.queries, lengths.keys);
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
     const Index query = numbers[i];
     if (query >= lengths.queries || numbers[i + 2] > lengths.keys ||
@@ -126,7 +126,7 @@ BitMatrix decode_intervals(const Array& array, const DecodeRequest& request) {
   return bits;
 }
 
-MatrixSource encode_intervals(const Mask& mask, const std::string&) {
+MatrixSource encode_intervals(const mask::Mask& mask, const std::string&) {
   std::vector<Index> rows;
   for (Index q = 0; q < mask.lengths().queries; ++q) {
     for_each_run(mask, q, [&](Index begin, Index end) {
@@ -143,7 +143,7 @@ const Convention kIntervals{
     encode_intervals,    0};
 const ConventionRegistration kIntervalsRegistration{kIntervals};
 
-BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
+mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& request) {
   if (array.shape.size() != 2) {
     throw InputError(request.path,
                      fmt::format("shape {}, expected rows of bytes", shape_text(array.shape)));
@@ -159,7 +159,7 @@ BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
     throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,
                                                (keys + 7) / 8, keys));
   }
-  BitMatrix bits(rows, keys);
+  mask::BitMatrix bits(rows, keys);
   for (Index q = 0; q < rows; ++q) {
     for (Index k = 0; k < width * 8; ++k) {
       const Index byte = bytes[static_cast<std::size_t>(q * width + k / 8)];
@@ -176,8 +176,8 @@ BitMatrix decode_packed(const Array& array, const DecodeRequest& request) {
   return bits;
 }
 
-MatrixSource encode_packed(const Mask& mask, const std::string&) {
-  const Lengths lengths = mask.lengths();
+MatrixSource encode_packed(const mask::Mask& mask, const std::string&) {
+  const mask::Lengths lengths = mask.lengths();
   const auto width = static_cast<std::uint64_t>((lengths.keys + 7) / 8);
   const auto fill = [mask, width](std::uint64_t offset, MutableBytes out) {
     for (std::byte& byte : out) {
@@ -201,4 +201,4 @@ const ConventionRegistration kPackedRegistration{kPacked};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -10,7 +10,7 @@
 #include "exchange/convention.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
@@ -26,7 +26,7 @@ std::array<std::byte, 4> bytes_of(float value) {
   return std::bit_cast<std::array<std::byte, 4>>(value);
 }
 
-MatrixSource encode(const Mask& mask, const Coding& coding) {
+MatrixSource encode(const mask::Mask& mask, const Coding& coding) {
   const auto [queries, keys] = mask.lengths();
   Shape shape(coding.leading_ones, 1);
   shape.push_back(static_cast<std::uint64_t>(queries));
@@ -64,8 +64,8 @@ std::optional<bool> bias(double value) {
   return value <= -1e4 * 0.99 ? std::optional(false) : std::nullopt;
 }
 
-BitMatrix decode(const Array& array, const DecodeRequest& request, Meaning meaning,
-                 bool one_is_visible, const char* expected) {
+mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, Meaning meaning,
+                       bool one_is_visible, const char* expected) {
   Shape shape = array.shape;
   if (shape.size() < 2) {
     throw InputError(request.path, fmt::format("an array of shape {}, expected queries × keys",
@@ -94,7 +94,7 @@ BitMatrix decode(const Array& array, const DecodeRequest& request, Meaning meani
   }
   const std::uint64_t queries = shape[shape.size() - 2];
   const std::uint64_t keys = shape.back();
-  BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
+  mask::BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
   const std::size_t row_bytes = keys * (dtype_bits(array.dtype) / 8);
   std::vector<double> row(keys);
   for (std::uint64_t q = 0; q < queries; ++q) {
@@ -121,10 +121,10 @@ const Convention kAllow{
     "allow",
     "[queries, keys], 1 may read: PyTorch's scaled_dot_product_attention, numpy",
     "",
-    [](const Array& a, const DecodeRequest& r) {
+    [](const store::Array& a, const DecodeRequest& r) {
       return decode(a, r, zero_or_one, true, kZeroOrOne);
     },
-    [](const Mask& m, const std::string&) {
+    [](const mask::Mask& m, const std::string&) {
       return encode(m, {DType::kBool, {kOne}, {kZero}, 0});
     },
     8,
@@ -134,10 +134,10 @@ const ConventionRegistration kAllowRegistration{kAllow};
 const Convention kForbid{"forbid",
                          "[queries, keys], 1 may not: PyTorch's nn.MultiheadAttention",
                          "",
-                         [](const Array& a, const DecodeRequest& r) {
+                         [](const store::Array& a, const DecodeRequest& r) {
                            return decode(a, r, zero_or_one, false, kZeroOrOne);
                          },
-                         [](const Mask& m, const std::string&) {
+                         [](const mask::Mask& m, const std::string&) {
                            return encode(m, {DType::kBool, {kZero}, {kOne}, 0});
                          },
                          8,
@@ -148,8 +148,8 @@ const Convention kAdditive{
     "additive",
     "[queries, keys], added to the scores: 0 may read, -inf (read: -10000 and less) may not",
     "",
-    [](const Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
-    [](const Mask& m, const std::string&) {
+    [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
+    [](const mask::Mask& m, const std::string&) {
       const float infinity = std::numeric_limits<float>::infinity();
       return encode(m, {DType::kF32, bytes_of(0), bytes_of(-infinity), 0});
     },
@@ -161,8 +161,8 @@ const Convention kHf{
     "hf",
     "[batch, 1, queries, keys], transformers: 0 may read, the type's least number may not",
     "",
-    [](const Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
-    [](const Mask& m, const std::string&) {
+    [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
+    [](const mask::Mask& m, const std::string&) {
       const float least = std::numeric_limits<float>::lowest();
       return encode(m, {DType::kF32, bytes_of(0), bytes_of(least), 2});
     },
@@ -173,10 +173,10 @@ const ConventionRegistration kHfRegistration{kHf};
 const Convention kPermMask{"perm_mask",
                            "[batch, queries, keys], XLNet in transformers: 1 may not read",
                            "",
-                           [](const Array& a, const DecodeRequest& r) {
+                           [](const store::Array& a, const DecodeRequest& r) {
                              return decode(a, r, zero_or_one, false, kZeroOrOne);
                            },
-                           [](const Mask& m, const std::string&) {
+                           [](const mask::Mask& m, const std::string&) {
                              return encode(m, {DType::kF32, bytes_of(0), bytes_of(1), 1});
                            },
                            32,
@@ -185,4 +185,4 @@ const ConventionRegistration kPermMaskRegistration{kPermMask};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -5,40 +5,40 @@
 #include "exchange/mask_file.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::exchange {
 
 namespace {
 
 /// Standard input can be read once only, but is asked for its lengths first.
-BitMatrix read_once(const std::string& path) {
+mask::BitMatrix read_once(const std::string& path) {
   if (path != "-") return read_mask(path);
-  static const BitMatrix kBits = read_mask("-");
+  static const mask::BitMatrix kBits = read_mask("-");
   return kBits;
 }
 
-const MaskKind kExplicit{
+const mask::MaskKind kExplicit{
     "explicit",
-    {{"file", ParameterKind::kFile}},
+    {{"file", mask::ParameterKind::kFile}},
     "cell (i, j) of the file is 1",
     "any mask: npy, npz, safetensors, PBM, TSV, # and .; FILE:NAME for one of several arrays",
     "",
     "",
-    [](const MaskValues& v, Lengths l) {
-      BitMatrix bits = read_once(v.file());
+    [](const mask::MaskValues& v, mask::Lengths l) {
+      mask::BitMatrix bits = read_once(v.file());
       if (bits.rows() != l.queries || bits.columns() != l.keys) {
         throw InputError(v.file(), fmt::format("a mask of {} × {}, expected {} × {}", bits.rows(),
                                                bits.columns(), l.queries, l.keys));
       }
-      return from_bits(std::move(bits));
+      return mask::from_bits(std::move(bits));
     },
     nullptr,
-    Fits::kAny,
-    [](const MaskValues& v) -> std::optional<Lengths> {
-      const BitMatrix bits = read_once(v.file());
-      return Lengths{bits.rows(), bits.columns()};
+    mask::Fits::kAny,
+    [](const mask::MaskValues& v) -> std::optional<mask::Lengths> {
+      const mask::BitMatrix bits = read_once(v.file());
+      return mask::Lengths{bits.rows(), bits.columns()};
     }};
-const MaskRegistration kExplicitRegistration{kExplicit};
+const mask::MaskRegistration kExplicitRegistration{kExplicit};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::exchange

@@ -7,7 +7,7 @@
 #include "mask/builtin.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -185,4 +185,4 @@ const MaskRegistration kStridedRegistration{kStrided};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::mask

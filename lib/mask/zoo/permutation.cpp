@@ -13,7 +13,7 @@
 #include "mask/sampler.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -191,4 +191,4 @@ const MaskRegistration kRandomRegistration{kRandom};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::mask

@@ -9,7 +9,7 @@
 #include "mask/sampler.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -290,4 +290,4 @@ const MaskRegistration kMaeRegistration{kMae};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::mask

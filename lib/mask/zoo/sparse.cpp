@@ -10,7 +10,7 @@
 #include "mask/sampler.hpp"
 #include "mask/zoo.hpp"
 
-namespace masque {
+namespace masque::mask {
 
 namespace {
 
@@ -146,4 +146,4 @@ const MaskRegistration kVisibleRegistration{kVisible};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::mask

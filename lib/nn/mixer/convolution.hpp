@@ -20,7 +20,7 @@ struct Taps {
   Index dilation;
   Index tokens;
 
-  Taps(const MixerShape& shape, const BlockMap* blocks, Index length)
+  Taps(const MixerShape& shape, const mask::BlockMap* blocks, Index length)
       : count(shape.kernel_size),
         left(is_causal(blocks) ? shape.kernel_size - 1 : (shape.kernel_size - 1) / 2),
         dilation(shape.dilation),

@@ -127,7 +127,7 @@ Matrix<T> activated_backward(kernel::Activation f, MatrixView<const T> x, Matrix
 
 /// Hidden pairs of a (T, T) become 0.
 template <class T>
-void hide(const BlockMap* blocks, MatrixView<T> a) {
+void hide(const mask::BlockMap* blocks, MatrixView<T> a) {
   if (blocks == nullptr) return;
   for_row_ranges(a.rows, a.columns, [&](Index begin, Index end) {
     RowMask mask(blocks, a.columns);
@@ -159,7 +159,7 @@ void static_matrix_backward(const MixerProblem<T>& problem, MatrixView<T> d_a,
 
 /// Rows of scores (T, T) become weights: softmax over visible keys, 0 where there is none.
 template <class T>
-void masked_softmax(const BlockMap* blocks, MatrixView<T> a) {
+void masked_softmax(const mask::BlockMap* blocks, MatrixView<T> a) {
   std::vector<std::uint64_t> bits;
   if (blocks != nullptr) {
     RowMask mask(blocks, a.columns);

@@ -15,7 +15,7 @@ class PairBias final : public HeadBias<T> {
  public:
   using Value = std::function<T(Index query, Index key)>;
   explicit PairBias(Value value) : value_(std::move(value)) {}
-  void add(Range queries, Range keys, MatrixView<T> scores) const override {
+  void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     for (Index i = 0; i < queries.size(); ++i) {
       for (Index j = 0; j < keys.size(); ++j) {
         scores.at(i, j) += value_(queries.begin + i, keys.begin + j);

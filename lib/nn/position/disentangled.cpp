@@ -71,7 +71,7 @@ class DisentangledHead final : public HeadBias<T> {
     by_key_ = products(key, terms.position_query, head, of_key_);
   }
 
-  void add(Range queries, Range keys, MatrixView<T> scores) const override {
+  void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     for (Index i = 0; i < queries.size(); ++i) {
       const Index query = queries.begin + i;
       const Index place = places_.queries[static_cast<std::size_t>(query)];

@@ -22,7 +22,7 @@ class OffsetHead final : public HeadBias<T> {
     for (Index o = bounds.least; o <= bounds.most; ++o) table_.push_back(value(head, o));
   }
 
-  void add(Range queries, Range keys, MatrixView<T> scores) const override {
+  void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     for (Index i = 0; i < queries.size(); ++i) {
       const Index query = places_.queries[static_cast<std::size_t>(queries.begin + i)];
       add_row(query, keys, scores.row(i));
@@ -30,7 +30,7 @@ class OffsetHead final : public HeadBias<T> {
   }
 
  private:
-  void add_row(Index query, Range keys, T* row) const {
+  void add_row(Index query, mask::Range keys, T* row) const {
     const Index* key = places_.keys.data() + keys.begin;
     const Index count = keys.size();
     if (table_.empty()) {

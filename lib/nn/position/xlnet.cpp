@@ -37,7 +37,7 @@ class XlnetHead final : public HeadBias<T> {
     RowProducts<T>(table).of(query.view(), 0, 2, segment_);
   }
 
-  void add(Range queries, Range keys, MatrixView<T> scores) const override {
+  void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     const auto place = [](std::span<const Index> places, Index i) {
       return places[static_cast<std::size_t>(i)];
     };
@@ -76,7 +76,7 @@ class XlnetHead final : public HeadBias<T> {
     return x.middle_columns(head * size, size);
   }
 
-  void add_segments(Index query, Range keys, T* row) const {
+  void add_segments(Index query, mask::Range keys, T* row) const {
     const T scale = static_cast<T>(terms_.scale);
     const T same = scale * segment_.view().at(query, 0);
     const T other = scale * segment_.view().at(query, 1);

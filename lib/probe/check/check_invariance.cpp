@@ -29,12 +29,12 @@ CheckVariant same(const CheckInput& input, const CheckStates& expected) {
 }
 
 /// What the real tokens of a text may read.
-Mask own_mask(const model::Design& design, const model::ModelOptions& options,
-              const CheckInput& input) {
+mask::Mask own_mask(const model::Design& design, const model::ModelOptions& options,
+                    const CheckInput& input) {
   if (input.mask) return *input.mask;
-  const Lengths lengths{input.size(), input.size()};
+  const mask::Lengths lengths{input.size(), input.size()};
   if (options.masks.empty()) {
-    return parse_mask(model::default_mask_name(design.mask)).bind(lengths);
+    return mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths);
   }
   if (options.masks.size() > 1) {
     throw UsageError("check pad: a list of masks, expected one for all layers");
@@ -43,15 +43,15 @@ Mask own_mask(const model::Design& design, const model::ModelOptions& options,
 }
 
 /// `mask` for a text with padding around it, which nobody reads but which reads every real token.
-Mask around(const Mask& mask, Index before, Index after) {
+mask::Mask around(const mask::Mask& mask, Index before, Index after) {
   MASQUE_CHECK(before >= 0 && after >= 0);
   const Index n = mask.lengths().keys;
-  BitMatrix bits(before + n + after, before + n + after);
+  mask::BitMatrix bits(before + n + after, before + n + after);
   for (Index i = 0; i < bits.rows(); ++i) {
     const bool real = i >= before && i < before + n;
     for (Index j = 0; j < n; ++j) bits.set(i, before + j, !real || mask.allows(i - before, j));
   }
-  return from_bits(std::move(bits));
+  return mask::from_bits(std::move(bits));
 }
 
 template <class V>
@@ -60,7 +60,7 @@ void pad(std::vector<V>& values, Index before, Index after, V value) {
   values.insert(values.end(), static_cast<std::size_t>(after), value);
 }
 
-CheckVariant padded(const CheckInput& input, const CheckStates& expected, const Mask& mask,
+CheckVariant padded(const CheckInput& input, const CheckStates& expected, const mask::Mask& mask,
                     Index before, Index after, TokenId token) {
   CheckVariant variant = same(input, expected);
   CheckInput& x = variant.input;
@@ -150,7 +150,7 @@ void check_padding(const model::Model& model, const model::ModelOptions& options
   const model::Design& design = model.design();
   const CheckInput& input = text.input;
   if (input.ids.empty()) return;
-  const Mask mask = own_mask(design, options, input);
+  const mask::Mask mask = own_mask(design, options, input);
   const CheckStates expected = check_states(model, input);
   CheckInput placed = input;
   if (placed.positions.empty()) placed.positions = count_up(0, input.size());

@@ -12,10 +12,10 @@ namespace masque::probe {
 /// A sequence that a check runs.
 struct CheckInput {
   std::vector<TokenId> ids;
-  std::vector<Index> positions;    ///< one an id; empty: as the model counts them
-  std::vector<Index> segments;     ///< empty: 0
-  std::optional<Mask> mask;        ///< none: the model's, or that of its options
-  std::optional<Mask> query_mask;  ///< two streams: what the query stream reads
+  std::vector<Index> positions;          ///< one an id; empty: as the model counts them
+  std::vector<Index> segments;           ///< empty: 0
+  std::optional<mask::Mask> mask;        ///< none: the model's, or that of its options
+  std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };

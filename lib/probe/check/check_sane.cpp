@@ -121,12 +121,12 @@ std::vector<SaneRow> SaneHeads::rows() const {
   return {uniform, stuck, dead, states};
 }
 
-SaneRow check_finite(const Checkpoint& checkpoint, int threads) {
+SaneRow check_finite(const store::Checkpoint& checkpoint, int threads) {
   SaneRow row{.check = "not_finite_tensor"};
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     if (!is_float(tensor.dtype)) continue;
     ++row.checked;
-    const TensorStats stats = tensor_stats(checkpoint, tensor, threads);
+    const store::TensorStats stats = store::tensor_stats(checkpoint, tensor, threads);
     const std::uint64_t bad = stats.nans + stats.infinities;
     row.value += static_cast<double>(bad);
     if (bad == 0) continue;

@@ -66,7 +66,7 @@ class SaneHeads final : public model::Observer {
 
 /// "not_finite_tensor" (value: numbers that are not finite), of a file that no model need be made
 /// of. Reads it once. Throws InputError if it cannot be read.
-SaneRow check_finite(const Checkpoint& checkpoint, int threads);
+SaneRow check_finite(const store::Checkpoint& checkpoint, int threads);
 
 /// What a model's weights say: "zero_head" (value and output projections all zero where they meet;
 /// value: the smallest of the largest products), "zero_norm" (norms whose weights are all zero),

@@ -11,12 +11,12 @@ namespace masque::probe {
 /// One sequence to run, and where its numbers go.
 struct Job {
   std::vector<TokenId> ids;
-  std::vector<Index> segments;     ///< empty: 0
-  std::optional<Mask> mask;        ///< none: the model's
-  std::optional<Mask> query_mask;  ///< two streams
-  std::vector<Index> rows;         ///< of this sequence, ascending
-  std::vector<TokenId> targets;    ///< one a row: log-probabilities are wanted; empty: one logit
-  std::vector<double*> out;        ///< one a row; must stay until the job has run
+  std::vector<Index> segments;           ///< empty: 0
+  std::optional<mask::Mask> mask;        ///< none: the model's
+  std::optional<mask::Mask> query_mask;  ///< two streams
+  std::vector<Index> rows;               ///< of this sequence, ascending
+  std::vector<TokenId> targets;  ///< one a row: log-probabilities are wanted; empty: one logit
+  std::vector<double*> out;      ///< one a row; must stay until the job has run
 };
 
 /// Collects jobs and runs them together once they have `batch_tokens` tokens or more. The engine

@@ -51,7 +51,7 @@ class Layout {
 
   /// The header, after which places count from the start of the file.
   std::string finish() {
-    std::string header = write_safetensors_header(tensors_, request_.metadata);
+    std::string header = store::write_safetensors_header(tensors_, request_.metadata);
     for (PositionIds& p : places_) {
       for (std::uint64_t* place : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions})
         *place += header.size();
@@ -83,7 +83,7 @@ class Layout {
   const model::Design& design_;
   DType dtype_;
   const DumpRequest& request_;
-  std::vector<TensorInfo> tensors_;
+  std::vector<store::TensorInfo> tensors_;
   std::vector<PositionIds> places_;
   std::uint64_t bytes_ = 0;
 };
@@ -149,7 +149,7 @@ class FileWriter : public model::Observer {
   std::span<const PositionIds> places_;
 };
 
-Mask all_but_itself(Index length) { return parse_mask("tta").bind({length, length}); }
+mask::Mask all_but_itself(Index length) { return mask::parse_mask("tta").bind({length, length}); }
 
 void run_items(const model::Model& model, std::span<const Sequence> items,
                std::span<const PositionIds> places, const DumpRequest& request,
@@ -176,9 +176,9 @@ model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
   for (const Sequence& item : items) {
     model::SequenceParts parts{item.positions, item.segments, item.mask, {}};
     if (two_streams) {
-      const Lengths lengths{item.size(), item.size()};
+      const mask::Lengths lengths{item.size(), item.size()};
       parts.query_mask = item.mask ? *item.mask : all_but_itself(item.size());
-      if (item.mask) parts.mask = *item.mask | parse_mask("diagonal").bind(lengths);
+      if (item.mask) parts.mask = *item.mask | mask::parse_mask("diagonal").bind(lengths);
     }
     batch.add(item.ids, parts);
   }
@@ -209,7 +209,7 @@ void dump(const model::Model& model, std::span<const Sequence> items, const Dump
   for (const Sequence& item : items) layout.add(item);
   const std::string header = layout.finish();
   OutputFile file(path);
-  reserve_space(file.descriptor(), header.size() + layout.bytes(), path);
+  store::reserve_space(file.descriptor(), header.size() + layout.bytes(), path);
   write_at(file.descriptor(), 0, as_bytes(header), path);
   for (std::size_t begin = 0; begin < items.size();) {
     // Items with and without a mask of their own are run apart where that changes the run.

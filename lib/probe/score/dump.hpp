@@ -19,7 +19,7 @@ struct DumpRequest {
   bool logits = false;
   bool attentions = false;
   Index batch_tokens = 8192;
-  Metadata metadata;
+  store::Metadata metadata;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< sequences
 };
 

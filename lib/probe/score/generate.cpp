@@ -116,8 +116,8 @@ void add_text(const Open& text, bool to_target, model::Batch& batch) {
   const Index n = std::ssize(text.ids);
   std::vector<Index> segments(static_cast<std::size_t>(n), 1);
   std::fill_n(segments.begin(), text.prompt, 0);
-  const Mask mask =
-      parse_mask(fmt::format("unilm({},{})", text.prompt, n - text.prompt)).bind({n, n});
+  const mask::Mask mask =
+      mask::parse_mask(fmt::format("unilm({},{})", text.prompt, n - text.prompt)).bind({n, n});
   batch.add(text.ids, {.positions = {}, .segments = segments, .mask = mask, .query_mask = {}});
 }
 

@@ -30,9 +30,9 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
     case HeadKind::kCausal:
       return design.streams == Streams::kTwo ? ScoreKind::kPll : ScoreKind::kCausal;
     case HeadKind::kMasked: {
-      const bool fixed =
-          options.keys ? *options.keys == KeySource::kInput : design.streams == Streams::kFixedKeys;
-      const bool blank = options.query ? *options.query == QueryStart::kPosition
+      const bool fixed = options.keys ? *options.keys == mask::KeySource::kInput
+                                      : design.streams == Streams::kFixedKeys;
+      const bool blank = options.query ? *options.query == mask::QueryStart::kPosition
                                        : design.streams == Streams::kFixedKeys;
       return fixed && blank ? ScoreKind::kTta : ScoreKind::kPll;
     }

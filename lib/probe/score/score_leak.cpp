@@ -32,16 +32,18 @@ std::string expected(ScoreKind kind) {
                                                   field("kv"), field("query"), field("mask"));
 }
 
-FlowRequest flow_of(ScoreKind kind, const model::Design& design, const model::ModelOptions& options,
-                    Index length) {
+mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
+                          const model::ModelOptions& options, Index length) {
   const bool fixed = design.streams == Streams::kFixedKeys;
-  FlowRequest request;
-  request.keys = options.keys.value_or(fixed ? KeySource::kInput : KeySource::kLayer);
-  request.query = options.query.value_or(fixed ? QueryStart::kPosition : QueryStart::kToken);
-  request.objective = kind == ScoreKind::kCausal ? Objective::kNext : Objective::kSelf;
-  std::vector<MaskLayer> layers = options.masks;
-  if (layers.empty()) layers.push_back({1, parse_mask(model::default_mask_name(design.mask))});
-  for (const MaskLayer& layer : layers) {
+  mask::FlowRequest request;
+  request.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
+  request.query =
+      options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
+  request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
+  std::vector<mask::MaskLayer> layers = options.masks;
+  if (layers.empty())
+    layers.push_back({1, mask::parse_mask(model::default_mask_name(design.mask))});
+  for (const mask::MaskLayer& layer : layers) {
     const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
     request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),
                           layer.mask.bind({length, length}));
@@ -50,19 +52,19 @@ FlowRequest flow_of(ScoreKind kind, const model::Design& design, const model::Mo
 }
 
 /// The first pair of a mask that is itself forbidden: a later key, or with `self` the same.
-std::optional<Pair> forbidden_cell(const Mask& mask, bool self) {
+std::optional<Pair> forbidden_cell(const mask::Mask& mask, bool self) {
   std::optional<Pair> first;
   const auto found = [&](Index q, Index k) {
     if (!first || Pair(q, k) < *first) first = Pair(q, k);
   };
-  visit_tiles(mask, [&](Range q, Range k, const Tile* tile) {
+  mask::visit_tiles(mask, [&](mask::Range q, mask::Range k, const mask::Tile* tile) {
     for (Index i = q.begin; i < q.end; ++i) {
       const Index begin = self ? i : std::max(i + 1, k.begin);
       const Index end = self ? i + 1 : k.end;
       if (begin < k.begin || begin >= k.end) continue;
       if (tile == nullptr) return found(i, begin);
       const std::uint64_t bits = (*tile)[static_cast<std::size_t>(i - q.begin)] &
-                                 range_bits(begin, end, k.begin, static_cast<int>(k.size()));
+                                 mask::range_bits(begin, end, k.begin, static_cast<int>(k.size()));
       if (bits != 0) return found(i, k.begin + std::countr_zero(bits));
     }
   });
@@ -70,11 +72,11 @@ std::optional<Pair> forbidden_cell(const Mask& mask, bool self) {
 }
 
 /// The first pair that leaks, and by which path (" (…)", or nothing).
-std::optional<std::pair<Pair, std::string>> follow(const FlowRequest& request) {
-  const bool causal = request.objective == Objective::kNext;
-  const FlowResult flow = follow_flow(request);
+std::optional<std::pair<Pair, std::string>> follow(const mask::FlowRequest& request) {
+  const bool causal = request.objective == mask::Objective::kNext;
+  const mask::FlowResult flow = mask::follow_flow(request);
   std::string path;
-  if (flow.leak) path = fmt::format(" ({})", path_text(flow.leak->path, false));
+  if (flow.leak) path = fmt::format(" ({})", mask::path_text(flow.leak->path, false));
   for (Index i = 0; i < flow.reach.rows(); ++i) {
     for (Index j = causal ? i + 1 : i; j < (causal ? flow.reach.columns() : i + 1); ++j) {
       if (flow.reach.get(i, j)) return std::pair(Pair(i, j), path);
@@ -84,9 +86,10 @@ std::optional<std::pair<Pair, std::string>> follow(const FlowRequest& request) {
 }
 
 /// The same for any length, where the masks' cells tell; otherwise up to kFollowed tokens.
-std::optional<std::pair<Pair, std::string>> find_leak(const FlowRequest& request, Index length) {
-  const bool self = request.objective == Objective::kSelf;
-  const bool token = request.query == QueryStart::kToken;
+std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& request,
+                                                      Index length) {
+  const bool self = request.objective == mask::Objective::kSelf;
+  const bool token = request.query == mask::QueryStart::kToken;
   if (self && token) return std::pair(Pair(0, 0), std::string());
   std::optional<Pair> cell;
   bool first_layer = false;
@@ -96,10 +99,10 @@ std::optional<std::pair<Pair, std::string>> find_leak(const FlowRequest& request
     first_layer = l == 0;
   }
   // Keys that hold their own token: what a cell lets through arrives.
-  if (cell && (token || request.keys == KeySource::kInput || first_layer))
+  if (cell && (token || request.keys == mask::KeySource::kInput || first_layer))
     return std::pair(*cell, std::string());
   // What reads backwards only stays behind; keys that hold nothing else bring nothing else.
-  if (!cell && (!self || request.keys == KeySource::kInput)) return std::nullopt;
+  if (!cell && (!self || request.keys == mask::KeySource::kInput)) return std::nullopt;
   if (length > kFollowed) {
     throw UsageError(fmt::format(
         "{} position with {} layer: whether a text of {} tokens leaks is not known, expected at "
@@ -135,18 +138,18 @@ void ScoreLeak::start() const {
 
 void ScoreLeak::at(Index length) {
   if (options_.masks.empty() || length == 0 || clean_.contains(length)) return;
-  for (const MaskLayer& layer : options_.masks) {
+  for (const mask::MaskLayer& layer : options_.masks) {
     // The model itself refuses a text that a mask is not made for.
     const auto own = layer.mask.own_lengths();
-    if (own && *own != Lengths{length, length}) return;
+    if (own && *own != mask::Lengths{length, length}) return;
   }
   const auto leak = find_leak(flow_of(kind_, design_, options_, length), length);
   if (leak) {
     const auto& [pair, path] = *leak;
-    throw UsageError(
-        fmt::format("{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}",
-                    field("kind"), kind_name(kind_), field("mask"), layers_text(options_.masks),
-                    length, pair.first, pair.second, path, expected(kind_)));
+    throw UsageError(fmt::format(
+        "{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}", field("kind"),
+        kind_name(kind_), field("mask"), mask::layers_text(options_.masks), length, pair.first,
+        pair.second, path, expected(kind_)));
   }
   clean_.insert(length);
 }

@@ -20,7 +20,7 @@ struct Sequence {
   std::vector<Index> positions;  ///< empty: 0, 1, …
   /// In place of the model's; of two-stream models what the query stream may read, while the
   /// content stream also reads itself.
-  std::optional<Mask> mask;
+  std::optional<mask::Mask> mask;
   std::vector<std::string> pieces;  ///< of the tokens, if they were text; else empty
   std::vector<text::Span> spans;    ///< places of the tokens in the text, in bytes; else empty
   Index prefix = 0;                 ///< tokens of the tokenizer's template in front of the text

@@ -17,8 +17,8 @@ double log_sigmoid(double x) {
 }
 
 /// Keys that are `hidden` are read by none but, with `self`, themselves.
-Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
-  BitMatrix bits(length, length);
+mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
+  mask::BitMatrix bits(length, length);
   std::vector<bool> seen(static_cast<std::size_t>(length), true);
   for (const Index t : hidden) seen[static_cast<std::size_t>(t)] = false;
   for (Index i = 0; i < length; ++i) {
@@ -26,11 +26,11 @@ Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
       if (seen[static_cast<std::size_t>(j)] || (self && i == j)) bits.set(i, j);
     }
   }
-  return from_bits(std::move(bits));
+  return mask::from_bits(std::move(bits));
 }
 
-Mask bound(std::string_view expression, Index length) {
-  return parse_mask(expression).bind({length, length});
+mask::Mask bound(std::string_view expression, Index length) {
+  return mask::parse_mask(expression).bind({length, length});
 }
 
 }  // namespace

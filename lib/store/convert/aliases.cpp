@@ -9,7 +9,7 @@
 #include "base/escape.hpp"
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -88,4 +88,4 @@ void order_aliases(OutputWeights& weights) {
   }
 }
 
-}  // namespace masque
+}  // namespace masque::store

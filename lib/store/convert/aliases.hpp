@@ -8,7 +8,7 @@
 #include "store/config.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Whether two tensors of a file are one, stored once under two names.
 bool share_bytes(const TensorInfo& a, const TensorInfo& b);
@@ -23,4 +23,4 @@ void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& co
 /// has them, the others refer to it.
 void order_aliases(OutputWeights& weights);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -24,7 +24,7 @@
 #include "store/tensorflow/tf_plan.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -354,4 +354,4 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   return result;
 }
 
-}  // namespace masque
+}  // namespace masque::store

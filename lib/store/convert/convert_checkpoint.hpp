@@ -8,7 +8,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "store/convert/convert_values.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Which names tensors get.
 enum class NameStyle {
@@ -53,4 +53,4 @@ struct ConvertResult {
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 #include "store/numpy/npy_elements.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -114,4 +114,4 @@ Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolic
   return source;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "store/numpy/unpacked_tensor.hpp"
 #include "store/transfer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What to do with finite values beyond the largest of the new type.
 enum class OverflowPolicy {
@@ -44,4 +44,4 @@ ReadFunction transposed_values(const Checkpoint& checkpoint, const TensorInfo& t
 Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
                           const std::string& name, Overflow& overflow);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -10,7 +10,7 @@
 #include "store/sharding.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -109,4 +109,4 @@ std::vector<OutputExtra> ConvertedFolder::files(const std::vector<OutputWeights>
   return extras;
 }
 
-}  // namespace masque
+}  // namespace masque::store

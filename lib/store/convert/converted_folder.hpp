@@ -8,7 +8,7 @@
 
 #include "store/checkpoint_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A config that takes the place of the input's.
 struct ConvertedConfig {
@@ -42,4 +42,4 @@ class ConvertedFolder {
   std::deque<InputFile> opened_;
 };
 
-}  // namespace masque
+}  // namespace masque::store

@@ -12,7 +12,7 @@
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -277,4 +277,4 @@ std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata) {
   return GgufPart{*part, *parts};
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -16,7 +16,7 @@
 #include "store/format.hpp"
 #include "store/gguf/gguf_cursor.hpp"
 
-namespace masque {
+namespace masque::store {
 
 inline constexpr std::uint64_t kGgufAlignment = 32;  ///< where a file names none
 inline constexpr const char* kGgufAlignmentKey = "general.alignment";
@@ -44,4 +44,4 @@ struct GgufPart {
 };
 std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -63,4 +63,4 @@ bool GgufCursor::text(std::uint64_t most, std::string& out) {
   return bytes(length, out);
 }
 
-}  // namespace masque
+}  // namespace masque::store

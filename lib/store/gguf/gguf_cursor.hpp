@@ -12,7 +12,7 @@
 #include "base/types.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// out ← bytes of a file from byte `offset`, inside of it.
 using GgufRead = std::function<void(std::uint64_t offset, MutableBytes out)>;
@@ -59,4 +59,4 @@ class GgufCursor {
   std::optional<Violation> violation_;
 };
 
-}  // namespace masque
+}  // namespace masque::store

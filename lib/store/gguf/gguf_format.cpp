@@ -5,7 +5,7 @@
 
 #include "store/gguf/gguf.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -37,4 +37,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "base/json_writer.hpp"
 #include "base/utf8.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -297,4 +297,4 @@ void append_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-}  // namespace masque
+}  // namespace masque::store

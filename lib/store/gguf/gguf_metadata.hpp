@@ -11,7 +11,7 @@
 #include "store/gguf/gguf_types.hpp"
 #include "store/tensor_info.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The next value of a header, of which its key is read already: at most `most` bytes. False: a
 /// broken rule (gguf-value-type, gguf-array, gguf-bool, gguf-string, not-utf8, limit-metadata).
@@ -51,4 +51,4 @@ void append_number(std::string& out, Number number) {
 /// Adds a text: its length in 64 bits, and its bytes.
 void append_text(std::string& out, std::string_view text);
 
-}  // namespace masque
+}  // namespace masque::store

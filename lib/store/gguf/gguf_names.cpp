@@ -9,7 +9,7 @@
 #include "store/gguf/gguf.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -102,4 +102,4 @@ const TypedValue* find_gguf_size(const Checkpoint& checkpoint, std::string_view 
   return find_gguf_value(checkpoint, fmt::format("{}.{}", *architecture, name));
 }
 
-}  // namespace masque
+}  // namespace masque::store

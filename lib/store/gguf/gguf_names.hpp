@@ -9,7 +9,7 @@
 #include "store/checkpoint.hpp"
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 
 inline constexpr const char* kGgufArchitecture = "general.architecture";
 inline constexpr const char* kGgufFileType = "general.file_type";
@@ -48,4 +48,4 @@ const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view
 /// A size that the architecture's name precedes: "bert.context_length"; nullptr if there is none.
 const TypedValue* find_gguf_size(const Checkpoint& checkpoint, std::string_view name);
 
-}  // namespace masque
+}  // namespace masque::store

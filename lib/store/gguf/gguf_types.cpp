@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::uint64_t gguf_type_bytes(GgufType type) {
   return kValueTypes[static_cast<std::size_t>(type)].bytes;
 }
 
-}  // namespace masque
+}  // namespace masque::store

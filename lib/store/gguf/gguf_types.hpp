@@ -7,7 +7,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A type of tensors. Quantised ones keep their elements in blocks along the last dimension of a
 /// shape.
@@ -52,4 +52,4 @@ std::string_view gguf_type_name(GgufType type);
 /// Bytes of a value; 0 if they differ from value to value.
 std::uint64_t gguf_type_bytes(GgufType type);
 
-}  // namespace masque
+}  // namespace masque::store

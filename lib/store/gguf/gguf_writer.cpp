@@ -12,7 +12,7 @@
 #include "store/gguf/gguf_names.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -156,4 +156,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

@@ -15,7 +15,7 @@
 #include "base/parallel.hpp"
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 
 const char* change_name(ChangeKind kind) {
   switch (kind) {
@@ -194,4 +194,4 @@ CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int 
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 #include "store/inspect/tensor_stats.hpp"
 #include "store/transfer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What differs about a tensor.
 enum class ChangeKind { kOnlyA, kOnlyB, kDtype, kShape, kValues };
@@ -61,4 +61,4 @@ struct CheckpointHash {
 CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int threads,
                                const ProgressFunction& progress);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "base/json.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -98,4 +98,4 @@ void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRan
   }
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Rows [begin, end) of a tensor: slices of its first dimension; a scalar has one row.
 struct RowRange {
@@ -28,4 +28,4 @@ enum class PrintForm {
 void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRange rows,
                   PrintForm form, const std::function<void(std::string_view)>& sink);
 
-}  // namespace masque
+}  // namespace masque::store

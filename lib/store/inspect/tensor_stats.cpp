@@ -14,7 +14,7 @@
 #include "base/parallel.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -251,4 +251,4 @@ std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, 
   });
 }
 
-}  // namespace masque
+}  // namespace masque::store

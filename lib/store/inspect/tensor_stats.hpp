@@ -7,7 +7,7 @@
 
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Moments of a tensor's values; C64 counts real and imaginary parts. NaN and infinities are
 /// counted and left out of everything else.
@@ -62,4 +62,4 @@ std::string opaque_hash(const Checkpoint& checkpoint, const OpaqueTensor& tensor
 std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t end,
                        HashKind kind);
 
-}  // namespace masque
+}  // namespace masque::store

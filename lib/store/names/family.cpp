@@ -5,7 +5,7 @@
 #include "base/registry.hpp"
 #include "store/names/name_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -44,4 +44,4 @@ std::string canonical_name(std::string_view name) {
   return with_current_layer_norm(name);
 }
 
-}  // namespace masque
+}  // namespace masque::store

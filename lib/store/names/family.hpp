@@ -10,7 +10,7 @@
 
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// How a tensor of a new checkpoint is filled.
 enum class Init {
@@ -101,4 +101,4 @@ std::string with_prefix(std::string_view name, std::string_view prefix);
 /// a gamma of their own).
 std::string canonical_name(std::string_view name);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kLayerNorm{{
@@ -22,4 +22,4 @@ std::string with_current_layer_norm(std::string_view name) {
   return std::string(name);
 }
 
-}  // namespace masque
+}  // namespace masque::store

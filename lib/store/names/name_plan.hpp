@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace masque {
+namespace masque::store {
 
 /// What becomes of a tensor.
 struct NewName {
@@ -29,4 +29,4 @@ struct NamePlan {
   std::vector<std::string> notes;
 };
 
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "store/tensorflow/tf_names.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -206,4 +206,4 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
   return plan;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 #include "store/config.hpp"
 #include "store/names/name_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The names that transformers has for the tensors of a checkpoint: wrappers' prefixes go,
 /// LayerNorm's parts get their current names, and tensors of the base model get its prefix if the
@@ -17,4 +17,4 @@ namespace masque {
 /// those of a table (store/tf_names); the state of its optimizer is left out, with a note.
 NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 
 #include "store/tensorflow/tf_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 NamedTensors::NamedTensors(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config)
     : checkpoint_(&checkpoint), tf_(find_tf_family(checkpoint, config)) {
@@ -34,4 +34,4 @@ std::string NamedTensors::own_name(const std::string& name) const {
   return own ? own->name : name;
 }
 
-}  // namespace masque
+}  // namespace masque::store

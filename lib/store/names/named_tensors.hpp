@@ -9,7 +9,7 @@
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
 
-namespace masque {
+namespace masque::store {
 
 struct TfFamily;
 
@@ -42,4 +42,4 @@ class NamedTensors {
   std::unordered_set<const TensorInfo*> transposed_;
 };
 
-}  // namespace masque
+}  // namespace masque::store

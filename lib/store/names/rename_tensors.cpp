@@ -12,7 +12,7 @@
 #include "store/markers.hpp"
 #include "store/safetensors/safetensors.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -179,4 +179,4 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
   return {};
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "store/names/name_rules.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The changes of a table "OLD<TAB>NEW", a line each; empty lines do not count. `path` is for
 /// messages. Throws InputError for other lines and for a name that comes twice on the left.
@@ -31,4 +31,4 @@ std::string with_new_names(const std::string& index, const NameMap& names);
 std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const NameMap& names,
                                         const std::string& out, WriteOptions options);
 
-}  // namespace masque
+}  // namespace masque::store

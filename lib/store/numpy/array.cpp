@@ -11,7 +11,7 @@
 #include "store/numpy/npy_elements.hpp"
 #include "store/numpy/npz.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -141,4 +141,4 @@ Array read_array(const std::string& path, std::string_view name, std::uint64_t m
                         near ? fmt::format("; did you mean '{}'?", escape(*near)) : std::string()));
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "store/violation.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// An array in memory.
 struct Array {
@@ -38,4 +38,4 @@ std::vector<Array> read_arrays(const std::string& path, std::uint64_t max_bytes)
 /// array; it then names the nearest.
 Array read_array(const std::string& path, std::string_view name, std::uint64_t max_bytes);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "store/numpy/npy_output.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -47,4 +47,4 @@ void write_npz(const std::string& path, std::span<const Array> arrays) {
   write_checkpoint_file(path, weights, {});
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "store/numpy/array.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Makes out.size() bytes of an array's data from byte `offset` of it: row-major, little-endian.
 /// Called from several threads, with `offset` a multiple of 1 MiB and at most that many bytes; on
@@ -28,4 +28,4 @@ void write_npy(const std::string& path, const Array& array);
 /// components or comes twice.
 void write_npz(const std::string& path, std::span<const Array> arrays);
 
-}  // namespace masque
+}  // namespace masque::store

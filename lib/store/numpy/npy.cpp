@@ -13,7 +13,7 @@
 #include "base/json.hpp"
 #include "store/numpy/npy_descr.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -255,4 +255,4 @@ std::string write_npy_header(DType dtype, const Shape& shape) {
   return out + text;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -14,7 +14,7 @@
 #include "store/violation.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Limits on what a header may make us hold in memory.
 struct NpyLimits {
@@ -45,4 +45,4 @@ Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLi
 /// The type must have a spelling (npy_descr), the shape at most 64 dimensions.
 std::string write_npy_header(DType dtype, const Shape& shape);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "base/escape.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::optional<std::string_view> npy_descr(DType dtype) {
   return std::nullopt;
 }
 
-}  // namespace masque
+}  // namespace masque::store

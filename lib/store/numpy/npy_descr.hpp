@@ -7,7 +7,7 @@
 #include "store/violation.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A type of elements as a file has them.
 struct NpyType {
@@ -23,4 +23,4 @@ Checked<NpyType> parse_npy_descr(std::string_view descr);
 /// The spelling that NumPy writes ("<f4"); nothing for types that it does not know (BF16, F8 …).
 std::optional<std::string_view> npy_descr(DType dtype);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 #include "base/interrupt.hpp"
 #include "store/transpose.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSo
   return std::nullopt;
 }
 
-}  // namespace masque
+}  // namespace masque::store

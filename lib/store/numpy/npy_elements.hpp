@@ -7,7 +7,7 @@
 #include "store/numpy/npy.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Gives the next out.size() bytes of a file or member.
 using ByteSource = std::function<std::optional<Violation>(MutableBytes out)>;
@@ -24,4 +24,4 @@ bool is_transposed(const NpyHeader& header);
 std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSource& source,
                                            MutableBytes out);
 
-}  // namespace masque
+}  // namespace masque::store

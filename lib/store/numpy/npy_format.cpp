@@ -5,7 +5,7 @@
 #include "store/numpy/npy_output.hpp"
 #include "store/numpy/npy_reader.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -43,4 +43,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

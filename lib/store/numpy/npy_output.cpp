@@ -6,7 +6,7 @@
 #include "store/numpy/npy.hpp"
 #include "store/numpy/npy_descr.hpp"
 
-namespace masque {
+namespace masque::store {
 
 std::string npy_header_for(const std::string& path, DType dtype, const Shape& shape) {
   if (!npy_descr(dtype)) {
@@ -28,4 +28,4 @@ std::uint64_t npy_data_bytes(const std::string& path, DType dtype, const Shape& 
   return *bytes;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What the array of an npy file is called where a name is needed: the file has none.
 inline constexpr std::string_view kNpyName = "array";
@@ -18,4 +18,4 @@ std::string npy_header_for(const std::string& path, DType dtype, const Shape& sh
 /// The bytes of its data. Throws InputError if they are more than 2^64 bits.
 std::uint64_t npy_data_bytes(const std::string& path, DType dtype, const Shape& shape);
 
-}  // namespace masque
+}  // namespace masque::store

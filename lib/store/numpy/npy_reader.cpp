@@ -5,7 +5,7 @@
 
 #include "store/numpy/npy_elements.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::shared_ptr<const TensorReader> npz_reader(const NpyHeader& header, const Zi
   return std::make_shared<SwappingReader>(header.dtype, member.data_begin + header.data_begin);
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -4,7 +4,7 @@
 #include "store/numpy/npz.hpp"
 #include "store/numpy/unpacked_tensor.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What reads the elements of an npy file; nullptr: they lie in order.
 std::shared_ptr<const TensorReader> npy_reader(const NpyHeader& header);
@@ -14,4 +14,4 @@ std::shared_ptr<const TensorReader> npy_reader(const NpyHeader& header);
 std::shared_ptr<const TensorReader> npz_reader(const NpyHeader& header, const ZipMember& member,
                                                const std::shared_ptr<UnpackedTensor>& last);
 
-}  // namespace masque
+}  // namespace masque::store

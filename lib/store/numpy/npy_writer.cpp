@@ -6,7 +6,7 @@
 #include "store/numpy/npy_output.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -37,4 +37,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

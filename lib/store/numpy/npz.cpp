@@ -4,7 +4,7 @@
 
 #include "store/zip/zip_layout.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -54,4 +54,4 @@ Violation in_member(Violation violation, const ZipMember& member) {
   return violation;
 }
 
-}  // namespace masque
+}  // namespace masque::store

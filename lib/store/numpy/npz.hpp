@@ -7,7 +7,7 @@
 #include "store/numpy/npy.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What zip files may be that are npz.
 inline constexpr ZipRules kNpzRules{.deflate = true, .ignore_case = false};
@@ -29,4 +29,4 @@ std::optional<Violation> check_npz_rest(const NpyHeader& header, std::uint64_t s
 /// `violation`, told with its member and its place in the file.
 Violation in_member(Violation violation, const ZipMember& member);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 #include "store/numpy/npy_reader.hpp"
 #include "store/zip/zip_checksums.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -59,4 +59,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

@@ -12,7 +12,7 @@
 #include "store/zip/zip.hpp"
 #include "store/zip/zip_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -80,4 +80,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

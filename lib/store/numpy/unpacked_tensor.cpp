@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace masque {
+namespace masque::store {
 
 void UnpackedTensor::read(const void* owner, std::uint64_t size, std::uint64_t offset,
                           MutableBytes out, const Fill& fill) {
@@ -47,4 +47,4 @@ std::shared_ptr<const TensorReader> unpacking_reader(std::uint64_t size, UnpackF
   return std::make_shared<UnpackingReader>(size, std::move(unpack), std::move(last));
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -8,7 +8,7 @@
 
 #include "store/tensor_info.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The tensor that was unpacked last. All readers of a file share one, so that at most one tensor
 /// of it is in memory. Whoever reads two tensors in turn unpacks each time. Thread-safe.
@@ -35,4 +35,4 @@ using UnpackFunction = std::function<void(const InputFile& file, MutableBytes ou
 std::shared_ptr<const TensorReader> unpacking_reader(std::uint64_t size, UnpackFunction unpack,
                                                      std::shared_ptr<UnpackedTensor> last);
 
-}  // namespace masque
+}  // namespace masque::store

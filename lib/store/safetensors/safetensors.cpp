@@ -13,7 +13,7 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -390,4 +390,4 @@ bool safetensors_before(const TensorInfo& a, const TensorInfo& b) {
   return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
 }
 
-}  // namespace masque
+}  // namespace masque::store

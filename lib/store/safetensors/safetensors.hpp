@@ -13,7 +13,7 @@
 #include "store/tensor_info.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Limits on what a header may make us hold in memory.
 struct SafetensorsLimits {
@@ -54,4 +54,4 @@ std::string write_safetensors_header(const std::vector<TensorInfo>& tensors,
 /// The reference writer's order: higher dtype rank first, then names by bytes.
 bool safetensors_before(const TensorInfo& a, const TensorInfo& b);
 
-}  // namespace masque
+}  // namespace masque::store

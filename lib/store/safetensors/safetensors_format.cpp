@@ -7,7 +7,7 @@
 #include "store/format.hpp"
 #include "store/safetensors/safetensors.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -51,4 +51,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

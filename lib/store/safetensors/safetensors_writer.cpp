@@ -2,7 +2,7 @@
 #include "store/safetensors/safetensors.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -32,4 +32,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

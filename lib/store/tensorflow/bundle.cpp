@@ -11,7 +11,7 @@
 #include "store/tensorflow/bundle_sums.hpp"
 #include "store/tensorflow/wire.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -211,4 +211,4 @@ Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
   return Placing(index, shard_bytes, files).run();
 }
 
-}  // namespace masque
+}  // namespace masque::store

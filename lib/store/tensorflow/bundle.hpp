@@ -12,7 +12,7 @@
 #include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/sliced_tensor.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The index of a bundle, valid in itself.
 struct BundleIndex {
@@ -39,4 +39,4 @@ Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
                                                std::span<const std::uint64_t> shard_bytes,
                                                const CellFiles& files);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 
 #include "store/tensorflow/wire.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -273,4 +273,4 @@ std::string slice_key(std::string_view name, const BundleSlice& slice) {
   return key;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -17,7 +17,7 @@
 #include "store/violation.hpp"
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// TensorFlow's number of a type that we have; nothing for others. A type of fewer than 8 bits is
 /// none: TensorFlow gives each element a byte.
@@ -73,4 +73,4 @@ Checked<BundleEntry> read_bundle_entry(std::string name, std::string_view messag
 /// begins with a NUL, as no name does.
 std::string slice_key(std::string_view name, const BundleSlice& slice);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -3,7 +3,7 @@
 #include "store/tensorflow/leveldb_table_writer.hpp"
 #include "store/tensorflow/wire_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -35,4 +35,4 @@ std::string write_bundle_index(const std::vector<BundleItem>& items) {
   return table.finish();
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A tensor of an index.
 struct BundleItem {
@@ -23,4 +23,4 @@ struct BundleItem {
 /// their names, which differ and are not empty.
 std::string write_bundle_index(const std::vector<BundleItem>& items);
 
-}  // namespace masque
+}  // namespace masque::store

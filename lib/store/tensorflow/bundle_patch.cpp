@@ -12,7 +12,7 @@
 #include "store/tensorflow/wire.hpp"
 #include "store/tensorflow/wire_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::string patched_bundle_index(const BundleIndex& index, std::span<const Patch
   return table.finish();
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "store/tensorflow/bundle.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The file PREFIX.index after bytes of data files changed: files[i] is data file i, as it will be.
 /// Entries of tensors that change get their new sums; every other byte of every entry stays. The
@@ -14,4 +14,4 @@ namespace masque {
 /// Throws InputError if the old ones are damaged: new sums would hide it.
 std::string patched_bundle_index(const BundleIndex& index, std::span<const PatchedFile> files);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "base/file.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::optional<std::string> find_bundle_index(const std::string& folder,
   return newest;
 }
 
-}  // namespace masque
+}  // namespace masque::store

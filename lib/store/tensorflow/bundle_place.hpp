@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace masque {
+namespace masque::store {
 
 /// "model.ckpt", 0, 2 → "model.ckpt.data-00000-of-00002".
 std::string bundle_shard_name(std::string_view prefix, std::uint64_t shard, std::uint64_t shards);
@@ -41,4 +41,4 @@ std::optional<std::string> find_bundle_index(const std::string& folder,
                                              const std::vector<std::string>& names,
                                              std::vector<std::string>& notes);
 
-}  // namespace masque
+}  // namespace masque::store

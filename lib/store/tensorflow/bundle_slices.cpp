@@ -6,7 +6,7 @@
 
 #include "base/checked.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -100,4 +100,4 @@ Checked<SlicedEntry> grid_of_slices(
   return GridBuilder(whole).build(find);
 }
 
-}  // namespace masque
+}  // namespace masque::store

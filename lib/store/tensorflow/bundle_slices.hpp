@@ -9,7 +9,7 @@
 #include "store/tensorflow/bundle_entry.hpp"
 #include "store/tensorflow/sliced_tensor.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A tensor in slices: a grid, and the entry of each cell, row-major.
 struct SlicedEntry {
@@ -25,4 +25,4 @@ Checked<SlicedEntry> grid_of_slices(
     const BundleEntry& whole,
     const std::function<const BundleEntry*(const std::string& key)>& find);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "base/crc32c.hpp"
 #include "base/interrupt.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::optional<Violation> check_bundle_sums(const InputFile& shard,
   return std::nullopt;
 }
 
-}  // namespace masque
+}  // namespace masque::store

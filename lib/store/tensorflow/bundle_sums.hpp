@@ -7,7 +7,7 @@
 #include "base/file.hpp"
 #include "store/tensorflow/bundle_entry.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Compares the tensors of one data file with the CRC-32C of their entries: the first that
 /// differs breaks the rule "bundle-crc". Of strings the sum is over their lengths as numbers, too;
@@ -15,4 +15,4 @@ namespace masque {
 std::optional<Violation> check_bundle_sums(const InputFile& shard,
                                            const std::vector<BundleEntry>& entries);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "store/tensorflow/snappy.hpp"
 #include "store/tensorflow/wire.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -230,4 +230,4 @@ Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file, TableSums sums,
   return TableReader(text, sums, limits).read();
 }
 
-}  // namespace masque
+}  // namespace masque::store

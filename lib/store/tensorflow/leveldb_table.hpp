@@ -20,7 +20,7 @@
 #include "base/types.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A key and what belongs to it.
 struct TableEntry {
@@ -49,4 +49,4 @@ Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file,
                                                     TableSums sums = TableSums::kCompared,
                                                     const TableLimits& limits = {});
 
-}  // namespace masque
+}  // namespace masque::store

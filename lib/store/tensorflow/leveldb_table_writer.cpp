@@ -8,7 +8,7 @@
 #include "base/file.hpp"
 #include "store/tensorflow/wire_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::string LevelDbTableWriter::finish() {
   return std::move(file_);
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace masque {
+namespace masque::store {
 
 /// A table in memory: sorted keys with their values in blocks of about 256 KiB, not compressed.
 /// Memory: the table's bytes.
@@ -49,4 +49,4 @@ class LevelDbTableWriter {
   bool any_ = false;
 };
 
-}  // namespace masque
+}  // namespace masque::store

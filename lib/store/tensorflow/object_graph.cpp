@@ -8,7 +8,7 @@
 #include "base/utf8.hpp"
 #include "store/tensorflow/wire.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -87,4 +87,4 @@ NamePlan variable_names(const Checkpoint& checkpoint) {
   return plan;
 }
 
-}  // namespace masque
+}  // namespace masque::store

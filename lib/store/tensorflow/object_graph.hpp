@@ -11,7 +11,7 @@
 #include "store/checkpoint.hpp"
 #include "store/names/name_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The string tensor that the graph is in.
 inline constexpr const char* kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
@@ -30,4 +30,4 @@ std::optional<std::vector<GraphVariable>> read_object_graph(std::string_view mes
 /// checkpoint has no object graph, or one that cannot be read.
 NamePlan variable_names(const Checkpoint& checkpoint);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t ow
   return std::make_shared<SlicedReader>(std::move(grid), own_file, std::move(files));
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "store/tensor_info.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Where the bytes of a cell begin.
 struct CellPlace {
@@ -31,4 +31,4 @@ using CellFiles = std::shared_ptr<const std::vector<InputFile>>;
 std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t own_file,
                                                   CellFiles files);
 
-}  // namespace masque
+}  // namespace masque::store

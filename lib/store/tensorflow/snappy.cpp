@@ -2,7 +2,7 @@
 
 #include <snappy.h>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -20,4 +20,4 @@ std::optional<std::string> unpack_snappy(std::string_view packed) {
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::store

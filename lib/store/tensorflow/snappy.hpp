@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace masque {
+namespace masque::store {
 
 /// The bytes that a Snappy stream (without frames) stands for; nothing if it is none: cut off, a
 /// copy of what is not there yet, another length than announced, or one that so few bytes cannot
@@ -14,4 +14,4 @@ namespace masque {
 /// to be possible.
 std::optional<std::string> unpack_snappy(std::string_view packed);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -12,7 +12,7 @@
 #include "store/tensorflow/bundle_output.hpp"
 #include "store/weights_writer.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -103,4 +103,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

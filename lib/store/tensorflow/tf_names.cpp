@@ -7,7 +7,7 @@
 
 #include "base/registry.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -196,4 +196,4 @@ std::vector<std::pair<std::string, std::string>> tf_fields(std::string_view mode
           {"tie_word_embeddings", "true"}};
 }
 
-}  // namespace masque
+}  // namespace masque::store

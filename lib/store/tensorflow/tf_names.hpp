@@ -12,7 +12,7 @@
 #include "store/config.hpp"
 #include "store/names/name_plan.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What a row of a table names.
 enum class TfKind {
@@ -88,4 +88,4 @@ bool has_tensor(const Checkpoint& checkpoint, std::string_view name);
 std::vector<std::pair<std::string, std::string>> tf_fields(std::string_view model_type,
                                                            std::string_view architecture);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -12,7 +12,7 @@
 #include "store/inspect/tensor_stats.hpp"
 #include "store/tensorflow/object_graph.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -214,4 +214,4 @@ std::string tf_config(const ModelConfig& config) {
   return set_json_member(config.text(), {"tie_word_embeddings"}, "true");
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The names of transformers for a checkpoint whose tensors have those of `family`. The state of
 /// an optimizer is left out, with a note; names that the table does not have are kept, with a note.
@@ -36,4 +36,4 @@ std::optional<ModelConfig> find_config(const Checkpoint& checkpoint);
 /// that the head is not tied says that it is.
 std::string tf_config(const ModelConfig& config);
 
-}  // namespace masque
+}  // namespace masque::store

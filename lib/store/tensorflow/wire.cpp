@@ -1,6 +1,6 @@
 #include "store/tensorflow/wire.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::optional<WireField> WireReader::next() {
   return field;
 }
 
-}  // namespace masque
+}  // namespace masque::store

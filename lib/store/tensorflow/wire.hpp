@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace masque {
+namespace masque::store {
 
 /// A base-128 number at `at` of `text`, at most 64 bits in at most 10 bytes; `at` ← what follows
 /// it. Nothing, with `at` anywhere, if there is none.
@@ -48,4 +48,4 @@ class WireReader {
   bool broken_ = false;
 };
 
-}  // namespace masque
+}  // namespace masque::store

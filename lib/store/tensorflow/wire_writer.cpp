@@ -1,6 +1,6 @@
 #include "store/tensorflow/wire_writer.hpp"
 
-namespace masque::wire {
+namespace masque::store::wire {
 
 namespace {
 
@@ -41,4 +41,4 @@ void put_u32(std::string& out, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>((value >> shift) & 0xFF);
 }
 
-}  // namespace masque::wire
+}  // namespace masque::store::wire

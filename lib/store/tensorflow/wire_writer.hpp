@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace masque::wire {
+namespace masque::store::wire {
 
 /// Appends a varint: 7 bits a byte, the lowest first.
 void put_varint(std::string& out, std::uint64_t value);
@@ -18,4 +18,4 @@ void put_fixed32(std::string& out, unsigned field, std::uint32_t value);
 /// Appends the 4 bytes of a number, the lowest first.
 void put_u32(std::string& out, std::uint32_t value);
 
-}  // namespace masque::wire
+}  // namespace masque::store::wire

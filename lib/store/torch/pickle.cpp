@@ -8,7 +8,7 @@
 #include "base/escape.hpp"
 #include "store/torch/pickle_machine.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -304,4 +304,4 @@ bool PickleMachine::pop(PickleId& id) {
   return true;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "store/torch/pickle_globals.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Limits on what a pickle may make us do.
 struct PickleLimits {
@@ -100,4 +100,4 @@ struct Pickle {
 Checked<Pickle> read_pickle(std::string data, std::uint64_t begin, std::size_t persistent_items,
                             const PickleLimits& limits = {});
 
-}  // namespace masque
+}  // namespace masque::store

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -127,4 +127,4 @@ const PickleGlobal* storage_class_of(DType type) {
 
 const PickleGlobal* torch_dtype_of(DType type) { return find_by_dtype(PickleRole::kDtype, type); }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// What a name means to the machine.
 enum class PickleRole : unsigned char {
@@ -48,4 +48,4 @@ const PickleGlobal* storage_class_of(DType dtype);
 /// torch's name of an element type ("float32"); nullptr if it has none.
 const PickleGlobal* torch_dtype_of(DType dtype);
 
-}  // namespace masque
+}  // namespace masque::store

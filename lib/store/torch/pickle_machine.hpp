@@ -8,7 +8,7 @@
 
 #include "store/torch/pickle.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Runs one pickle. Its functions return false, and keep the violation, if a rule is broken.
 class PickleMachine {
@@ -96,4 +96,4 @@ class PickleMachine {
   Violation broken_;
 };
 
-}  // namespace masque
+}  // namespace masque::store

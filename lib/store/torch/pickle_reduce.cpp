@@ -8,7 +8,7 @@
 #include "base/escape.hpp"
 #include "store/torch/pickle_machine.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -281,4 +281,4 @@ bool PickleMachine::read_view(PickleId id, PickleStorageView& out) {
   return true;
 }
 
-}  // namespace masque
+}  // namespace masque::store

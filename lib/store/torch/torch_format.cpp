@@ -3,7 +3,7 @@
 #include "store/zip/zip_checksums.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -21,4 +21,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

@@ -10,7 +10,7 @@
 #include "base/checked.hpp"
 #include "store/torch/torch_state.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -144,4 +144,4 @@ bool is_torch_legacy(const InputFile& /*file*/, Bytes first) {
 
 Checked<FileContent> read_torch_legacy(const InputFile& file) { return LegacyFile(file).read(); }
 
-}  // namespace masque
+}  // namespace masque::store

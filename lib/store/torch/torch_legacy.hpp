@@ -3,7 +3,7 @@
 
 #include "store/format.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Whether a file starts as one.
 bool is_torch_legacy(const InputFile& file, Bytes first);
@@ -12,4 +12,4 @@ bool is_torch_legacy(const InputFile& file, Bytes first);
 /// and "legacy-header", "legacy-storages". Memory: the pickles and at most as much again.
 Checked<FileContent> read_torch_legacy(const InputFile& file);
 
-}  // namespace masque
+}  // namespace masque::store

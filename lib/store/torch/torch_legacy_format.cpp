@@ -2,7 +2,7 @@
 // files, but in place.
 #include "store/torch/torch_legacy.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -18,4 +18,4 @@ const FormatRegistration kRegistration{kFormat};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

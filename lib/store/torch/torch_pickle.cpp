@@ -8,7 +8,7 @@
 #include "store/torch/pickle_globals.hpp"
 #include "store/zip/zip_layout.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string write_torch_pickle(const std::vector<PickledTensor>& tensors) {
   return Writer().write(tensors);
 }
 
-}  // namespace masque
+}  // namespace masque::store

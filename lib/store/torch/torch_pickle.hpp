@@ -6,7 +6,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A tensor to be named in a pickle: row-major, all of its storage.
 struct PickledTensor {
@@ -23,4 +23,4 @@ bool is_torch_dtype(DType dtype);
 /// as since 2.1. The same tensors give the same bytes.
 std::string write_torch_pickle(const std::vector<PickledTensor>& tensors);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -4,7 +4,7 @@
 
 #include "store/zip/zip_layout.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::string write_torch_directory(const std::vector<TorchRecord>& records, std::
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A member. Its name is ASCII.
 struct TorchRecord {
@@ -26,4 +26,4 @@ std::string write_torch_descriptor(const TorchRecord& record);
 /// The directory and the end records, ZIP64 always, from `begin` on.
 std::string write_torch_directory(const std::vector<TorchRecord>& records, std::uint64_t begin);
 
-}  // namespace masque
+}  // namespace masque::store

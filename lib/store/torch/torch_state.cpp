@@ -12,7 +12,7 @@
 #include "base/escape.hpp"
 #include "store/strided_reader.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -208,4 +208,4 @@ Checked<FileContent> torch_content(const Pickle& pickle, const TorchPlaces& plac
   return StateReader(pickle, places).read();
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -7,7 +7,7 @@
 #include "store/format.hpp"
 #include "store/torch/pickle.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Where the storages of a pickle lie in its file.
 struct TorchPlaces {
@@ -22,4 +22,4 @@ struct TorchPlaces {
 /// "torch-state-dict", "duplicate-key", "limit-tensors", "limit-name", "pickle-tensor".
 Checked<FileContent> torch_content(const Pickle& pickle, const TorchPlaces& places);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -13,7 +13,7 @@
 #include "store/weights_writer.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -150,4 +150,4 @@ const WriterRegistration kRegistration{kWriter};
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::store

@@ -14,7 +14,7 @@
 #include "store/zip/zip_layout.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -176,4 +176,4 @@ bool is_torch_zip(const InputFile& file, Bytes first) {
 
 Checked<FileContent> read_torch_zip(const InputFile& file) { return TorchZip(file).read(); }
 
-}  // namespace masque
+}  // namespace masque::store

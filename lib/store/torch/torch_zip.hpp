@@ -4,7 +4,7 @@
 
 #include "store/format.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// Whether a zip file is to be read as one of PyTorch: its first member is no array of NumPy.
 /// Throws InputError if it cannot be read.
@@ -15,4 +15,4 @@ bool is_torch_zip(const InputFile& file, Bytes first);
 /// "torch-byteorder", "torch-version", "torch-storage".
 Checked<FileContent> read_torch_zip(const InputFile& file);
 
-}  // namespace masque
+}  // namespace masque::store

@@ -11,7 +11,7 @@
 #include "store/zip/zip_layout.hpp"
 #include "store/zip/zip_local.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace zip {
 
@@ -199,4 +199,4 @@ Checked<std::vector<ZipMember>> read_zip_directory(const InputFile& file, const 
   return std::move(reader.members);
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -9,7 +9,7 @@
 #include "base/file.hpp"
 #include "store/violation.hpp"
 
-namespace masque {
+namespace masque::store {
 
 enum class ZipMethod : std::uint16_t { kStored = 0, kDeflated = 8 };
 
@@ -50,4 +50,4 @@ bool is_zip(Bytes first);
 Checked<std::vector<ZipMember>> read_zip_directory(const InputFile& file,
                                                    const ZipRules& rules = {});
 
-}  // namespace masque
+}  // namespace masque::store

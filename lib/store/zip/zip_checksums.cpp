@@ -10,7 +10,7 @@
 #include "store/zip/zip_layout.hpp"
 #include "store/zip/zip_stream.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::vector<Patch> zip_checksums(const PatchedFile& file, const ZipRules& rules)
   return patches;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,11 +6,11 @@
 #include "store/format.hpp"
 #include "store/zip/zip.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// The CRC-32 of every stored member that changes, where the directory, its local header and its
 /// descriptor have it. Reads those members once, as they will be. Throws InputError if bytes of a
 /// packed member change or the file is no valid zip file.
 std::vector<Patch> zip_checksums(const PatchedFile& file, const ZipRules& rules);
 
-}  // namespace masque
+}  // namespace masque::store

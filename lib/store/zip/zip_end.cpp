@@ -8,7 +8,7 @@
 #include "base/checked.hpp"
 #include "store/zip/zip_layout.hpp"
 
-namespace masque::zip {
+namespace masque::store::zip {
 
 namespace {
 
@@ -130,4 +130,4 @@ Checked<DirectoryRange> find_directory(const InputFile& file) {
   return end.directory;
 }
 
-}  // namespace masque::zip
+}  // namespace masque::store::zip

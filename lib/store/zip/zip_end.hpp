@@ -4,7 +4,7 @@
 #include "base/file.hpp"
 #include "store/violation.hpp"
 
-namespace masque::zip {
+namespace masque::store::zip {
 
 /// Where the directory is: it ends where the end records begin.
 struct DirectoryRange {
@@ -16,4 +16,4 @@ struct DirectoryRange {
 /// Finds and validates the end record, and those of ZIP64 where they are.
 Checked<DirectoryRange> find_directory(const InputFile& file);
 
-}  // namespace masque::zip
+}  // namespace masque::store::zip

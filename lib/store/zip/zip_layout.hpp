@@ -10,7 +10,7 @@
 
 #include "base/types.hpp"
 
-namespace masque::zip {
+namespace masque::store::zip {
 
 constexpr std::uint32_t kLocalHeader = 0x04034b50;
 constexpr std::uint32_t kEntry = 0x02014b50;
@@ -47,4 +47,4 @@ void put(std::string& out, T... values) {
   (out.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
 }
 
-}  // namespace masque::zip
+}  // namespace masque::store::zip

@@ -10,7 +10,7 @@
 
 #include "store/zip/zip_layout.hpp"
 
-namespace masque::zip {
+namespace masque::store::zip {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::optional<Violation> read_local_header(const InputFile& file, const Fields& 
   return later ? read_descriptor(file, limit, member) : std::nullopt;
 }
 
-}  // namespace masque::zip
+}  // namespace masque::store::zip

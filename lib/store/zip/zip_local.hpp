@@ -9,7 +9,7 @@
 #include "store/violation.hpp"
 #include "store/zip/zip.hpp"
 
-namespace masque::zip {
+namespace masque::store::zip {
 
 /// What the directory and the local header of a member both say.
 struct Fields {
@@ -41,4 +41,4 @@ inline std::string_view text_of(Bytes bytes) {
 std::optional<Violation> read_local_header(const InputFile& file, const Fields& entry,
                                            std::uint64_t limit, ZipMember& member);
 
-}  // namespace masque::zip
+}  // namespace masque::store::zip

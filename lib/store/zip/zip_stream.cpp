@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -144,4 +144,4 @@ std::optional<Violation> check_zip_sums(const InputFile& file) {
   return std::nullopt;
 }
 
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "store/zip/zip.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// CRC-32 (of zip and PNG) of bytes behind others whose CRC is `before`.
 std::uint32_t crc32_of(Bytes bytes, std::uint32_t before = 0);
@@ -48,4 +48,4 @@ class ZipStream {
 /// InputError if the file cannot be read.
 std::optional<Violation> check_zip_sums(const InputFile& file);
 
-}  // namespace masque
+}  // namespace masque::store

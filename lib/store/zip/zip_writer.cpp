@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "store/zip/zip_layout.hpp"
 
-namespace masque {
+namespace masque::store {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::string write_zip_directory(const std::vector<ZipEntry>& entries, std::uint6
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::store

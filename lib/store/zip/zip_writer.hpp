@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 
-namespace masque {
+namespace masque::store {
 
 /// A stored member to write. Its name must be a plain relative path of at most 65,535 bytes.
 struct ZipEntry {
@@ -24,4 +24,4 @@ std::string write_zip_local_header(const ZipEntry& entry);
 /// The directory and the end records, which stand behind the last member at `begin`.
 std::string write_zip_directory(const std::vector<ZipEntry>& entries, std::uint64_t begin);
 
-}  // namespace masque
+}  // namespace masque::store

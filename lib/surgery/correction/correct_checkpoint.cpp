@@ -16,14 +16,14 @@
 #include "surgery/edit/stale_copies.hpp"
 #include "text/google_folder.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
 /// The map and where the moves of each block of rows go; shared by the threads that write.
 struct TableJob {
-  const Checkpoint* checkpoint;
-  const TensorInfo* table;
+  const store::Checkpoint* checkpoint;
+  const store::TensorInfo* table;
   AffineRows map;
   std::vector<RowMoves> moves;
 
@@ -46,17 +46,17 @@ struct TableJob {
   }
 };
 
-std::shared_ptr<TableJob> make_job(const Checkpoint& checkpoint, const TensorInfo& table,
-                                   AffineRows map) {
+std::shared_ptr<TableJob> make_job(const store::Checkpoint& checkpoint,
+                                   const store::TensorInfo& table, AffineRows map) {
   const std::uint64_t step = rows_per_block(table);
   return std::make_shared<TableJob>(
       TableJob{&checkpoint, &table, std::move(map),
                std::vector<RowMoves>((table.shape[0] + step - 1) / step)});
 }
 
-Source source_of(const std::shared_ptr<TableJob>& job) {
-  return Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
-                  job->chunk_bytes(), job.get()};
+store::Source source_of(const std::shared_ptr<TableJob>& job) {
+  return store::Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
+                         job->chunk_bytes(), job.get()};
 }
 
 /// Without a head to write, the moves alone.
@@ -76,8 +76,8 @@ class Correction {
       : request_(request),
         out_(out),
         locked_(lock_if(in, request)),
-        checkpoint_(open_checkpoint(in)),
-        config_(find_config(checkpoint_)),
+        checkpoint_(store::open_checkpoint(in)),
+        config_(store::find_config(checkpoint_)),
         names_(TokenNames::of(checkpoint_)),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         settings_(correction_settings(request, checkpoint_, config_, names_, table_)),
@@ -114,7 +114,7 @@ class Correction {
   static std::optional<LockedFiles> lock_if(const std::string& in,
                                             const CorrectionRequest& request) {
     if (!request.in_place || request.dry_run) return std::nullopt;
-    return lock_checkpoint(in, request.wait_seconds);
+    return store::lock_checkpoint(in, request.wait_seconds);
   }
 
   void start_report() {
@@ -203,7 +203,7 @@ class Correction {
     unties_ = true;
     added_ = head_tensors(checkpoint_, table_);
     std::string names;
-    for (const OutputTensor& tensor : added_) {
+    for (const store::OutputTensor& tensor : added_) {
       report_.added_tensors.push_back(tensor.info.name);
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
     }
@@ -226,20 +226,20 @@ class Correction {
     for (const std::string& name : report_.changed_tensors) {
       // A stored copy of the table is computed on its own: threads do not share the sums of moves.
       // What is stored as one with the table is computed once.
-      const TensorInfo& tensor = checkpoint_.get(name);
-      const bool once = name == table || share_bytes(tensor, *table_.input);
+      const store::TensorInfo& tensor = checkpoint_.get(name);
+      const bool once = name == table || store::share_bytes(tensor, *table_.input);
       edit_.replace(name, tensor.shape,
                     source_of(once ? job_ : make_job(checkpoint_, *table_.input, job_->map)));
     }
     edit_.set_marker(table, kMlmMarkerKey,
                      settings_.marks.empty() ? std::nullopt : std::optional(settings_.marks));
-    for (OutputTensor& tensor : added_) edit_.add(std::move(tensor), table);
+    for (store::OutputTensor& tensor : added_) edit_.add(std::move(tensor), table);
     if (unties_ && config_) edit_.set_config("tie_word_embeddings", "false");
   }
 
   void write() {
     note_stale_copies();
-    WriteOptions options = request_.write;
+    store::WriteOptions options = request_.write;
     options.verify = [&](const std::string& staged) {
       check_overflow();
       if (request_.verify) report_.verified = verify(staged);
@@ -296,15 +296,15 @@ class Correction {
   const CorrectionRequest& request_;
   std::string out_;
   std::optional<LockedFiles> locked_;
-  Checkpoint checkpoint_;
-  std::optional<ModelConfig> config_;
+  store::Checkpoint checkpoint_;
+  std::optional<store::ModelConfig> config_;
   TokenNames names_;
   EmbeddingTable table_;
   CorrectionSettings settings_;
   CheckpointEdit edit_;
   CorrectionReport report_;
   std::shared_ptr<TableJob> job_;
-  std::vector<OutputTensor> added_;
+  std::vector<store::OutputTensor> added_;
   bool unties_ = false;
 };
 
@@ -315,4 +315,4 @@ CorrectionReport correct_checkpoint(const std::string& in, const std::string& ou
   return Correction(in, out, request).run();
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -10,7 +10,7 @@
 #include "surgery/edit/verify_checkpoint.hpp"
 #include "surgery/rows/embedding_table.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What was done, or would be with dry_run.
 struct CorrectionReport {
@@ -41,4 +41,4 @@ struct CorrectionReport {
 CorrectionReport correct_checkpoint(const std::string& in, const std::string& out,
                                     const CorrectionRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -7,7 +7,7 @@
 
 #include "store/checkpoint_writer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What to do when the output head uses the input table.
 enum class TiedPolicy {
@@ -37,7 +37,7 @@ struct CorrectionRequest {
   bool verify = false;
   bool in_place = false;    ///< changes the input itself
   double wait_seconds = 0;  ///< in place: for other processes that change it
-  WriteOptions write;
+  store::WriteOptions write;
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "base/json.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -25,8 +25,8 @@ constexpr std::array<std::string_view, 5> kConfigIds{"pad_token_id", "bos_token_
 
 class Settler {
  public:
-  Settler(const CorrectionRequest& request, const Checkpoint& checkpoint,
-          const std::optional<ModelConfig>& config, const TokenNames& names,
+  Settler(const CorrectionRequest& request, const store::Checkpoint& checkpoint,
+          const std::optional<store::ModelConfig>& config, const TokenNames& names,
           const EmbeddingTable& table)
       : request_(request), checkpoint_(checkpoint), config_(config), names_(names), table_(table) {}
 
@@ -68,7 +68,7 @@ class Settler {
 
   /// The marks of all corrections so far, the last one last.
   void read_marks() {
-    const auto text = find_marker(checkpoint_, table_.input->name, kMlmMarkerKey);
+    const auto text = store::find_marker(checkpoint_, table_.input->name, kMlmMarkerKey);
     if (!text) return;
     for (std::size_t at = 0; at <= text->size();) {
       const std::size_t end = std::min(text->find("; ", at), text->size());
@@ -225,8 +225,8 @@ class Settler {
   }
 
   const CorrectionRequest& request_;
-  const Checkpoint& checkpoint_;
-  const std::optional<ModelConfig>& config_;
+  const store::Checkpoint& checkpoint_;
+  const std::optional<store::ModelConfig>& config_;
   const TokenNames& names_;
   const EmbeddingTable& table_;
   std::vector<std::string> marks_;
@@ -236,10 +236,10 @@ class Settler {
 }  // namespace
 
 CorrectionSettings correction_settings(const CorrectionRequest& request,
-                                       const Checkpoint& checkpoint,
-                                       const std::optional<ModelConfig>& config,
+                                       const store::Checkpoint& checkpoint,
+                                       const std::optional<store::ModelConfig>& config,
                                        const TokenNames& names, const EmbeddingTable& table) {
   return Settler(request, checkpoint, config, names, table).settle();
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Everything that mlm_map needs, settled.
 struct CorrectionSettings {
@@ -24,8 +24,8 @@ struct CorrectionSettings {
 /// Settles a request. Refuses a checkpoint that carries a marker (without `again`), an inverse of
 /// one without it, an unknown [MASK], ids beyond the table. Throws UsageError and InputError.
 CorrectionSettings correction_settings(const CorrectionRequest& request,
-                                       const Checkpoint& checkpoint,
-                                       const std::optional<ModelConfig>& config,
+                                       const store::Checkpoint& checkpoint,
+                                       const std::optional<store::ModelConfig>& config,
                                        const TokenNames& names, const EmbeddingTable& table);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,7 +13,7 @@
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -40,7 +40,7 @@ std::vector<bool> kept_flags(const MlmCorrection& correction, std::uint64_t rows
 }
 
 /// The mean row, and an error that names the row if it is not finite.
-std::vector<double> mean_row(const Checkpoint& checkpoint, const TensorInfo& table,
+std::vector<double> mean_row(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                              std::span<const double> weights, int threads) {
   std::vector<double> mean = weighted_row_sum(checkpoint, table, weights, threads);
   if (weights.empty()) {
@@ -193,7 +193,7 @@ std::string weights_digest(std::span<const double> weights) {
   return hasher->digest();
 }
 
-AffineRows mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
+AffineRows mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                    const MlmCorrection& correction, std::span<const double> weights, int threads) {
   const std::vector<double> mean = mean_row(checkpoint, table, weights, threads);
   const std::vector<double> mask = read_row(checkpoint, table, correction.mask_row);
@@ -212,7 +212,7 @@ AffineRows mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
 // W = Σ w over the corrected rows and S = Σ w·E over the kept ones, the corrected mean is
 //   μ′ = a·(μ − S) + S + W·(b·m + c·μ),
 // which is solved for μ; m is the [MASK] row if it was kept, else m = (m′ − c·μ)/(a + b).
-AffineRows inverse_mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
+AffineRows inverse_mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                            const MlmCorrection& correction, std::span<const double> weights,
                            int threads) {
   const double a = correction.rates.scale();
@@ -250,4 +250,4 @@ AffineRows inverse_mlm_map(const Checkpoint& checkpoint, const TensorInfo& table
   return map;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -10,7 +10,7 @@
 #include "surgery/rows/row_map.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// How tokens were corrupted in pre-training: a share `rate` is selected; of these `mask` become
 /// [MASK], `keep` stay and `random` become a random token. The three add up to 1.
@@ -73,14 +73,14 @@ std::string weights_digest(std::span<const double> weights);
 /// weights  as above; empty means the mean of all rows
 ///
 /// Reads the table once. Throws InputError if a row of the mean is not finite.
-AffineRows mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
+AffineRows mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                    const MlmCorrection& correction, std::span<const double> weights, int threads);
 
 /// The map that takes a corrected table back, up to rounding: kept rows tell their share of the
 /// mean, the rest follows from the corrected mean. Throws InputError if the correction cannot be
 /// inverted (scale 0).
-AffineRows inverse_mlm_map(const Checkpoint& checkpoint, const TensorInfo& table,
+AffineRows inverse_mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                            const MlmCorrection& correction, std::span<const double> weights,
                            int threads);
 
-}  // namespace masque
+}  // namespace masque::surgery

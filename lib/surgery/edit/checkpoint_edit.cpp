@@ -13,7 +13,7 @@
 #include "store/tensorflow/tf_names.hpp"
 #include "text/google_folder.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -38,23 +38,23 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-CheckpointEdit::CheckpointEdit(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
-  if (!holds_two_models(checkpoint)) return;
+CheckpointEdit::CheckpointEdit(const store::Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
+  if (!store::holds_two_models(checkpoint)) return;
   throw InputError(checkpoint.path(),
                    fmt::format("holds two models of one vocabulary, of which only one would "
                                "change: 'ckpt convert {} hf' makes a checkpoint of one",
                                field("names")));
 }
 
-void CheckpointEdit::replace(const std::string& name, Shape shape, Source source) {
-  TensorInfo info = checkpoint_->get(name);
+void CheckpointEdit::replace(const std::string& name, Shape shape, store::Source source) {
+  store::TensorInfo info = checkpoint_->get(name);
   info.shape = std::move(shape);
   info.reader = nullptr;
   info.alias_of.clear();
-  replaced_.insert_or_assign(name, OutputTensor{std::move(info), std::move(source)});
+  replaced_.insert_or_assign(name, store::OutputTensor{std::move(info), std::move(source)});
 }
 
-void CheckpointEdit::add(OutputTensor tensor, const std::string& beside) {
+void CheckpointEdit::add(store::OutputTensor tensor, const std::string& beside) {
   MASQUE_CHECK(checkpoint_->find(beside) != nullptr);
   if (checkpoint_->find(tensor.info.name) != nullptr ||
       checkpoint_->find_opaque(tensor.info.name) != nullptr) {
@@ -73,7 +73,7 @@ void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
   markers_.push_back({checkpoint_->get(beside).file, std::string(key), std::move(value)});
 }
 
-void CheckpointEdit::set_typed(TypedValue value) {
+void CheckpointEdit::set_typed(store::TypedValue value) {
   MASQUE_CHECK(value.type != "STRING");
   typed_.insert_or_assign(value.key, std::move(value));
 }
@@ -88,7 +88,7 @@ void CheckpointEdit::drop_file(const std::string& name) {
 }
 
 bool CheckpointEdit::set_config(std::string_view name, const std::string& json) {
-  const std::string file = config_name(checkpoint_->folder());
+  const std::string file = store::config_name(checkpoint_->folder());
   const auto text = checkpoint_->is_folder() ? file_text(file) : std::nullopt;
   if (!text) return false;
   set_file(file, set_json_member(*text, {std::string(name)}, json));
@@ -137,41 +137,42 @@ std::vector<std::string> CheckpointEdit::edited_files() const {
   return names;
 }
 
-const OutputTensor* CheckpointEdit::replacement(const std::string& name) const {
+const store::OutputTensor* CheckpointEdit::replacement(const std::string& name) const {
   const auto found = replaced_.find(name);
   return found == replaced_.end() ? nullptr : &found->second;
 }
 
-bool CheckpointEdit::changes(const WeightsFile& file) const {
+bool CheckpointEdit::changes(const store::WeightsFile& file) const {
   const std::size_t number = static_cast<std::size_t>(&file - checkpoint_->files().data());
-  const auto touched = [&](const TensorInfo& tensor) {
+  const auto touched = [&](const store::TensorInfo& tensor) {
     return replaced_.contains(tensor.name) || removed_.contains(tensor.name);
   };
   return std::ranges::any_of(file.content.tensors, touched) ||
          std::ranges::any_of(file.content.typed,
-                             [&](const TypedValue& v) { return typed_.contains(v.key); }) ||
-         (weights_writer(file.content.writer).has_metadata &&
+                             [&](const store::TypedValue& v) { return typed_.contains(v.key); }) ||
+         (store::weights_writer(file.content.writer).has_metadata &&
           std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; })) ||
          std::ranges::any_of(added_, [&](const Addition& addition) {
            return checkpoint_->get(addition.beside).file == number;
          });
 }
 
-OutputWeights CheckpointEdit::changed(const WeightsFile& file) {
-  OutputWeights weights = copy_of(file);
+store::OutputWeights CheckpointEdit::changed(const store::WeightsFile& file) {
+  store::OutputWeights weights = store::copy_of(file);
   if (!changes(file)) weights.metadata = file.content.metadata;
   const auto number = static_cast<std::size_t>(&file - checkpoint_->files().data());
   return changed(std::move(weights), [number](std::size_t other) { return other == number; });
 }
 
-OutputWeights CheckpointEdit::changed(OutputWeights weights,
-                                      const std::function<bool(std::size_t file)>& holds) {
-  std::erase_if(weights.tensors,
-                [&](const OutputTensor& tensor) { return removed_.contains(tensor.info.name); });
+store::OutputWeights CheckpointEdit::changed(store::OutputWeights weights,
+                                             const std::function<bool(std::size_t file)>& holds) {
+  std::erase_if(weights.tensors, [&](const store::OutputTensor& tensor) {
+    return removed_.contains(tensor.info.name);
+  });
   // What was stored once stays one among those that stay, and, if the writer finds their sources
   // to be the same, among those that change.
   std::map<std::pair<std::string, bool>, std::string> first;
-  for (OutputTensor& tensor : weights.tensors) {
+  for (store::OutputTensor& tensor : weights.tensors) {
     const std::string name = tensor.info.name;
     const std::string root = tensor.info.alias_of.empty() ? name : tensor.info.alias_of;
     const auto found = replaced_.find(name);
@@ -179,30 +180,30 @@ OutputWeights CheckpointEdit::changed(OutputWeights weights,
     const auto [twin, added] = first.emplace(std::pair(root, found != replaced_.end()), name);
     tensor.info.alias_of = added ? std::string() : twin->second;
   }
-  for (TypedValue& value : weights.typed) {
+  for (store::TypedValue& value : weights.typed) {
     if (const auto found = typed_.find(value.key); found != typed_.end()) value = found->second;
   }
   for (const Marker& marker : markers_) {
     if (!holds(marker.file)) continue;
     if (marker.value) {
-      masque::set_metadata(weights.metadata, marker.key, *marker.value);
+      masque::store::set_metadata(weights.metadata, marker.key, *marker.value);
     } else {
-      erase_metadata(weights.metadata, marker.key);
+      store::erase_metadata(weights.metadata, marker.key);
     }
   }
   for (Addition& addition : added_) {
     if (holds(checkpoint_->get(addition.beside).file))
-      insert_tensor(weights, std::move(addition.tensor), addition.beside);
+      store::insert_tensor(weights, std::move(addition.tensor), addition.beside);
   }
   return weights;
 }
 
 std::string CheckpointEdit::edited_index() const {
-  const ShardIndex& index = *checkpoint_->index();
+  const store::ShardIndex& index = *checkpoint_->index();
   std::string text = index.text;
   std::int64_t bytes = 0;
   std::int64_t elements = 0;
-  const auto count = [&](const TensorInfo& info, std::int64_t sign) {
+  const auto count = [&](const store::TensorInfo& info, std::int64_t sign) {
     bytes += sign * static_cast<std::int64_t>(byte_count(info.dtype, info.shape).value());
     elements += sign * static_cast<std::int64_t>(element_count(info.shape).value());
   };
@@ -234,10 +235,11 @@ std::string CheckpointEdit::edited_index() const {
 }
 
 void CheckpointEdit::add_bundle(Output& out, std::vector<std::string>& replaced) {
-  const auto touched = [&](const WeightsFile& file) { return changes(file); };
+  const auto touched = [&](const store::WeightsFile& file) { return changes(file); };
   if (std::ranges::none_of(checkpoint_->files(), touched)) return;
-  out.weights.push_back(changed(copy_of_bundle(*checkpoint_), [](std::size_t) { return true; }));
-  replaced = weight_files(*checkpoint_);
+  out.weights.push_back(
+      changed(store::copy_of_bundle(*checkpoint_), [](std::size_t) { return true; }));
+  replaced = store::weight_files(*checkpoint_);
   const std::string graph = graph_name(checkpoint_->index_name());
   if (!keeps_layout() && exists(join(checkpoint_->folder(), graph)))
     out.notes.push_back(fmt::format("'{}' is copied: the graph of other shapes", escape(graph)));
@@ -256,7 +258,7 @@ CheckpointEdit::Output CheckpointEdit::output() {
   if (checkpoint_->bundle()) {
     add_bundle(out, replaced);
   } else {
-    for (const WeightsFile& file : checkpoint_->files()) {
+    for (const store::WeightsFile& file : checkpoint_->files()) {
       if (checkpoint_->is_folder() && !changes(file)) continue;
       out.weights.push_back(changed(file));
       replaced.push_back(file.name);
@@ -269,13 +271,13 @@ CheckpointEdit::Output CheckpointEdit::output() {
     if (!text) continue;
     const std::uint64_t size = text->size();
     // A copy: edited_files() and file_text() still look at it, to verify what was written.
-    out.extras.push_back({name, Literal{*text}, size, mode_of(folder, name)});
+    out.extras.push_back({name, store::Literal{*text}, size, mode_of(folder, name)});
   }
-  const std::vector<std::string> others = other_bundle_files(*checkpoint_);
+  const std::vector<std::string> others = store::other_bundle_files(*checkpoint_);
   replaced.insert(replaced.end(), others.begin(), others.end());
-  for (std::string& note : other_bundle_notes(others)) out.notes.push_back(std::move(note));
+  for (std::string& note : store::other_bundle_notes(others)) out.notes.push_back(std::move(note));
   std::vector<std::string> left_out;
-  for (OutputExtra& extra : other_files(folder, replaced, out.opened, &left_out))
+  for (store::OutputExtra& extra : store::other_files(folder, replaced, out.opened, &left_out))
     out.extras.push_back(std::move(extra));
   for (const std::string& name : left_out)
     out.notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
@@ -283,29 +285,29 @@ CheckpointEdit::Output CheckpointEdit::output() {
 }
 
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
-                                    WriteOptions options) {
-  const Checkpoint& checkpoint = edit.checkpoint();
+                                    store::WriteOptions options) {
+  const store::Checkpoint& checkpoint = edit.checkpoint();
   options.input = checkpoint.path();
-  if (checkpoint.is_folder() && writer_for_path(out) != nullptr) {
+  if (checkpoint.is_folder() && store::writer_for_path(out) != nullptr) {
     throw UsageError(
         fmt::format("-o {}: a folder is written as a folder, expected no file name", escape(out)));
   }
   const auto side = edit.side_text();
   CheckpointEdit::Output output = edit.output();
   if (checkpoint.is_folder()) {
-    write_checkpoint_folder(out, output.weights, output.extras, options);
+    store::write_checkpoint_folder(out, output.weights, output.extras, options);
     return output.notes;
   }
   // The marker first: without its weights it does no harm that a message would not explain.
   if (side) {
-    OutputFile file(side_path(out));
-    write_at(file.descriptor(), 0, as_bytes(*side), side_path(out));
+    OutputFile file(store::side_path(out));
+    write_at(file.descriptor(), 0, as_bytes(*side), store::side_path(out));
     file.commit();
   }
-  write_checkpoint_file(out, output.weights.front(), options);
+  store::write_checkpoint_file(out, output.weights.front(), options);
   // Markers of the file that was there before.
-  if (!side && exists(side_path(out))) remove_file(side_path(out));
+  if (!side && exists(store::side_path(out))) remove_file(store::side_path(out));
   return output.notes;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,24 +13,24 @@
 #include "store/config.hpp"
 #include "store/markers.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What differs from a checkpoint. The checkpoint must outlive it. For one thread.
 class CheckpointEdit {
  public:
   /// Throws InputError if the file holds two models of one vocabulary (holds_two_models), of which
   /// an edit would reach one.
-  explicit CheckpointEdit(const Checkpoint& checkpoint);
+  explicit CheckpointEdit(const store::Checkpoint& checkpoint);
 
-  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  const store::Checkpoint& checkpoint() const { return *checkpoint_; }
 
   /// A stored tensor gets these bytes, and perhaps another shape. Replaces an earlier replacement.
   /// Of a format that can store two tensors as one, these stay one if both get sources of one
   /// Computed::origin.
-  void replace(const std::string& name, Shape shape, Source source);
+  void replace(const std::string& name, Shape shape, store::Source source);
   /// A new tensor, into the file that holds `beside`, behind it where files are not sorted. Its
   /// name must be new.
-  void add(OutputTensor tensor, const std::string& beside);
+  void add(store::OutputTensor tensor, const std::string& beside);
   /// A stored tensor goes.
   void remove(const std::string& name);
   /// A marker: in the metadata of the file that holds `beside`; where the format has none or the
@@ -39,7 +39,7 @@ class CheckpointEdit {
   void set_marker(const std::string& beside, std::string_view key,
                   std::optional<std::string> value);
   /// Metadata with a type: replaces that of the same key in every file that has it. Not a text.
-  void set_typed(TypedValue value);
+  void set_typed(store::TypedValue value);
   /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
   void set_file(const std::string& name, std::string text);
   /// A file of the folder is not copied.
@@ -66,21 +66,21 @@ class CheckpointEdit {
   /// Names of tensors that were added, in order.
   std::vector<std::string> added() const;
   /// Metadata with a type that change, by key.
-  const std::map<std::string, TypedValue>& typed() const { return typed_; }
+  const std::map<std::string, store::TypedValue>& typed() const { return typed_; }
   /// Names of the folder's files with another text than before, sorted.
   std::vector<std::string> edited_files() const;
 
   /// All that is to be written.
   struct Output {
-    std::vector<OutputWeights> weights;  ///< files of weights that change
-    std::vector<OutputExtra> extras;     ///< everything else of a folder
-    std::deque<InputFile> opened;        ///< what the extras copy from
-    std::vector<std::string> notes;      ///< of files that are not copied
+    std::vector<store::OutputWeights> weights;  ///< files of weights that change
+    std::vector<store::OutputExtra> extras;     ///< everything else of a folder
+    std::deque<InputFile> opened;               ///< what the extras copy from
+    std::vector<std::string> notes;             ///< of files that are not copied
   };
   /// Moves the sources out: to be called once. Throws InputError.
   Output output();
   /// The source of a replaced tensor; nullptr if it was not.
-  const OutputTensor* replacement(const std::string& name) const;
+  const store::OutputTensor* replacement(const std::string& name) const;
   /// For a lone file: the text that goes into FILE.masque.json beside the output; nothing: no such
   /// file is needed.
   std::optional<std::string> side_text() const;
@@ -97,7 +97,7 @@ class CheckpointEdit {
 
  private:
   struct Addition {
-    OutputTensor tensor;
+    store::OutputTensor tensor;
     std::string beside;
   };
   struct Marker {
@@ -106,10 +106,11 @@ class CheckpointEdit {
     std::optional<std::string> value;
   };
 
-  bool changes(const WeightsFile& file) const;
-  OutputWeights changed(const WeightsFile& file);
+  bool changes(const store::WeightsFile& file) const;
+  store::OutputWeights changed(const store::WeightsFile& file);
   /// Weights of those files that `holds` is true for.
-  OutputWeights changed(OutputWeights weights, const std::function<bool(std::size_t file)>& holds);
+  store::OutputWeights changed(store::OutputWeights weights,
+                               const std::function<bool(std::size_t file)>& holds);
   /// All data files of a bundle as one, if any of them changes; `replaced` ← its files.
   void add_bundle(Output& out, std::vector<std::string>& replaced);
   std::string edited_index() const;
@@ -117,12 +118,12 @@ class CheckpointEdit {
   /// elsewhere now.
   std::map<std::string, std::string> marker_texts(bool in_place) const;
 
-  const Checkpoint* checkpoint_;
-  std::map<std::string, OutputTensor> replaced_;
+  const store::Checkpoint* checkpoint_;
+  std::map<std::string, store::OutputTensor> replaced_;
   std::vector<Addition> added_;
   std::map<std::string, bool> removed_;
   std::vector<Marker> markers_;
-  std::map<std::string, TypedValue> typed_;
+  std::map<std::string, store::TypedValue> typed_;
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
 };
 
@@ -130,6 +131,6 @@ class CheckpointEdit {
 /// other file copied. `options.input` is set here. Throws UsageError (a folder into a file name)
 /// and InputError; `out` is then as it was. Returns notes.
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
-                                    WriteOptions options);
+                                    store::WriteOptions options);
 
-}  // namespace masque
+}  // namespace masque::surgery

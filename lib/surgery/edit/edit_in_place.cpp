@@ -15,7 +15,7 @@
 #include "store/strided_reader.hpp"
 #include "store/tensorflow/bundle_patch.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -60,15 +60,15 @@ class EditInPlace {
     return locked_.find(checkpoint_.files()[file].name);
   }
 
-  void check(const TensorInfo& tensor) const {
-    const WeightsFile& file = checkpoint_.files()[tensor.file];
+  void check(const store::TensorInfo& tensor) const {
+    const store::WeightsFile& file = checkpoint_.files()[tensor.file];
     if (file.content.in_place == nullptr && !checkpoint_.bundle())
       refuse(fmt::format("'{}' is of a format that is only written anew", escape(file.name)));
     if (tensor.reader)
       refuse(fmt::format("tensor '{}' does not lie in order in its file", escape(tensor.name)));
     if (checkpoint_.bundle()) return;  // whose tensors never share bytes
-    for (const TensorInfo& other : file.content.tensors) {
-      const auto strided = other.reader ? strided_extent(*other.reader) : std::nullopt;
+    for (const store::TensorInfo& other : file.content.tensors) {
+      const auto strided = other.reader ? store::strided_extent(*other.reader) : std::nullopt;
       const auto [begin, end] = strided.value_or(std::pair(other.begin, other.end));
       const bool apart = end <= tensor.begin || tensor.end <= begin;
       if (other.name == tensor.name || apart || tensor.bytes() == 0 || other.bytes() == 0) continue;
@@ -87,17 +87,17 @@ class EditInPlace {
 
   void write_tensors() {
     struct Job {
-      const TensorInfo* stored;
-      const Source* source;
+      const store::TensorInfo* stored;
+      const store::Source* source;
       std::uint64_t begin;
       std::uint64_t size;
     };
     std::vector<Job> jobs;
-    std::vector<const TensorInfo*> twins;
+    std::vector<const store::TensorInfo*> twins;
     std::uint64_t total = 0;
     for (const std::string& name : edit_.replaced()) {
-      const TensorInfo& tensor = checkpoint_.get(name);
-      const Source& source = edit_.replacement(name)->source;
+      const store::TensorInfo& tensor = checkpoint_.get(name);
+      const store::Source& source = edit_.replacement(name)->source;
       const bool twin = std::ranges::any_of(jobs, [&](const Job& job) {
         return job.stored->file == tensor.file && job.stored->begin == tensor.begin;
       });
@@ -105,7 +105,7 @@ class EditInPlace {
         twins.push_back(&tensor);
         continue;
       }
-      const auto* computed = std::get_if<Computed>(&source);
+      const auto* computed = std::get_if<store::Computed>(&source);
       const std::uint64_t chunk = computed != nullptr ? computed->chunk_bytes : kChunk;
       for (std::uint64_t begin = 0; begin < tensor.bytes(); begin += chunk)
         jobs.push_back({&tensor, &source, begin, std::min(chunk, tensor.bytes() - begin)});
@@ -121,23 +121,23 @@ class EditInPlace {
       const std::uint64_t now = done += job.size;
       if (options_.progress) options_.progress(now, total);
     });
-    for (const TensorInfo* tensor : twins) check_twin(*tensor);
+    for (const store::TensorInfo* tensor : twins) check_twin(*tensor);
   }
 
-  static void read_source(const Source& source, std::uint64_t offset, MutableBytes out) {
-    if (const auto* copy = std::get_if<CopyFrom>(&source)) {
+  static void read_source(const store::Source& source, std::uint64_t offset, MutableBytes out) {
+    if (const auto* copy = std::get_if<store::CopyFrom>(&source)) {
       copy->file->read(copy->begin + offset, out);
-    } else if (const auto* literal = std::get_if<Literal>(&source)) {
+    } else if (const auto* literal = std::get_if<store::Literal>(&source)) {
       std::memcpy(out.data(), literal->text.data() + offset, out.size());
     } else {
-      std::get<Computed>(source).fill(offset, out);
+      std::get<store::Computed>(source).fill(offset, out);
     }
   }
 
   /// A tensor in the place of another one must get the same bytes.
-  void check_twin(const TensorInfo& tensor) const {
-    const Source& source = edit_.replacement(tensor.name)->source;
-    const auto* computed = std::get_if<Computed>(&source);
+  void check_twin(const store::TensorInfo& tensor) const {
+    const store::Source& source = edit_.replacement(tensor.name)->source;
+    const auto* computed = std::get_if<store::Computed>(&source);
     const std::uint64_t chunk = computed != nullptr ? computed->chunk_bytes : kChunk;
     std::vector<std::byte> wanted;
     std::vector<std::byte> written;
@@ -152,24 +152,24 @@ class EditInPlace {
     }
   }
 
-  PatchedFile patched_file(std::size_t number) const {
+  store::PatchedFile patched_file(std::size_t number) const {
     const std::size_t at = locked_file(number);
     return {&checkpoint_.files()[number].file, change_.ranges(at),
             [this, at](std::uint64_t offset, MutableBytes out) { change_.read(at, offset, out); }};
   }
 
   void write_what_follows() {
-    std::vector<PatchedFile> patched;
+    std::vector<store::PatchedFile> patched;
     for (std::size_t i = 0; i < checkpoint_.files().size(); ++i) patched.push_back(patched_file(i));
     if (checkpoint_.bundle()) {
       if (change_.bytes() > 0)
         change_.set_text(checkpoint_.index_name(),
-                         patched_bundle_index(*checkpoint_.bundle(), patched));
+                         store::patched_bundle_index(*checkpoint_.bundle(), patched));
       return;
     }
     for (std::size_t i = 0; i < patched.size(); ++i) {
       if (patched[i].changed.empty()) continue;
-      for (const Patch& patch : checkpoint_.files()[i].content.in_place(patched[i]))
+      for (const store::Patch& patch : checkpoint_.files()[i].content.in_place(patched[i]))
         change_.write(locked_file(i), patch.offset, as_bytes(patch.bytes));
     }
   }
@@ -177,7 +177,7 @@ class EditInPlace {
   /// The header of a safetensors file keeps its length: spaces take the marker's place.
   void erase_metadata() {
     for (const auto& [number, key] : edit_.erased_metadata()) {
-      const WeightsFile& file = checkpoint_.files()[number];
+      const store::WeightsFile& file = checkpoint_.files()[number];
       if (file.content.writer != "safetensors")
         refuse(fmt::format("'{}' has its marker in a place of its format", escape(file.name)));
       const std::size_t at = locked_file(number);
@@ -191,12 +191,12 @@ class EditInPlace {
   }
 
   /// Tensors that stay, by name.
-  std::vector<const TensorInfo*> unchanged() const {
-    std::vector<const TensorInfo*> out;
-    for (const TensorInfo& tensor : checkpoint_.tensors()) {
+  std::vector<const store::TensorInfo*> unchanged() const {
+    std::vector<const store::TensorInfo*> out;
+    for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
       if (edit_.replacement(tensor.name) == nullptr) out.push_back(&tensor);
     }
-    std::ranges::sort(out, {}, &TensorInfo::name);
+    std::ranges::sort(out, {}, &store::TensorInfo::name);
     return out;
   }
 
@@ -205,7 +205,7 @@ class EditInPlace {
     std::vector<std::string> out(tensors.size());
     parallel_for(static_cast<Index>(out.size()), options_.threads, [&](Index i) {
       const auto at = static_cast<std::size_t>(i);
-      out[at] = tensor_hash(checkpoint_, *tensors[at], HashKind::kXxh3);
+      out[at] = store::tensor_hash(checkpoint_, *tensors[at], store::HashKind::kXxh3);
     });
     return out;
   }
@@ -226,9 +226,9 @@ class EditInPlace {
     result.digest_before = hasher_before->digest();
     result.digest_after = hasher_after->digest();
     std::vector<InputFile> now;
-    for (const WeightsFile& file : checkpoint_.files())
+    for (const store::WeightsFile& file : checkpoint_.files())
       now.push_back(InputFile::open(join(checkpoint_.folder(), file.name)));
-    const std::vector<FileContent> contents = contents_of(now);
+    const std::vector<store::FileContent> contents = contents_of(now);
     for (std::size_t i = 0; i < now.size(); ++i) check_written(i, now[i], contents[i]);
     return result;
   }
@@ -239,28 +239,33 @@ class EditInPlace {
 
   /// What the files say now that they are written. The journal is still there, so that the
   /// checkpoint cannot be opened.
-  std::vector<FileContent> contents_of(const std::vector<InputFile>& files) const {
-    std::vector<FileContent> contents;
+  std::vector<store::FileContent> contents_of(const std::vector<InputFile>& files) const {
+    std::vector<store::FileContent> contents;
     if (!checkpoint_.bundle()) {
-      for (const InputFile& file : files) contents.push_back(value_or_throw(read_weights(file)));
+      for (const InputFile& file : files)
+        contents.push_back(store::value_or_throw(store::read_weights(file)));
       return contents;
     }
     const InputFile index = InputFile::open(join(checkpoint_.folder(), checkpoint_.index_name()));
     std::vector<std::uint64_t> sizes;
     sizes.reserve(files.size());
     for (const InputFile& file : files) sizes.push_back(file.size());
-    contents = value_or_throw(place_bundle(
-        value_or_throw(parse_bundle_index(index.read_all(kMaxBundleIndexBytes))), sizes, {}));
+    contents =
+        store::value_or_throw(store::place_bundle(store::value_or_throw(store::parse_bundle_index(
+                                                      index.read_all(store::kMaxBundleIndexBytes))),
+                                                  sizes, {}));
     for (std::size_t i = 0; i < files.size(); ++i) {
-      if (const auto broken = check_sums(files[i], contents[i])) throw_violation(*broken);
+      if (const auto broken = store::check_sums(files[i], contents[i]))
+        store::throw_violation(*broken);
     }
     return contents;
   }
 
   /// The header is what it was, and what was to be written is there.
-  void check_written(std::size_t number, const InputFile& now, const FileContent& content) const {
-    const WeightsFile& file = checkpoint_.files()[number];
-    const auto same = [](const TensorInfo& a, const TensorInfo& b) {
+  void check_written(std::size_t number, const InputFile& now,
+                     const store::FileContent& content) const {
+    const store::WeightsFile& file = checkpoint_.files()[number];
+    const auto same = [](const store::TensorInfo& a, const store::TensorInfo& b) {
       return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin;
     };
     if (!std::ranges::equal(content.tensors, file.content.tensors, same))
@@ -280,7 +285,7 @@ class EditInPlace {
   }
 
   const CheckpointEdit& edit_;
-  const Checkpoint& checkpoint_;
+  const store::Checkpoint& checkpoint_;
   const LockedFiles& locked_;
   const InPlaceOptions& options_;
   InPlaceChange change_;
@@ -309,4 +314,4 @@ InPlaceResult write_in_place(const CheckpointEdit& edit, const LockedFiles& lock
   return EditInPlace(edit, locked, options).run();
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

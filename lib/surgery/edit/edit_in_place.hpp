@@ -8,11 +8,11 @@
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/verify_checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct InPlaceOptions {
   int threads = 0;
-  ProgressFunction progress;
+  store::ProgressFunction progress;
   /// Called when everything is computed and nothing changed yet; what it throws leaves it so.
   std::function<void()> computed;
   /// Reads everything back before the change is final.
@@ -34,4 +34,4 @@ struct InPlaceResult {
 InPlaceResult write_in_place(const CheckpointEdit& edit, const LockedFiles& locked,
                              const InPlaceOptions& options);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -5,12 +5,12 @@
 #include "base/json.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
-bool has_metadata(const WeightsFile& file) {
-  return weights_writer(file.content.writer).has_metadata;
+bool has_metadata(const store::WeightsFile& file) {
+  return store::weights_writer(file.content.writer).has_metadata;
 }
 
 bool is_empty_object(const std::string& text) {
@@ -22,10 +22,10 @@ bool is_empty_object(const std::string& text) {
 std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) const {
   std::map<std::string, std::string> out;
   // transformers keeps members of a config that it does not know.
-  const std::string config_file = config_name(checkpoint_->folder());
+  const std::string config_file = store::config_name(checkpoint_->folder());
   for (const Marker& marker : markers_) {
-    const WeightsFile& file = checkpoint_->files()[marker.file];
-    const std::string side = side_path(weights_name(*checkpoint_, file));
+    const store::WeightsFile& file = checkpoint_->files()[marker.file];
+    const std::string side = store::side_path(store::weights_name(*checkpoint_, file));
     const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
     const bool beside = marker.value && (in_place || !has_metadata(file));
     const std::string place = config ? config_file : side;
@@ -46,7 +46,7 @@ std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) c
 
 std::optional<std::string> CheckpointEdit::side_text() const {
   if (checkpoint_->is_folder()) return std::nullopt;
-  const std::string name = side_path(checkpoint_->files().front().name);
+  const std::string name = store::side_path(checkpoint_->files().front().name);
   const auto texts = marker_texts(false);
   const auto edited = texts.find(name);
   auto text = edited != texts.end() ? std::optional(edited->second) : file_text(name);
@@ -63,8 +63,8 @@ std::map<std::string, std::string> CheckpointEdit::texts_in_place() const {
 }
 
 std::optional<std::string> CheckpointEdit::against_shared_files() const {
-  if (other_bundle_files(*checkpoint_).empty()) return std::nullopt;
-  const std::string own = side_path(checkpoint_->index_name());
+  if (store::other_bundle_files(*checkpoint_).empty()) return std::nullopt;
+  const std::string own = store::side_path(checkpoint_->index_name());
   for (const auto& [name, text] : texts_in_place()) {
     if (name == own) continue;
     return fmt::format("'{}' would change, which is of other TensorFlow checkpoints, too",
@@ -76,10 +76,11 @@ std::optional<std::string> CheckpointEdit::against_shared_files() const {
 std::vector<CheckpointEdit::ErasedMetadata> CheckpointEdit::erased_metadata() const {
   std::vector<ErasedMetadata> out;
   for (const Marker& marker : markers_) {
-    const Metadata& metadata = checkpoint_->files()[marker.file].content.metadata;
-    if (find_metadata(metadata, marker.key) != nullptr) out.push_back({marker.file, marker.key});
+    const store::Metadata& metadata = checkpoint_->files()[marker.file].content.metadata;
+    if (store::find_metadata(metadata, marker.key) != nullptr)
+      out.push_back({marker.file, marker.key});
   }
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,7 +13,7 @@
 #include "store/inspect/tensor_stats.hpp"
 #include "text/google_folder.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -22,20 +22,20 @@ namespace {
 }
 
 /// out ← bytes of a source from `offset`, which is a multiple of its chunk.
-void read_source(const Source& source, std::uint64_t offset, MutableBytes out) {
-  if (const auto* computed = std::get_if<Computed>(&source)) {
+void read_source(const store::Source& source, std::uint64_t offset, MutableBytes out) {
+  if (const auto* computed = std::get_if<store::Computed>(&source)) {
     computed->fill(offset, out);
-  } else if (const auto* copied = std::get_if<CopyFrom>(&source)) {
+  } else if (const auto* copied = std::get_if<store::CopyFrom>(&source)) {
     copied->file->read(copied->begin + offset, out);
   } else {
-    const Bytes text = as_bytes(std::get<Literal>(source).text);
+    const Bytes text = as_bytes(std::get<store::Literal>(source).text);
     std::ranges::copy(text.subspan(offset, out.size()), out.begin());
   }
 }
 
-void check_computed(const Checkpoint& after, const TensorInfo& found, const OutputTensor& expected,
-                    int threads) {
-  const auto* computed = std::get_if<Computed>(&expected.source);
+void check_computed(const store::Checkpoint& after, const store::TensorInfo& found,
+                    const store::OutputTensor& expected, int threads) {
+  const auto* computed = std::get_if<store::Computed>(&expected.source);
   const std::uint64_t chunk = computed == nullptr ? 1 << 20 : computed->chunk_bytes;
   parallel_for(static_cast<Index>((found.bytes() + chunk - 1) / chunk), threads, [&](Index i) {
     const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
@@ -51,8 +51,9 @@ void check_computed(const Checkpoint& after, const TensorInfo& found, const Outp
 bool same_file(const std::string& a, const std::string& b) {
   const InputFile left = InputFile::open(a);
   const InputFile right = InputFile::open(b);
-  return left.size() == right.size() && range_hash(left, 0, left.size(), HashKind::kXxh3) ==
-                                            range_hash(right, 0, right.size(), HashKind::kXxh3);
+  return left.size() == right.size() &&
+         store::range_hash(left, 0, left.size(), store::HashKind::kXxh3) ==
+             store::range_hash(right, 0, right.size(), store::HashKind::kXxh3);
 }
 
 std::string combined(const std::vector<std::string>& digests) {
@@ -73,22 +74,22 @@ EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
 }
 
 VerifyResult EditProof::check(const std::string& staged, int threads) const {
-  const Checkpoint& before = edit_->checkpoint();
-  const Checkpoint after =
-      open_checkpoint(before.index_name().empty() ? staged : join(staged, before.index_name()));
+  const store::Checkpoint& before = edit_->checkpoint();
+  const store::Checkpoint after = store::open_checkpoint(
+      before.index_name().empty() ? staged : join(staged, before.index_name()));
   check_typed(after);
-  std::map<std::string, const TensorInfo*> unchanged;
+  std::map<std::string, const store::TensorInfo*> unchanged;
   std::size_t expected = edit_->added().size();
-  for (const TensorInfo& tensor : before.tensors()) {
+  for (const store::TensorInfo& tensor : before.tensors()) {
     if (edit_->removes(tensor.name)) continue;
     ++expected;
     if (edit_->replacement(tensor.name) == nullptr) unchanged[tensor.name] = &tensor;
   }
   if (after.tensors().size() != expected) fail("the number of tensors differs");
-  if (const auto name = different_opaque(before, after))
+  if (const auto name = store::different_opaque(before, after))
     fail(fmt::format("tensor '{}' differs", escape(*name)));
-  const auto found = [&](const TensorInfo& info) -> const TensorInfo& {
-    const TensorInfo* tensor = after.find(info.name);
+  const auto found = [&](const store::TensorInfo& info) -> const store::TensorInfo& {
+    const store::TensorInfo* tensor = after.find(info.name);
     if (tensor == nullptr || tensor->dtype != info.dtype || tensor->shape != info.shape)
       fail(fmt::format("tensor '{}' is missing or has another type", escape(info.name)));
     return *tensor;
@@ -98,12 +99,12 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
   std::vector<std::string> right;
   for (const auto& [name, tensor] : unchanged) {
     result.bytes_unchanged += tensor->bytes();
-    left.push_back(tensor_hash(before, *tensor, HashKind::kXxh3));
-    right.push_back(tensor_hash(after, found(*tensor), HashKind::kXxh3));
+    left.push_back(store::tensor_hash(before, *tensor, store::HashKind::kXxh3));
+    right.push_back(store::tensor_hash(after, found(*tensor), store::HashKind::kXxh3));
     if (left.back() != right.back()) fail(fmt::format("tensor '{}' differs", escape(name)));
   }
   for (const std::string& name : edit_->replaced()) {
-    const OutputTensor& wanted = *edit_->replacement(name);
+    const store::OutputTensor& wanted = *edit_->replacement(name);
     check_computed(after, found(wanted.info), wanted, threads);
   }
   result.tensors_unchanged = unchanged.size();
@@ -113,12 +114,12 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
   return result;
 }
 
-void EditProof::check_typed(const Checkpoint& after) const {
+void EditProof::check_typed(const store::Checkpoint& after) const {
   using Key = std::pair<std::size_t, std::string>;  // a staged file has another name
-  const auto all = [](const Checkpoint& checkpoint) {
+  const auto all = [](const store::Checkpoint& checkpoint) {
     std::map<Key, std::string> values;
     for (std::size_t i = 0; i < checkpoint.files().size(); ++i) {
-      for (const TypedValue& value : checkpoint.files()[i].content.typed)
+      for (const store::TypedValue& value : checkpoint.files()[i].content.typed)
         if (value.type != "STRING") values[{i, value.key}] = value.bytes;
     }
     return values;
@@ -132,16 +133,16 @@ void EditProof::check_typed(const Checkpoint& after) const {
 }
 
 void EditProof::check_files(const std::string& staged, VerifyResult& result) const {
-  const Checkpoint& before = edit_->checkpoint();
+  const store::Checkpoint& before = edit_->checkpoint();
   std::set<std::string> wanted;
   for (const std::string& name : list_files(before.folder())) {
     if (!edit_->drops(name)) wanted.insert(name);
   }
-  for (const std::string& name : other_bundle_files(before)) wanted.erase(name);
+  for (const std::string& name : store::other_bundle_files(before)) wanted.erase(name);
   for (const auto& [name, text] : texts_) wanted.insert(name);
   const std::vector<std::string> names = list_files(staged);
   std::set<std::string> there(names.begin(), names.end());
-  for (const std::string& name : weight_files(before)) {
+  for (const std::string& name : store::weight_files(before)) {
     wanted.erase(name);
     there.erase(name);
   }
@@ -158,4 +159,4 @@ void EditProof::check_files(const std::string& staged, VerifyResult& result) con
   }
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -8,7 +8,7 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Made of an edit before it is written; for WriteOptions::verify.
 class EditProof {
@@ -21,11 +21,11 @@ class EditProof {
   VerifyResult check(const std::string& staged, int threads) const;
 
  private:
-  void check_typed(const Checkpoint& after) const;
+  void check_typed(const store::Checkpoint& after) const;
   void check_files(const std::string& staged, VerifyResult& result) const;
 
   const CheckpointEdit* edit_;
   std::map<std::string, std::string> texts_;  ///< of edited files
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

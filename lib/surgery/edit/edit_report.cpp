@@ -8,7 +8,7 @@
 #include "surgery/edit/stale_copies.hpp"
 #include "surgery/rows/new_rows.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -20,7 +20,7 @@ void try_edit(const CheckpointEdit& edit, const EditRequest& request) {
     }
   }
   for (const std::string& name : edit.replaced()) {
-    const OutputTensor& tensor = *edit.replacement(name);
+    const store::OutputTensor& tensor = *edit.replacement(name);
     try_source(tensor.source, byte_count(tensor.info.dtype, tensor.info.shape).value(),
                request.write.threads);
   }
@@ -59,4 +59,4 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   write_in_place(edit, *edited.locked, options);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,14 +11,14 @@
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct EditRequest {
   std::optional<std::string> tensor;  ///< the table; absent: found by the family's names
   bool dry_run = false;               ///< everything but writing
   bool in_place = false;              ///< changes the input itself
   double wait_seconds = 0;            ///< in place: for other processes that change it
-  WriteOptions write;
+  store::WriteOptions write;
 };
 
 struct EditReport {
@@ -35,17 +35,17 @@ struct EditedCheckpoint {
   /// Locks the files first if they are to be changed in place.
   EditedCheckpoint(const std::string& path, const EditRequest& request)
       : locked(request.in_place && !request.dry_run
-                   ? std::optional(lock_checkpoint(path, request.wait_seconds))
+                   ? std::optional(store::lock_checkpoint(path, request.wait_seconds))
                    : std::nullopt),
-        checkpoint(open_checkpoint(path)),
-        config(find_config(checkpoint)),
+        checkpoint(store::open_checkpoint(path)),
+        config(store::find_config(checkpoint)),
         edit(checkpoint) {}
   EditedCheckpoint(const EditedCheckpoint&) = delete;
   EditedCheckpoint& operator=(const EditedCheckpoint&) = delete;
 
   std::optional<LockedFiles> locked;
-  Checkpoint checkpoint;
-  std::optional<ModelConfig> config;
+  store::Checkpoint checkpoint;
+  std::optional<store::ModelConfig> config;
   CheckpointEdit edit;
 };
 
@@ -55,4 +55,4 @@ struct EditedCheckpoint {
 void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditRequest& request,
                  EditReport& report);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,7 +13,7 @@
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -29,7 +29,7 @@ void set_tie(CheckpointEdit& edit, bool tied, std::vector<std::string>& notes) {
 }
 
 /// Throws InputError where a head cannot be spoken of.
-void check_head(const Checkpoint& checkpoint, const EmbeddingTable& table) {
+void check_head(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
   if (table.family == nullptr) {
     throw InputError(checkpoint.path(),
                      fmt::format("'{}' belongs to no known family, so its head cannot be found",
@@ -45,8 +45,8 @@ void check_head(const Checkpoint& checkpoint, const EmbeddingTable& table) {
 }
 
 /// Largest |a − b|, and in how many rows there is any; NaN equals NaN.
-void compare_rows(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b,
-                  int threads, TieReport& report) {
+void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
+                  const store::TensorInfo& b, int threads, TieReport& report) {
   const std::uint64_t width = a.shape[1];
   const std::uint64_t step = rows_per_block(a);
   std::vector<std::uint64_t> rows((a.shape[0] + step - 1) / step);
@@ -76,11 +76,11 @@ void compare_rows(const Checkpoint& checkpoint, const TensorInfo& a, const Tenso
 }
 
 /// Second names of a bias, which only an untied head reads: what they say becomes the bias.
-void remove_copies(EditedCheckpoint& edited, const FamilyNames& family, TieReport& report) {
-  const Checkpoint& checkpoint = edited.checkpoint;
-  for (const HeadCopy& copy : family.head_copies) {
-    const TensorInfo* stored = checkpoint.find(std::string(copy.name));
-    const TensorInfo* source = checkpoint.find(std::string(copy.source));
+void remove_copies(EditedCheckpoint& edited, const store::FamilyNames& family, TieReport& report) {
+  const store::Checkpoint& checkpoint = edited.checkpoint;
+  for (const store::HeadCopy& copy : family.head_copies) {
+    const store::TensorInfo* stored = checkpoint.find(std::string(copy.name));
+    const store::TensorInfo* source = checkpoint.find(std::string(copy.source));
     if (stored == nullptr || source == nullptr) continue;
     if (stored->dtype != source->dtype || stored->shape != source->shape) {
       throw InputError(
@@ -89,10 +89,10 @@ void remove_copies(EditedCheckpoint& edited, const FamilyNames& family, TieRepor
                       dtype_name(stored->dtype), shape_text(stored->shape), copy.source,
                       dtype_name(source->dtype), shape_text(source->shape)));
     }
-    if (tensor_hash(checkpoint, *stored, HashKind::kXxh3) !=
-        tensor_hash(checkpoint, *source, HashKind::kXxh3)) {
+    if (store::tensor_hash(checkpoint, *stored, store::HashKind::kXxh3) !=
+        store::tensor_hash(checkpoint, *source, store::HashKind::kXxh3)) {
       edited.edit.replace(source->name, source->shape,
-                          source_of(checkpoint.files()[stored->file].file, *stored));
+                          store::source_of(checkpoint.files()[stored->file].file, *stored));
       report.notes.push_back(fmt::format("'{}' gets the values of '{}', which the untied head read",
                                          copy.source, copy.name));
     }
@@ -103,14 +103,16 @@ void remove_copies(EditedCheckpoint& edited, const FamilyNames& family, TieRepor
 
 }  // namespace
 
-std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table) {
-  std::vector<OutputTensor> out;
-  const auto copy = [&](const std::string& name, const TensorInfo& source) {
-    TensorInfo info = source;
+std::vector<store::OutputTensor> head_tensors(const store::Checkpoint& checkpoint,
+                                              const EmbeddingTable& table) {
+  std::vector<store::OutputTensor> out;
+  const auto copy = [&](const std::string& name, const store::TensorInfo& source) {
+    store::TensorInfo info = source;
     info.name = name;
     info.reader = nullptr;
     info.alias_of.clear();
-    out.push_back({std::move(info), source_of(checkpoint.files()[source.file].file, source)});
+    out.push_back(
+        {std::move(info), store::source_of(checkpoint.files()[source.file].file, source)});
   };
   const bool stored = checkpoint.find(table.decoder_weight) != nullptr;
   if (!stored) copy(table.decoder_weight, *table.input);
@@ -123,20 +125,20 @@ namespace {
 /// Tensors of the head that PyTorch stores as one with those of the input get bytes of their own;
 /// their names, for people.
 std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bool first) {
-  const Checkpoint& checkpoint = edit.checkpoint();
+  const store::Checkpoint& checkpoint = edit.checkpoint();
   std::string names;
   const auto separate = [&](const std::string& own, const std::string& other) {
-    const TensorInfo* a = checkpoint.find(own);
-    const TensorInfo* b = checkpoint.find(other);
+    const store::TensorInfo* a = checkpoint.find(own);
+    const store::TensorInfo* b = checkpoint.find(other);
     if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
-    if (!share_bytes(*a, *b)) return;
-    edit.replace(own, a->shape, source_of(checkpoint.files()[a->file].file, *a));
+    if (!store::share_bytes(*a, *b)) return;
+    edit.replace(own, a->shape, store::source_of(checkpoint.files()[a->file].file, *a));
     names += fmt::format("{}'{}'", first ? "" : ", ", own);
     first = false;
   };
   separate(table.decoder_weight, table.input->name);
   if (table.family == nullptr) return names;
-  for (const HeadCopy& copy : table.family->head_copies)
+  for (const store::HeadCopy& copy : table.family->head_copies)
     separate(std::string(copy.name), std::string(copy.source));
   return names;
 }
@@ -147,7 +149,7 @@ void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
                 std::vector<std::string>& notes) {
   check_can_untie(edit.checkpoint(), table);
   std::string names;
-  for (OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
+  for (store::OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
     edit.add(std::move(tensor), table.input->name);
   }
@@ -162,11 +164,11 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
   const EmbeddingTable table =
       find_embedding_table(edited.checkpoint, edited.config, request.tensor);
   check_head(edited.checkpoint, table);
-  check_whole_gguf(edited.checkpoint);
+  store::check_whole_gguf(edited.checkpoint);
   TieReport report;
   report.family = table.family->name;
   report.head = table.decoder_weight;
-  const TensorInfo* decoder = edited.checkpoint.find(table.decoder_weight);
+  const store::TensorInfo* decoder = edited.checkpoint.find(table.decoder_weight);
   if (decoder == nullptr && edited.checkpoint.find_opaque(table.decoder_weight) != nullptr)
     decoder = &edited.checkpoint.get(table.decoder_weight);  // throws, naming its type
   if (decoder == nullptr) {
@@ -214,4 +216,4 @@ UntieReport untie_checkpoint(const std::string& in, const std::string& out,
   return report;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -7,10 +7,11 @@
 
 #include "surgery/edit/edit_report.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// The tensors that untying adds: the head's matrix as the stored table, and what goes with it.
-std::vector<OutputTensor> head_tensors(const Checkpoint& checkpoint, const EmbeddingTable& table);
+std::vector<store::OutputTensor> head_tensors(const store::Checkpoint& checkpoint,
+                                              const EmbeddingTable& table);
 
 /// Gives the head tensors of its own and config.json the word of it; notes say so. The table's
 /// replacement in `edit`, if any, does not reach the head.
@@ -40,4 +41,4 @@ struct UntieReport : EditReport {
 UntieReport untie_checkpoint(const std::string& in, const std::string& out,
                              const EditRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

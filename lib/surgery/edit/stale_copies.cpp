@@ -6,7 +6,7 @@
 #include "base/output_folder.hpp"
 #include "store/checkpoint_writer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -16,11 +16,11 @@ constexpr std::array<std::string_view, 10> kEndings{".safetensors", ".bin",  ".p
 
 }  // namespace
 
-std::vector<std::string> stale_copies(const Checkpoint& checkpoint) {
+std::vector<std::string> stale_copies(const store::Checkpoint& checkpoint) {
   std::vector<std::string> stale;
   if (!checkpoint.is_folder()) return stale;
-  std::vector<std::string> own = weight_files(checkpoint);
-  const std::vector<std::string> others = other_bundle_files(checkpoint);
+  std::vector<std::string> own = store::weight_files(checkpoint);
+  const std::vector<std::string> others = store::other_bundle_files(checkpoint);
   own.insert(own.end(), others.begin(), others.end());
   for (const std::string& name : list_files(checkpoint.folder())) {
     const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
@@ -30,4 +30,4 @@ std::vector<std::string> stale_copies(const Checkpoint& checkpoint) {
   return stale;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -6,11 +6,11 @@
 
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Files of the folder that hold weights, by their names, and are not of the checkpoint: surgery
 /// does not reach them. Not those of other bundles, which are not copied. Empty for a lone file.
 /// Throws InputError if the folder cannot be read.
-std::vector<std::string> stale_copies(const Checkpoint& checkpoint);
+std::vector<std::string> stale_copies(const store::Checkpoint& checkpoint);
 
-}  // namespace masque
+}  // namespace masque::surgery

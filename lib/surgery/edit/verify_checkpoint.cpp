@@ -15,7 +15,7 @@
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/inspect/tensor_stats.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -33,9 +33,9 @@ std::string combined(const std::vector<std::string>& digests) {
   return hasher->digest();
 }
 
-void check_computed(const VerifyRequest& request, const Checkpoint& after,
+void check_computed(const VerifyRequest& request, const store::Checkpoint& after,
                     const std::string& name) {
-  const TensorInfo& tensor = after.get(name);
+  const store::TensorInfo& tensor = after.get(name);
   const std::uint64_t chunk = request.chunk_bytes;
   parallel_for(static_cast<Index>((tensor.bytes() + chunk - 1) / chunk), request.threads,
                [&](Index i) {
@@ -52,8 +52,8 @@ void check_computed(const VerifyRequest& request, const Checkpoint& after,
 std::uint64_t check_files(const VerifyRequest& request) {
   const std::string& before = request.before->folder();
   // Compared tensor by tensor, so not as files. Of a bundle there may be fewer than before.
-  const std::vector<std::string> weights = weight_files(*request.before);
-  const std::vector<std::string> others = other_bundle_files(*request.before);
+  const std::vector<std::string> weights = store::weight_files(*request.before);
+  const std::vector<std::string> others = store::other_bundle_files(*request.before);
   const auto names_of = [&](const std::string& folder) {
     std::vector<std::string> names = list_files(folder);
     std::erase_if(names, [&](const auto& name) {
@@ -68,8 +68,8 @@ std::uint64_t check_files(const VerifyRequest& request) {
   for (const std::string& name : wanted) {
     const InputFile a = InputFile::open(join(before, name));
     const InputFile b = InputFile::open(join(request.staged, name));
-    if (a.size() != b.size() || range_hash(a, 0, a.size(), HashKind::kXxh3) !=
-                                    range_hash(b, 0, b.size(), HashKind::kXxh3)) {
+    if (a.size() != b.size() || store::range_hash(a, 0, a.size(), store::HashKind::kXxh3) !=
+                                    store::range_hash(b, 0, b.size(), store::HashKind::kXxh3)) {
       fail(fmt::format("file '{}' differs", escape(name)));
     }
     ++count;
@@ -80,35 +80,36 @@ std::uint64_t check_files(const VerifyRequest& request) {
 }  // namespace
 
 VerifyResult verify_checkpoint(const VerifyRequest& request) {
-  const Checkpoint& before = *request.before;
-  const Checkpoint after = open_checkpoint(
+  const store::Checkpoint& before = *request.before;
+  const store::Checkpoint after = store::open_checkpoint(
       before.index_name().empty() ? request.staged : join(request.staged, before.index_name()));
   // What each tensor of the output must equal, by name so that the digest has one order.
-  std::map<std::string, const TensorInfo*> sources;
-  for (const TensorInfo& tensor : before.tensors()) {
+  std::map<std::string, const store::TensorInfo*> sources;
+  for (const store::TensorInfo& tensor : before.tensors()) {
     if (!contains(request.changed, tensor.name)) sources[tensor.name] = &tensor;
   }
   const std::uint64_t unchanged = sources.size();
   VerifyResult result;
   for (const auto& [name, tensor] : sources) result.bytes_unchanged += tensor->bytes();
-  std::vector<std::pair<std::string, const TensorInfo*>> checks(sources.begin(), sources.end());
+  std::vector<std::pair<std::string, const store::TensorInfo*>> checks(sources.begin(),
+                                                                       sources.end());
   for (const auto& [name, source] : request.copies) checks.emplace_back(name, &before.get(source));
   if (after.tensors().size() != checks.size() + request.changed.size()) {
     fail("the number of tensors differs");
   }
-  if (const auto name = different_opaque(before, after))
+  if (const auto name = store::different_opaque(before, after))
     fail(fmt::format("tensor '{}' differs", escape(*name)));
   std::vector<std::string> digests_before(checks.size());
   std::vector<std::string> digests_after(checks.size());
   parallel_for(static_cast<Index>(checks.size()), request.threads, [&](Index i) {
     const auto at = static_cast<std::size_t>(i);
     const auto& [name, source] = checks[at];
-    const TensorInfo* found = after.find(name);
+    const store::TensorInfo* found = after.find(name);
     if (found == nullptr || found->dtype != source->dtype || found->shape != source->shape) {
       fail(fmt::format("tensor '{}' is missing or has another type", escape(name)));
     }
-    digests_before[at] = tensor_hash(before, *source, HashKind::kXxh3);
-    digests_after[at] = tensor_hash(after, *found, HashKind::kXxh3);
+    digests_before[at] = store::tensor_hash(before, *source, store::HashKind::kXxh3);
+    digests_after[at] = store::tensor_hash(after, *found, store::HashKind::kXxh3);
     if (digests_before[at] != digests_after[at]) {
       fail(fmt::format("tensor '{}' differs", escape(name)));
     }
@@ -123,4 +124,4 @@ VerifyResult verify_checkpoint(const VerifyRequest& request) {
   return result;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// The proof that all else is as it was.
 struct VerifyResult {
@@ -21,7 +21,7 @@ struct VerifyResult {
 };
 
 struct VerifyRequest {
-  const Checkpoint* before = nullptr;
+  const store::Checkpoint* before = nullptr;
   std::string staged;                                       ///< the output, before its rename
   std::vector<std::string> changed;                         ///< tensors that were computed
   std::vector<std::pair<std::string, std::string>> copies;  ///< new tensor, tensor it copies
@@ -36,4 +36,4 @@ struct VerifyRequest {
 /// be.
 VerifyResult verify_checkpoint(const VerifyRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -15,11 +15,11 @@
 #include "surgery/rows/new_rows.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
-using Content = PositionBuffer::Content;
+using Content = store::PositionBuffer::Content;
 
 constexpr std::uint64_t kChunkElements = 1 << 17;
 
@@ -66,8 +66,8 @@ void fill(Content content, DType dtype, std::uint64_t rows, std::uint64_t offset
   }
 }
 
-void check_content(const Checkpoint& checkpoint, const TensorInfo& tensor, Content content,
-                   std::uint64_t rows) {
+void check_content(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
+                   Content content, std::uint64_t rows) {
   const std::uint64_t chunk = kChunkElements * (dtype_bits(tensor.dtype) / 8);
   std::vector<std::byte> stored;
   std::vector<std::byte> expected;
@@ -86,7 +86,7 @@ void check_content(const Checkpoint& checkpoint, const TensorInfo& tensor, Conte
   }
 }
 
-void resize_buffer(CheckpointEdit& edit, const TensorInfo& tensor, Content content,
+void resize_buffer(CheckpointEdit& edit, const store::TensorInfo& tensor, Content content,
                    std::uint64_t before, std::uint64_t after, std::vector<std::string>& notes) {
   const std::uint64_t most = content == Content::kCount ? after : 1;
   if (tensor.shape != shape_of(content, before) || !holds(tensor.dtype, most)) {
@@ -98,25 +98,25 @@ void resize_buffer(CheckpointEdit& edit, const TensorInfo& tensor, Content conte
   check_content(edit.checkpoint(), tensor, content, before);
   const DType dtype = tensor.dtype;
   edit.replace(tensor.name, shape_of(content, after),
-               Computed{[content, dtype, after](std::uint64_t offset, MutableBytes out) {
-                          fill(content, dtype, after, offset, out);
-                        },
-                        kChunkElements * (dtype_bits(dtype) / 8)});
+               store::Computed{[content, dtype, after](std::uint64_t offset, MutableBytes out) {
+                                 fill(content, dtype, after, offset, out);
+                               },
+                               kChunkElements * (dtype_bits(dtype) / 8)});
 }
 
 }  // namespace
 
-void resize_position_buffers(CheckpointEdit& edit, const FamilyNames& family,
+void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& family,
                              const std::string& prefix, std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes) {
-  const Checkpoint& checkpoint = edit.checkpoint();
-  for (const PositionBuffer& buffer : family.position_buffers) {
-    const std::string pattern = with_prefix(buffer.name, prefix);
+  const store::Checkpoint& checkpoint = edit.checkpoint();
+  for (const store::PositionBuffer& buffer : family.position_buffers) {
+    const std::string pattern = store::with_prefix(buffer.name, prefix);
     const std::size_t at = pattern.find("{l}");
     for (std::uint64_t layer = 0;; ++layer) {
       std::string name = pattern;
       if (at != std::string::npos) name.replace(at, 3, fmt::format("{}", layer));
-      const TensorInfo* tensor = checkpoint.find(name);
+      const store::TensorInfo* tensor = checkpoint.find(name);
       if (tensor == nullptr) break;
       resize_buffer(edit, *tensor, buffer.content, before, after, notes);
       if (at == std::string::npos) break;
@@ -124,9 +124,10 @@ void resize_position_buffers(CheckpointEdit& edit, const FamilyNames& family,
   }
 }
 
-void move_slots(CheckpointEdit& edit, const TensorInfo& table, std::vector<std::uint64_t> from) {
+void move_slots(CheckpointEdit& edit, const store::TensorInfo& table,
+                std::vector<std::uint64_t> from) {
   const auto rows = std::make_shared<const std::vector<std::uint64_t>>(std::move(from));
-  for (const TensorInfo* slot : optimizer_slots(edit.checkpoint(), table)) {
+  for (const store::TensorInfo* slot : optimizer_slots(edit.checkpoint(), table)) {
     Shape shape = slot->shape;
     shape[0] = rows->size();
     edit.replace(slot->name, std::move(shape),
@@ -138,7 +139,7 @@ void move_slots(CheckpointEdit& edit, const TensorInfo& table, std::vector<std::
   }
 }
 
-void resize_slots(CheckpointEdit& edit, const TensorInfo& table, std::uint64_t after) {
+void resize_slots(CheckpointEdit& edit, const store::TensorInfo& table, std::uint64_t after) {
   std::vector<std::uint64_t> from(after, kComputedRow);
   const std::uint64_t kept = std::min(after, table.shape[0]);
   std::iota(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(kept), std::uint64_t{0});
@@ -188,4 +189,4 @@ void resize_text_limits(CheckpointEdit& edit, std::uint64_t before, std::uint64_
   }
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

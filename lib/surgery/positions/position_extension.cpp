@@ -7,7 +7,7 @@
 #include "base/parse_number.hpp"
 #include "base/registry.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::unique_ptr<const PositionExtension> parse_position_extension(std::string_vi
   return found->make(argument);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

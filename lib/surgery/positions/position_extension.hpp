@@ -11,7 +11,7 @@
 
 #include "tensor/table_rows.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// A way with its argument. Immutable, thread-safe.
 class PositionExtension {
@@ -47,4 +47,4 @@ struct PositionExtensionRegistration {
   explicit PositionExtensionRegistration(const PositionExtensionInfo& info);
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

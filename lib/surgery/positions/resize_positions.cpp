@@ -15,7 +15,7 @@
 #include "surgery/positions/position_extension.hpp"
 #include "surgery/rows/new_rows.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -24,17 +24,18 @@ constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings"
 
 /// The table of positions, and what is known of it.
 struct Positions {
-  const FamilyNames* family = nullptr;
+  const store::FamilyNames* family = nullptr;
   std::string prefix;  ///< of the names in this checkpoint
-  const TensorInfo* table = nullptr;
+  const store::TensorInfo* table = nullptr;
 };
 
-const TensorPattern* pattern_of(const FamilyNames& family, std::string_view name) {
-  const auto found = std::ranges::find(family.tensors, name, &TensorPattern::name);
+const store::TensorPattern* pattern_of(const store::FamilyNames& family, std::string_view name) {
+  const auto found = std::ranges::find(family.tensors, name, &store::TensorPattern::name);
   return found == family.tensors.end() ? nullptr : &*found;
 }
 
-Positions find_positions(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+Positions find_positions(const store::Checkpoint& checkpoint,
+                         const std::optional<store::ModelConfig>& config,
                          const std::optional<std::string>& tensor) {
   Positions found;
   if (tensor) {
@@ -48,20 +49,20 @@ Positions find_positions(const Checkpoint& checkpoint, const std::optional<Model
           fmt::format("belongs to no known family: name the table of positions with {}",
                       field("tensor")));
     }
-    const FamilyNames& family = *table.family;
+    const store::FamilyNames& family = *table.family;
     if (family.position_table.empty()) {
       throw InputError(checkpoint.path(), fmt::format("{} has no table of positions: it reads "
                                                       "texts of any length",
                                                       family.name));
     }
     found.prefix = table.prefix;
-    found.table = &table.names.get(with_prefix(family.position_table, found.prefix));
+    found.table = &table.names.get(store::with_prefix(family.position_table, found.prefix));
   }
   check_table(checkpoint, *found.table);
   return found;
 }
 
-std::uint64_t offset_of(const Positions& positions, const std::optional<ModelConfig>& config,
+std::uint64_t offset_of(const Positions& positions, const std::optional<store::ModelConfig>& config,
                         const std::optional<std::uint64_t>& given) {
   if (given) return *given;
   if (positions.family == nullptr || !positions.family->positions_behind_padding) return 0;
@@ -86,16 +87,16 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
 
 /// The sizes in config.json. Without any of its names the family's default would count: it gets the
 /// first one then.
-void set_sizes(EditedCheckpoint& edited, const FamilyNames* family, std::uint64_t before,
+void set_sizes(EditedCheckpoint& edited, const store::FamilyNames* family, std::uint64_t before,
                std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;
   if (family != nullptr) {
-    const auto size = std::ranges::find(family->sizes, 'P', &SizeField::symbol);
+    const auto size = std::ranges::find(family->sizes, 'P', &store::SizeField::symbol);
     if (size != family->sizes.end()) first = size->names.front();
   }
-  if (const TypedValue* size = find_gguf_size(edited.checkpoint, "context_length")) {
-    edited.edit.set_typed(make_gguf_integer(*size, after, edited.checkpoint.path()));
+  if (const store::TypedValue* size = store::find_gguf_size(edited.checkpoint, "context_length")) {
+    edited.edit.set_typed(store::make_gguf_integer(*size, after, edited.checkpoint.path()));
     notes.push_back(fmt::format("metadata '{}' becomes {}", size->key, after));
     return;
   }
@@ -142,9 +143,9 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request) {
   const std::shared_ptr<const PositionExtension> way = parse_position_extension(request.how);
   EditedCheckpoint edited(in, request);
-  check_whole_gguf(edited.checkpoint);
+  store::check_whole_gguf(edited.checkpoint);
   const Positions positions = find_positions(edited.checkpoint, edited.config, request.tensor);
-  const TensorInfo& table = *positions.table;
+  const store::TensorInfo& table = *positions.table;
   const std::uint64_t rows = table.shape[0];
   PositionsReport report;
   report.family = positions.family == nullptr ? "" : std::string(positions.family->name);
@@ -159,10 +160,10 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   }
   report.positions_before = rows - report.offset;
   check_number(*way, request, report.positions_before);
-  const TensorPattern* pattern =
+  const store::TensorPattern* pattern =
       positions.family == nullptr ? nullptr
                                   : pattern_of(*positions.family, positions.family->position_table);
-  if (pattern != nullptr && pattern->init == Init::kSinusoid &&
+  if (pattern != nullptr && pattern->init == store::Init::kSinusoid &&
       request.positions > report.positions_before) {
     throw InputError(
         in,
@@ -191,4 +192,4 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   return report;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

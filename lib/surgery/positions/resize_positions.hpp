@@ -7,7 +7,7 @@
 
 #include "surgery/edit/edit_report.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct PositionsRequest : EditRequest {
   std::uint64_t positions = 0;  ///< usable ones
@@ -33,4 +33,4 @@ struct PositionsReport : EditReport {
 PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,14 +13,15 @@
 #include "surgery/rows/new_rows.hpp"
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
 constexpr std::string_view kSize = "type_vocab_size";
 
-const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
-                             const std::optional<std::string>& tensor, EditReport& report) {
+const store::TensorInfo& find_types(const store::Checkpoint& checkpoint,
+                                    const std::optional<store::ModelConfig>& config,
+                                    const std::optional<std::string>& tensor, EditReport& report) {
   if (tensor) return checkpoint.get(*tensor);
   const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
   if (table.family == nullptr) {
@@ -29,11 +30,11 @@ const TensorInfo& find_types(const Checkpoint& checkpoint, const std::optional<M
         fmt::format("belongs to no known family: name the table of token types with {}",
                     field("tensor")));
   }
-  const FamilyNames& family = *table.family;
+  const store::FamilyNames& family = *table.family;
   report.family = family.name;
   if (family.segment_table.empty())
     throw InputError(checkpoint.path(), fmt::format("{} has no token types", family.name));
-  return table.names.get(with_prefix(family.segment_table, table.prefix));
+  return table.names.get(store::with_prefix(family.segment_table, table.prefix));
 }
 
 /// What every new row is: numbers, or the number of a stored row.
@@ -42,7 +43,7 @@ struct NewType {
   std::uint64_t copy = kComputedRow;
 };
 
-NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
+NewType new_type(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                  const TypesRequest& request) {
   const std::string init = request.init.value_or("mean");
   const std::uint64_t rows = table.shape[0];
@@ -68,9 +69,10 @@ NewType new_type(const Checkpoint& checkpoint, const TensorInfo& table,
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request) {
   EditedCheckpoint edited(in, request);
-  check_whole_gguf(edited.checkpoint);
+  store::check_whole_gguf(edited.checkpoint);
   TypesReport report;
-  const TensorInfo& table = find_types(edited.checkpoint, edited.config, request.tensor, report);
+  const store::TensorInfo& table =
+      find_types(edited.checkpoint, edited.config, request.tensor, report);
   check_table(edited.checkpoint, table);
   report.tensor = table.name;
   report.dtype = table.dtype;
@@ -90,8 +92,9 @@ TypesReport resize_types(const std::string& in, const std::string& out,
                         return type.copy;
                       }));
   resize_slots(edited.edit, table, request.types);
-  const TypedValue* count = find_gguf_value(edited.checkpoint, "tokenizer.ggml.token_type_count");
-  if (count != nullptr) edited.edit.set_typed(make_gguf_integer(*count, request.types, in));
+  const store::TypedValue* count =
+      store::find_gguf_value(edited.checkpoint, "tokenizer.ggml.token_type_count");
+  if (count != nullptr) edited.edit.set_typed(store::make_gguf_integer(*count, request.types, in));
   if (!edited.edit.set_config(kSize, fmt::format("{}", request.types)) && count == nullptr) {
     report.notes.push_back(
         fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));
@@ -100,4 +103,4 @@ TypesReport resize_types(const std::string& in, const std::string& out,
   return report;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -7,7 +7,7 @@
 
 #include "surgery/edit/edit_report.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct TypesRequest : EditRequest {
   std::uint64_t types = 0;
@@ -27,4 +27,4 @@ struct TypesReport : EditReport {
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

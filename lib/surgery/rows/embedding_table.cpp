@@ -10,31 +10,32 @@
 #include "store/inspect/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
-bool holds(const NamedTensors& names, std::string_view name) {
+bool holds(const store::NamedTensors& names, std::string_view name) {
   return names.find(std::string(name)) != nullptr;
 }
 
-bool has_head_tensor(const NamedTensors& names, const FamilyNames& family) {
+bool has_head_tensor(const store::NamedTensors& names, const store::FamilyNames& family) {
   return holds(names, family.decoder_weight) ||
          std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
                      [&](std::string_view name) { return holds(names, name); });
 }
 
 /// The family's table under its prefix, or without it (headless exports).
-const TensorInfo* table_of(const NamedTensors& names, const FamilyNames& family) {
-  const TensorInfo* with = names.find(with_prefix(family.input_table, family.prefix));
-  return with != nullptr ? with : names.find(with_prefix(family.input_table, ""));
+const store::TensorInfo* table_of(const store::NamedTensors& names,
+                                  const store::FamilyNames& family) {
+  const store::TensorInfo* with = names.find(store::with_prefix(family.input_table, family.prefix));
+  return with != nullptr ? with : names.find(store::with_prefix(family.input_table, ""));
 }
 
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
 /// without both fits several families, which then do not matter: nothing hangs on it.
-const FamilyNames* family_by_names(const NamedTensors& names) {
-  for (const FamilyNames* family : family_names()) {
-    const bool prefixed = holds(names, with_prefix(family->input_table, family->prefix));
+const store::FamilyNames* family_by_names(const store::NamedTensors& names) {
+  for (const store::FamilyNames* family : store::family_names()) {
+    const bool prefixed = holds(names, store::with_prefix(family->input_table, family->prefix));
     if (prefixed || (table_of(names, *family) && has_head_tensor(names, *family))) {
       return family;
     }
@@ -42,30 +43,30 @@ const FamilyNames* family_by_names(const NamedTensors& names) {
   return nullptr;
 }
 
-const TensorInfo* bare_table(const NamedTensors& names) {
-  for (const FamilyNames* family : family_names()) {
-    if (const TensorInfo* table = table_of(names, *family)) return table;
+const store::TensorInfo* bare_table(const store::NamedTensors& names) {
+  for (const store::FamilyNames* family : store::family_names()) {
+    if (const store::TensorInfo* table = table_of(names, *family)) return table;
   }
   return nullptr;
 }
 
 /// Throws InputError if a table that a family names has no DType.
-void refuse_opaque_table(const Checkpoint& checkpoint) {
-  const auto refuse = [&](const FamilyNames& family) {
+void refuse_opaque_table(const store::Checkpoint& checkpoint) {
+  const auto refuse = [&](const store::FamilyNames& family) {
     for (const std::string_view prefix : {family.prefix, std::string_view()}) {
-      const std::string name = with_prefix(family.input_table, prefix);
+      const std::string name = store::with_prefix(family.input_table, prefix);
       if (checkpoint.find_opaque(name) != nullptr)
         static_cast<void>(checkpoint.get(name));  // throws, naming its type
     }
   };
-  refuse(gguf_family());
-  for (const FamilyNames* family : family_names()) refuse(*family);
+  refuse(store::gguf_family());
+  for (const store::FamilyNames* family : store::family_names()) refuse(*family);
 }
 
-void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+void find_head(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
                EmbeddingTable& table) {
-  const FamilyNames& family = *table.family;
-  const NamedTensors& names = table.names;
+  const store::FamilyNames& family = *table.family;
+  const store::NamedTensors& names = table.names;
   table.config_tied = !config || config->tie_word_embeddings().value_or(true);
   const auto classes = config ? config->architectures() : std::vector<std::string>();
   const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
@@ -81,39 +82,39 @@ void find_head(const Checkpoint& checkpoint, const std::optional<ModelConfig>& c
     return;
   }
   table.decoder_weight = family.decoder_weight;
-  for (const HeadCopy& copy : family.head_copies) {
+  for (const store::HeadCopy& copy : family.head_copies) {
     if (!holds(names, copy.name) && holds(names, copy.source)) {
       table.missing_copies.emplace_back(copy.name, copy.source);
     }
   }
-  const TensorInfo* decoder = names.find(table.decoder_weight);
+  const store::TensorInfo* decoder = names.find(table.decoder_weight);
   if (decoder == nullptr) {
     table.head = table.config_tied ? HeadState::kTied : HeadState::kMissing;
   } else {
-    table.head = table.config_tied && same_values(checkpoint, *decoder, *table.input)
+    table.head = table.config_tied && store::same_values(checkpoint, *decoder, *table.input)
                      ? HeadState::kCopy
                      : HeadState::kOwn;
   }
 }
 
 /// llama.cpp takes output.weight where it is there, whatever a config says.
-void find_gguf_head(const Checkpoint& checkpoint, EmbeddingTable& table) {
+void find_gguf_head(const store::Checkpoint& checkpoint, EmbeddingTable& table) {
   const std::string name(table.family->decoder_weight);
   const bool own = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
-  const GgufHead without = gguf_head(checkpoint);
+  const store::GgufHead without = store::gguf_head(checkpoint);
   table.config_tied = !own;
   table.can_untie = false;
-  table.head = own                          ? HeadState::kOwn
-               : without == GgufHead::kNone ? HeadState::kNone
-               : without == GgufHead::kTied ? HeadState::kTied
-                                            : HeadState::kUnknown;
+  table.head = own                                 ? HeadState::kOwn
+               : without == store::GgufHead::kNone ? HeadState::kNone
+               : without == store::GgufHead::kTied ? HeadState::kTied
+                                                   : HeadState::kUnknown;
   if (table.head != HeadState::kNone) table.decoder_weight = name;
 }
 
 }  // namespace
 
-void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) {
-  check_whole_gguf(checkpoint);
+void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
+  store::check_whole_gguf(checkpoint);
   if (table.names.tf() != nullptr) {
     throw InputError(
         checkpoint.path(),
@@ -131,7 +132,7 @@ void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table) 
           field("tied"), field("names")));
 }
 
-void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+void check_table(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
   if (tensor.shape.size() == 2 && tensor.elements() == 0) {
     throw InputError(checkpoint.path(),
                      fmt::format("tensor '{}' has shape {}, expected rows and columns",
@@ -154,24 +155,24 @@ void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor) {
   }
 }
 
-EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
-                                    const std::optional<ModelConfig>& config,
+EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
+                                    const std::optional<store::ModelConfig>& config,
                                     const std::optional<std::string>& tensor) {
   EmbeddingTable table;
-  const bool gguf = has_gguf_names(checkpoint);
-  table.names = NamedTensors(checkpoint, config);
-  if (config) table.family = find_family_names(config->model_type());
+  const bool gguf = store::has_gguf_names(checkpoint);
+  table.names = store::NamedTensors(checkpoint, config);
+  if (config) table.family = store::find_family_names(config->model_type());
   if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
     table.family = nullptr;
   }
   if (table.family == nullptr) table.family = family_by_names(table.names);
-  if (gguf) table.family = &gguf_family();
+  if (gguf) table.family = &store::gguf_family();
   table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
   if (table.family != nullptr &&
-      holds(table.names, with_prefix(table.family->input_table, table.family->prefix)))
+      holds(table.names, store::with_prefix(table.family->input_table, table.family->prefix)))
     table.prefix = table.family->prefix;
   if (tensor) {
-    const TensorInfo& named = checkpoint.get(*tensor);
+    const store::TensorInfo& named = checkpoint.get(*tensor);
     if (&named != table.input) {
       table.family = nullptr;
       table.head = HeadState::kUnknown;
@@ -185,7 +186,7 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
                                  field("tensor")));
   }
   check_table(checkpoint, *table.input);
-  if (table.family == &gguf_family()) {
+  if (table.family == &store::gguf_family()) {
     find_gguf_head(checkpoint, table);
   } else if (table.family != nullptr) {
     find_head(checkpoint, config, table);
@@ -196,11 +197,11 @@ EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
 std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
   if (table.family == nullptr) return roles;
-  const FamilyNames& family = *table.family;
+  const store::FamilyNames& family = *table.family;
   const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
     if (pattern.empty()) return;
-    const std::string name = with_prefix(pattern, table.prefix);
-    const TensorInfo* tensor = table.names.find(name);
+    const std::string name = store::with_prefix(pattern, table.prefix);
+    const store::TensorInfo* tensor = table.names.find(name);
     const bool opaque = tensor == nullptr && table.names.is_opaque(name);
     roles.push_back({role, table.names.own_name(name), tensor,
                      opaque              ? "opaque"
@@ -214,19 +215,19 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   if (table.head == HeadState::kCopy) roles.back().state = "tied";
   add("output_bias", family.output_bias, "missing");
   if (table.names.tf() != nullptr) return roles;  // there is no second name
-  for (const HeadCopy& copy : family.head_copies) {
+  for (const store::HeadCopy& copy : family.head_copies) {
     add("output_bias", copy.name, table.config_tied ? "tied" : "missing");
   }
   return roles;
 }
 
-std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
-                                               const TensorInfo& tensor) {
-  std::vector<const TensorInfo*> slots;
-  for (const TensorInfo& other : checkpoint.tensors()) {
-    if (is_slot_of(other, tensor)) slots.push_back(&other);
+std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& checkpoint,
+                                                      const store::TensorInfo& tensor) {
+  std::vector<const store::TensorInfo*> slots;
+  for (const store::TensorInfo& other : checkpoint.tensors()) {
+    if (store::is_slot_of(other, tensor)) slots.push_back(&other);
   }
   return slots;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

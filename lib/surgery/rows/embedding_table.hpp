@@ -11,7 +11,7 @@
 #include "store/names/family.hpp"
 #include "store/names/named_tensors.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// How the output matrix of a checkpoint relates to its input table.
 enum class HeadState {
@@ -25,15 +25,15 @@ enum class HeadState {
 
 /// The token embeddings of a checkpoint. Pointers are into the checkpoint.
 struct EmbeddingTable {
-  const FamilyNames* family = nullptr;  ///< nullptr if unknown
-  const TensorInfo* input = nullptr;
+  const store::FamilyNames* family = nullptr;  ///< nullptr if unknown
+  const store::TensorInfo* input = nullptr;
   HeadState head = HeadState::kNone;
   std::string decoder_weight;  ///< the head's matrix, stored or not; empty without a head
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
-  bool config_tied = true;  ///< tie_word_embeddings, absent means true
-  NamedTensors names;       ///< the checkpoint's tensors by the names of the family
-  std::string prefix;       ///< the family's, or none: what its names have here in front
+  bool config_tied = true;    ///< tie_word_embeddings, absent means true
+  store::NamedTensors names;  ///< the checkpoint's tensors by the names of the family
+  std::string prefix;         ///< the family's, or none: what its names have here in front
   /// False: readers of this layout would not look for a head's own matrix.
   bool can_untie = true;
 
@@ -45,16 +45,16 @@ struct EmbeddingTable {
 /// by the family of the config, else by names. Throws InputError if there is none, if several fit,
 /// or if it is no matrix of F16, BF16, F32 or F64. Reads weights only to compare a stored head with
 /// the table.
-EmbeddingTable find_embedding_table(const Checkpoint& checkpoint,
-                                    const std::optional<ModelConfig>& config,
+EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
+                                    const std::optional<store::ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
 
 /// A tensor that a family's language model keeps beside its encoder, and how it is there.
 struct TableRole {
-  const char* role;                    ///< "input", "position", "segment", "decoder", "output_bias"
-  std::string name;                    ///< as the file has or would have it
-  const TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
-  const char* state;                   ///< "stored", "tied", "missing", "opaque"
+  const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
+  std::string name;  ///< as the file has or would have it
+  const store::TensorInfo* tensor = nullptr;  ///< nullptr if it is not stored
+  const char* state;                          ///< "stored", "tied", "missing", "opaque"
 };
 
 /// Where the family of a table keeps what; the input alone if the family is unknown.
@@ -62,13 +62,13 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table);
 
 /// The slots that an optimizer keeps beside a tensor under TensorFlow's names (is_slot_of:
 /// NAME/adam_m …).
-std::vector<const TensorInfo*> optimizer_slots(const Checkpoint& checkpoint,
-                                               const TensorInfo& tensor);
+std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& checkpoint,
+                                                      const store::TensorInfo& tensor);
 
 /// Throws InputError if the head of this layout cannot be untied.
-void check_can_untie(const Checkpoint& checkpoint, const EmbeddingTable& table);
+void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& table);
 
 /// Checks a table that was found: rank 2, a type that can be computed with.
-void check_table(const Checkpoint& checkpoint, const TensorInfo& tensor);
+void check_table(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor);
 
-}  // namespace masque
+}  // namespace masque::surgery

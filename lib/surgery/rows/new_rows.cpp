@@ -14,13 +14,13 @@
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
 class ComputedRows {
  public:
-  ComputedRows(const Checkpoint& checkpoint, const TensorInfo& table, ComputedRow row)
+  ComputedRows(const store::Checkpoint& checkpoint, const store::TensorInfo& table, ComputedRow row)
       : checkpoint_(checkpoint),
         table_(table),
         row_(std::move(row)),
@@ -71,22 +71,24 @@ class ComputedRows {
                                         : std::string("not be finite")));
   }
 
-  const Checkpoint& checkpoint_;
-  const TensorInfo& table_;
+  const store::Checkpoint& checkpoint_;
+  const store::TensorInfo& table_;
   ComputedRow row_;
   std::uint64_t row_bytes_;
 };
 
 }  // namespace
 
-Source new_rows_source(const Checkpoint& checkpoint, const TensorInfo& table, ComputedRow row) {
+store::Source new_rows_source(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                              ComputedRow row) {
   const auto rows = std::make_shared<const ComputedRows>(checkpoint, table, std::move(row));
-  return Computed{[rows](std::uint64_t offset, MutableBytes out) { rows->fill(offset, out); },
-                  rows_per_block(table) * (table.bytes() / table.shape[0]), rows.get()};
+  return store::Computed{
+      [rows](std::uint64_t offset, MutableBytes out) { rows->fill(offset, out); },
+      rows_per_block(table) * (table.bytes() / table.shape[0]), rows.get()};
 }
 
-void try_source(const Source& source, std::uint64_t bytes, int threads) {
-  const auto* computed = std::get_if<Computed>(&source);
+void try_source(const store::Source& source, std::uint64_t bytes, int threads) {
+  const auto* computed = std::get_if<store::Computed>(&source);
   if (computed == nullptr) return;
   const std::uint64_t chunk = computed->chunk_bytes;
   parallel_for(static_cast<Index>((bytes + chunk - 1) / chunk), threads, [&](Index i) {
@@ -97,8 +99,8 @@ void try_source(const Source& source, std::uint64_t bytes, int threads) {
   });
 }
 
-ComputedRow summed_rows(const Checkpoint& checkpoint, const TensorInfo& table, std::uint64_t first,
-                        std::function<TableRows(Index place)> sum) {
+ComputedRow summed_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                        std::uint64_t first, std::function<TableRows(Index place)> sum) {
   return [&checkpoint, &table, first, sum = std::move(sum)](
              std::uint64_t row, std::span<double> values) -> std::uint64_t {
     if (row < first) return row;
@@ -116,4 +118,4 @@ ComputedRow summed_rows(const Checkpoint& checkpoint, const TensorInfo& table, s
   };
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "store/transfer.hpp"
 #include "tensor/table_rows.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What a row function returns for a row whose numbers it has written.
 inline constexpr std::uint64_t kComputedRow = ~std::uint64_t{0};
@@ -21,14 +21,15 @@ using ComputedRow = std::function<std::uint64_t(std::uint64_t row, std::span<dou
 /// The bytes of a table whose rows are those of `row`, each computed one rounded once. `table`
 /// gives the type and the width and lies in `checkpoint`; both must outlive the source. It throws
 /// InputError for a computed row that is not finite, or not any more in the table's type.
-Source new_rows_source(const Checkpoint& checkpoint, const TensorInfo& table, ComputedRow row);
+store::Source new_rows_source(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                              ComputedRow row);
 
 /// Runs such a source without writing, to find what it throws. `bytes`: of the new table.
-void try_source(const Source& source, std::uint64_t bytes, int threads);
+void try_source(const store::Source& source, std::uint64_t bytes, int threads);
 
 /// Rows as sums of the stored rows from `first` on: row `first` + p of the new table is sum(p),
 /// rows before `first` stay. Sums of one row with weight 1 keep its bytes.
-ComputedRow summed_rows(const Checkpoint& checkpoint, const TensorInfo& table, std::uint64_t first,
-                        std::function<TableRows(Index place)> sum);
+ComputedRow summed_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                        std::uint64_t first, std::function<TableRows(Index place)> sum);
 
-}  // namespace masque
+}  // namespace masque::surgery

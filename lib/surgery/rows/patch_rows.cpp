@@ -17,7 +17,7 @@
 #include "surgery/rows/row_expression.hpp"
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -36,13 +36,13 @@ struct PatchedCheckpoint : EditedCheckpoint {
 void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchRequest& request,
            EditReport& report) {
   EmbeddingTable& table = patched.table;
-  const Source source = new_rows_source(patched.checkpoint, *table.input, row);
-  const auto replace = [&](const TensorInfo& tensor) {
+  const store::Source source = new_rows_source(patched.checkpoint, *table.input, row);
+  const auto replace = [&](const store::TensorInfo& tensor) {
     patched.edit.replace(tensor.name, tensor.shape, source);
   };
   report.family = table.family == nullptr ? "" : std::string(table.family->name);
   replace(*table.input);
-  if (find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
+  if (store::find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
     report.notes.emplace_back(
         fmt::format("the table is corrected: mlm-correct {} would not give back what it was",
                     field("inverse")));
@@ -84,7 +84,7 @@ PatchReport apply_expressions(const std::string& in, const std::string& out,
                               const std::vector<std::string>& programs,
                               const PatchRequest& request) {
   PatchedCheckpoint patched(in, request);
-  const TensorInfo& table = *patched.table.input;
+  const store::TensorInfo& table = *patched.table.input;
   RowExpressions expressions(patched.checkpoint, table, patched.names);
   for (const std::string& program : programs) expressions.run(program);
   PatchReport report;
@@ -136,7 +136,8 @@ std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, 
   return listed;
 }
 
-std::vector<double> norms_of(const Checkpoint& checkpoint, const TensorInfo& table, int threads) {
+std::vector<double> norms_of(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                             int threads) {
   std::vector<double> norms(table.shape[0]);
   const std::uint64_t width = table.shape[1];
   for_each_row_block(checkpoint, table, threads,
@@ -154,7 +155,7 @@ std::vector<double> norms_of(const Checkpoint& checkpoint, const TensorInfo& tab
 NormReport scale_to_norm(const std::string& in, const std::string& out,
                          const NormRequest& request) {
   PatchedCheckpoint patched(in, request);
-  const TensorInfo& table = *patched.table.input;
+  const store::TensorInfo& table = *patched.table.input;
   const std::vector<bool> listed =
       request.rows ? listed_rows(*request.rows, patched.names, table.shape[0], in)
                    : std::vector<bool>(table.shape[0], true);
@@ -179,7 +180,7 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
   }
   if (report.zero_rows > 0)
     report.notes.push_back(fmt::format("rows of norm 0 stay: {}", report.zero_rows));
-  const Checkpoint& checkpoint = patched.checkpoint;
+  const store::Checkpoint& checkpoint = patched.checkpoint;
   patch(
       patched,
       [factors, &checkpoint, &table](std::uint64_t row, std::span<double> values) -> std::uint64_t {
@@ -194,4 +195,4 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
   return report;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

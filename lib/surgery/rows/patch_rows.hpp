@@ -10,7 +10,7 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/edit_report.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct PatchRequest : EditRequest {
   TiedPolicy tied = TiedPolicy::kKeep;
@@ -54,4 +54,4 @@ struct NormReport : EditReport {
 /// apply_expressions.
 NormReport scale_to_norm(const std::string& in, const std::string& out, const NormRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

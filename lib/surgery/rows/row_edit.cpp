@@ -10,13 +10,13 @@
 #include "surgery/vocabulary/vocabulary_change.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
 struct RowJob {
-  const Checkpoint* checkpoint;
-  const TensorInfo* tensor;
+  const store::Checkpoint* checkpoint;
+  const store::TensorInfo* tensor;
   std::shared_ptr<const std::vector<std::uint64_t>> from;
   RowValues values;
   std::uint64_t row_bytes;
@@ -55,19 +55,20 @@ struct RowJob {
 
 }  // namespace
 
-Source edited_rows(const Checkpoint& checkpoint, const TensorInfo& tensor,
-                   std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values) {
+store::Source edited_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
+                          std::shared_ptr<const std::vector<std::uint64_t>> from,
+                          RowValues values) {
   const std::uint64_t row_bytes = tensor.bytes() / tensor.shape[0];
   auto job = std::make_shared<const RowJob>(
       RowJob{&checkpoint, &tensor, std::move(from), std::move(values), row_bytes});
-  return Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
-                  rows_per_block(tensor) * row_bytes, job.get()};
+  return store::Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
+                         rows_per_block(tensor) * row_bytes, job.get()};
 }
 
-TensorInfo as_table(const TensorInfo& tensor) {
-  TensorInfo table = tensor;
+store::TensorInfo as_table(const store::TensorInfo& tensor) {
+  store::TensorInfo table = tensor;
   if (table.shape.size() == 1) table.shape.push_back(1);
   return table;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "store/checkpoint.hpp"
 #include "store/transfer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// out ← the row of the new id `id`, one number a column. Thread-safe.
 using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
@@ -22,10 +22,10 @@ using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
 /// The rows are read and computed as they are asked for, about 1 MiB at a time; they do not depend
 /// on the number of threads. The checkpoint and the tensor must outlive the source, which throws
 /// InputError for a row that the tensor's type cannot hold.
-Source edited_rows(const Checkpoint& checkpoint, const TensorInfo& tensor,
-                   std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values);
+store::Source edited_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
+                          std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values);
 
 /// A tensor seen as a table: a vector gets a second dimension of 1.
-TensorInfo as_table(const TensorInfo& tensor);
+store::TensorInfo as_table(const store::TensorInfo& tensor);
 
-}  // namespace masque
+}  // namespace masque::surgery

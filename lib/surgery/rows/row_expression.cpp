@@ -13,7 +13,7 @@
 #include "base/parse_number.hpp"
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -302,4 +302,4 @@ std::uint64_t find_row(const std::string& token_or_id, const TokenNames& names, 
                         escape(token_or_id), names.empty() ? " (no tokenizer file)" : "", rows));
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

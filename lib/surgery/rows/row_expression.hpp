@@ -17,7 +17,7 @@
 #include "store/checkpoint.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Rows of a table as assignments leave them, in double precision. For one thread.
 ///
@@ -29,7 +29,8 @@ namespace masque {
 class RowExpressions {
  public:
   /// The arguments must outlive this.
-  RowExpressions(const Checkpoint& checkpoint, const TensorInfo& table, const TokenNames& names)
+  RowExpressions(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                 const TokenNames& names)
       : checkpoint_(&checkpoint), table_(&table), names_(&names) {}
 
   /// Runs a program. Throws UsageError "'TEXT': byte N: …" (counted from 1) for what is wrong in
@@ -42,8 +43,8 @@ class RowExpressions {
  private:
   friend class RowProgram;
 
-  const Checkpoint* checkpoint_;
-  const TensorInfo* table_;
+  const store::Checkpoint* checkpoint_;
+  const store::TensorInfo* table_;
   const TokenNames* names_;
   std::map<std::uint64_t, std::vector<double>> rows_;
 };
@@ -52,4 +53,4 @@ class RowExpressions {
 std::uint64_t find_row(const std::string& token_or_id, const TokenNames& names, std::uint64_t rows,
                        const std::string& path);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -12,7 +12,7 @@
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -21,7 +21,7 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr Eigen::Index kPanel = 64;
 
 /// Rows `first` … as √weight·(row − mean), those of weight 0 left out.
-RowMajor centred_rows(const Checkpoint& checkpoint, const TensorInfo& table,
+RowMajor centred_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                       std::span<const double> weights, const std::vector<double>& mean,
                       std::uint64_t first, std::uint64_t count) {
   const std::uint64_t row_bytes = table.bytes() / table.shape[0];
@@ -52,7 +52,7 @@ struct RowGaussian::Factor {
   Eigen::VectorXd root;  ///< √D; what rounding made negative is 0
 };
 
-RowGaussian::RowGaussian(const Checkpoint& checkpoint, const TensorInfo& table,
+RowGaussian::RowGaussian(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                          std::span<const double> weights, std::vector<double> mean, int threads)
     : mean_(std::move(mean)) {
   const auto width = static_cast<Eigen::Index>(mean_.size());
@@ -92,4 +92,4 @@ void RowGaussian::transform(std::span<const double> noise, std::span<double> out
       sample + Eigen::Map<const Eigen::VectorXd>(mean_.data(), width);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

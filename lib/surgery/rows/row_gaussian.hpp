@@ -7,7 +7,7 @@
 
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Immutable; thread-safe.
 class RowGaussian {
@@ -20,7 +20,7 @@ class RowGaussian {
   /// mean     [width], finite
   ///
   /// Throws InputError if a row of some weight is not finite.
-  RowGaussian(const Checkpoint& checkpoint, const TensorInfo& table,
+  RowGaussian(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
               std::span<const double> weights, std::vector<double> mean, int threads);
   ~RowGaussian();
   RowGaussian(const RowGaussian&) = delete;
@@ -36,4 +36,4 @@ class RowGaussian {
   std::unique_ptr<Factor> factor_;
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

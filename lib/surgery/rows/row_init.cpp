@@ -11,7 +11,7 @@
 #include "base/registry.hpp"
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -49,11 +49,11 @@ const RowInit& find_init(const std::string& spec, const std::string& argument) {
 }
 
 /// Means of old rows, read when they are needed.
-RowValues values_of_means(const RowInitContext& context, const TensorInfo& tensor,
+RowValues values_of_means(const RowInitContext& context, const store::TensorInfo& tensor,
                           std::shared_ptr<const std::vector<std::uint64_t>> ids,
                           std::shared_ptr<const RowMeans> means) {
-  const Checkpoint& checkpoint = context.checkpoint;
-  const TensorInfo table = as_table(tensor);
+  const store::Checkpoint& checkpoint = context.checkpoint;
+  const store::TensorInfo table = as_table(tensor);
   const auto is_empty = [](const std::vector<std::uint64_t>& rows) { return rows.empty(); };
   std::vector<double> mean;
   if (std::ranges::any_of(*means, is_empty))
@@ -106,16 +106,16 @@ NewRows::NewRows(const RowInitContext& context, RowMeans means)
   MASQUE_CHECK(means_->size() == new_ids_->size());
 }
 
-RowValues NewRows::of(const TensorInfo& tensor) const {
+RowValues NewRows::of(const store::TensorInfo& tensor) const {
   const auto [place, is_new] = made_.try_emplace(&tensor);
   if (is_new) place->second = make(tensor);
   return place->second;
 }
 
-RowValues NewRows::make(const TensorInfo& tensor) const {
+RowValues NewRows::make(const store::TensorInfo& tensor) const {
   if (means_) return values_of_means(*context_, tensor, new_ids_, means_);
   if (new_ids_->empty()) return [](std::uint64_t, std::span<double>) {};
-  const auto table = std::make_shared<const TensorInfo>(as_table(tensor));
+  const auto table = std::make_shared<const store::TensorInfo>(as_table(tensor));
   RowValues values = init_->values(*context_, argument_, *table, tensor.shape.size() == 1);
   return [table, values = std::move(values)](std::uint64_t id, std::span<double> out) {
     values(id, out);
@@ -135,7 +135,7 @@ std::vector<double> assigned_weights(const RowInitContext& context) {
   return weights;
 }
 
-std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo& table,
+std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
                                 std::span<const double> weights) {
   std::vector<double> mean = weighted_row_sum(context.checkpoint, table, weights, context.threads);
   for (double& value : mean) {
@@ -162,4 +162,4 @@ std::uint64_t find_row(const RowInitContext& context, const std::string& text,
   throw InputError(context.checkpoint.path(), fmt::format("{} '{}': {}", what, escape(text), why));
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

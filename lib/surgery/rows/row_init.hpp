@@ -13,11 +13,11 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What is known when new rows are asked for. References must outlive what is made from it.
 struct RowInitContext {
-  const Checkpoint& checkpoint;
+  const store::Checkpoint& checkpoint;
   const TokenNames& names;                       ///< of the ids before; may be empty()
   const VocabularyChange& change;                ///< which ids are new, and their tokens
   std::uint64_t rows = 0;                        ///< of the tables before
@@ -42,7 +42,7 @@ struct RowInit {
   /// Rows computed from each table, [rows, width]; of a vector (an output bias) width is 1 and
   /// `vector` true. `table` must outlive the result.
   RowValues (*values)(const RowInitContext& context, const std::string& argument,
-                      const TensorInfo& table, bool vector);
+                      const store::TensorInfo& table, bool vector);
 };
 
 /// All initializers, sorted by name.
@@ -64,17 +64,17 @@ class NewRows {
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
   /// name and the id. What reads the table does so once, whoever asks again.
-  RowValues of(const TensorInfo& tensor) const;
+  RowValues of(const store::TensorInfo& tensor) const;
 
  private:
-  RowValues make(const TensorInfo& tensor) const;
+  RowValues make(const store::TensorInfo& tensor) const;
 
   const RowInitContext* context_;
   std::string argument_;
   const RowInit* init_ = nullptr;  ///< nullptr: means only
   std::shared_ptr<const std::vector<std::uint64_t>> new_ids_;
   std::shared_ptr<const RowMeans> means_;
-  mutable std::map<const TensorInfo*, RowValues> made_;  ///< some read the whole table
+  mutable std::map<const store::TensorInfo*, RowValues> made_;  ///< some read the whole table
 };
 
 /// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a
@@ -82,7 +82,7 @@ class NewRows {
 std::vector<double> assigned_weights(const RowInitContext& context);
 
 /// Σ weight·row; without weights the mean. Throws InputError if it is not finite.
-std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo& table,
+std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
                                 std::span<const double> weights);
 
 /// The row that a text names: a token, else an id; #N is an id always. Throws InputError if there
@@ -90,4 +90,4 @@ std::vector<double> mean_row_of(const RowInitContext& context, const TensorInfo&
 std::uint64_t find_row(const RowInitContext& context, const std::string& text,
                        std::string_view what);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "base/vectorize.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -103,7 +103,7 @@ void RowMoves::add(const RowMoves& later) {
   overflow_row = std::min(overflow_row, later.overflow_row);
 }
 
-std::uint64_t rows_per_block(const TensorInfo& table) {
+std::uint64_t rows_per_block(const store::TensorInfo& table) {
   const std::uint64_t row_bytes = std::max<std::uint64_t>(1, table.bytes() / table.shape[0]);
   return std::max<std::uint64_t>(1, kBlockBytes / row_bytes);
 }
@@ -154,7 +154,7 @@ RowMoves map_rows(const AffineRows& map, DType dtype, std::uint64_t width, std::
 }
 
 void for_each_row_block(
-    const Checkpoint& checkpoint, const TensorInfo& table, int threads,
+    const store::Checkpoint& checkpoint, const store::TensorInfo& table, int threads,
     const std::function<void(std::uint64_t first_row, std::span<const double> rows)>& work) {
   const std::uint64_t rows = table.shape[0];
   const std::uint64_t width = table.shape[1];
@@ -173,7 +173,8 @@ void for_each_row_block(
   });
 }
 
-std::vector<double> weighted_row_sum(const Checkpoint& checkpoint, const TensorInfo& table,
+std::vector<double> weighted_row_sum(const store::Checkpoint& checkpoint,
+                                     const store::TensorInfo& table,
                                      std::span<const double> weights, int threads) {
   const std::uint64_t width = table.shape[1];
   const std::uint64_t step = rows_per_block(table);
@@ -194,7 +195,7 @@ std::vector<double> weighted_row_sum(const Checkpoint& checkpoint, const TensorI
   return total;
 }
 
-std::vector<double> read_row(const Checkpoint& checkpoint, const TensorInfo& table,
+std::vector<double> read_row(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                              std::uint64_t row) {
   const std::uint64_t row_bytes = table.bytes() / table.shape[0];
   std::vector<std::byte> bytes(row_bytes);
@@ -209,4 +210,4 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return vectorized<dot_lanes>(a.data(), b.data(), a.size());
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

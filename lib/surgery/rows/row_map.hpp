@@ -8,7 +8,7 @@
 #include "base/types.hpp"
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// row′ = scale·row + shift for every row that is not kept; computed in double, rounded once.
 struct AffineRows {
@@ -36,7 +36,7 @@ struct RowMoves {
 
 /// Rows per block: a fixed number that depends on the table only, so that sums over blocks are the
 /// same for any thread count.
-std::uint64_t rows_per_block(const TensorInfo& table);
+std::uint64_t rows_per_block(const store::TensorInfo& table);
 
 /// Applies a map to rows `first_row` … of a table. `in` and `out` hold whole rows and may be the
 /// same memory.
@@ -45,18 +45,19 @@ RowMoves map_rows(const AffineRows& map, DType dtype, std::uint64_t width, std::
 
 /// Calls work(first_row, rows) for every block of rows with the values decoded, several at a time.
 void for_each_row_block(
-    const Checkpoint& checkpoint, const TensorInfo& table, int threads,
+    const store::Checkpoint& checkpoint, const store::TensorInfo& table, int threads,
     const std::function<void(std::uint64_t first_row, std::span<const double> rows)>& work);
 
 /// Σ weight[i]·row i over all rows. Without weights every row counts once.
-std::vector<double> weighted_row_sum(const Checkpoint& checkpoint, const TensorInfo& table,
+std::vector<double> weighted_row_sum(const store::Checkpoint& checkpoint,
+                                     const store::TensorInfo& table,
                                      std::span<const double> weights, int threads);
 
 /// One row, decoded.
-std::vector<double> read_row(const Checkpoint& checkpoint, const TensorInfo& table,
+std::vector<double> read_row(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                              std::uint64_t row);
 
 /// Σ a[i]·b[i] in eight fixed lanes: the same bits on every instruction set.
 double dot(std::span<const double> a, std::span<const double> b);
 
-}  // namespace masque
+}  // namespace masque::surgery

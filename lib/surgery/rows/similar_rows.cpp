@@ -11,7 +11,7 @@
 #include "base/vectorize.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -36,7 +36,8 @@ inline void dot_rows(const float* row, const float* keys, std::size_t width, flo
 /// The rows at length 1, padded to whole lanes; rows without a direction are 0.
 class UnitRows {
  public:
-  UnitRows(const Checkpoint& checkpoint, const TensorInfo& table, const SimilarRowsRequest& request)
+  UnitRows(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+           const SimilarRowsRequest& request)
       : rows(table.shape[0]),
         width((table.shape[1] + kPartSums - 1) / kPartSums * kPartSums),
         usable(rows, 0),
@@ -89,8 +90,8 @@ void offer(std::vector<Near>& heap, std::size_t count, Near candidate) {
 
 }  // namespace
 
-std::vector<std::vector<std::uint32_t>> similar_rows(const Checkpoint& checkpoint,
-                                                     const TensorInfo& table,
+std::vector<std::vector<std::uint32_t>> similar_rows(const store::Checkpoint& checkpoint,
+                                                     const store::TensorInfo& table,
                                                      const SimilarRowsRequest& request) {
   MASQUE_CHECK(table.shape.size() == 2 && table.shape[0] <= UINT32_MAX);
   const UnitRows unit(checkpoint, table, request);
@@ -124,4 +125,4 @@ std::vector<std::vector<std::uint32_t>> similar_rows(const Checkpoint& checkpoin
   return found;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -7,14 +7,14 @@
 #include "store/checkpoint.hpp"
 #include "store/transfer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct SimilarRowsRequest {
   std::size_t count = 10;  ///< rows for each row
   std::vector<std::uint8_t>
       skip;  ///< 1 for rows that are nobody's neighbour and have none; may be short
   int threads = 0;
-  ProgressFunction progress = {};
+  store::ProgressFunction progress = {};
 };
 
 /// For every row the `count` rows with the largest cosine, nearest first, equal ones by ascending
@@ -22,8 +22,8 @@ struct SimilarRowsRequest {
 /// normalised in double and compared in float: neighbours whose cosines differ by less than 1e-6
 /// may change places. Cost rows² · width; memory: the table in F32, and 8 bytes a neighbour.
 /// The same for any number of threads.
-std::vector<std::vector<std::uint32_t>> similar_rows(const Checkpoint& checkpoint,
-                                                     const TensorInfo& table,
+std::vector<std::vector<std::uint32_t>> similar_rows(const store::Checkpoint& checkpoint,
+                                                     const store::TensorInfo& table,
                                                      const SimilarRowsRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

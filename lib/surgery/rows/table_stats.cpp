@@ -11,7 +11,7 @@
 #include "base/escape.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -88,7 +88,8 @@ RowChange compare_rows(std::uint64_t row, std::span<const double> a, std::span<c
 
 }  // namespace
 
-TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, int threads) {
+TableStats table_stats(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                       int threads) {
   const std::uint64_t step = rows_per_block(table);
   const std::size_t width = table.shape[1];
   std::vector<Part> parts((table.shape[0] + step - 1) / step);
@@ -132,7 +133,7 @@ TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, in
   return out;
 }
 
-RowAgainstMean row_against_mean(const Checkpoint& checkpoint, const TensorInfo& table,
+RowAgainstMean row_against_mean(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                                 std::uint64_t row, const std::vector<double>& mean) {
   const std::vector<double> values = read_row(checkpoint, table, row);
   const RowChange change = compare_rows(row, values, mean);
@@ -141,8 +142,9 @@ RowAgainstMean row_against_mean(const Checkpoint& checkpoint, const TensorInfo& 
           change.distance};
 }
 
-std::vector<Neighbour> nearest_rows(const Checkpoint& checkpoint, const TensorInfo& table,
-                                    std::uint64_t row, std::size_t count, int threads) {
+std::vector<Neighbour> nearest_rows(const store::Checkpoint& checkpoint,
+                                    const store::TensorInfo& table, std::uint64_t row,
+                                    std::size_t count, int threads) {
   const std::vector<double> query = read_row(checkpoint, table, row);
   const double query_norm = norm(query);
   if (!(query_norm > 0) || !std::isfinite(query_norm)) {
@@ -170,8 +172,9 @@ std::vector<Neighbour> nearest_rows(const Checkpoint& checkpoint, const TensorIn
   return best;
 }
 
-TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
-                     const TensorInfo& in_b, std::size_t top, int threads) {
+TableDiff table_diff(const store::Checkpoint& a, const store::TensorInfo& in_a,
+                     const store::Checkpoint& b, const store::TensorInfo& in_b, std::size_t top,
+                     int threads) {
   if (in_a.shape[1] != in_b.shape[1]) {
     throw InputError(b.path(), fmt::format("tables are {} and {} wide, expected equal widths",
                                            in_a.shape[1], in_b.shape[1]));
@@ -220,4 +223,4 @@ TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoi
   return out;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -6,7 +6,7 @@
 
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Numbers about a table's rows. Sums run in fixed blocks: the same for any thread count.
 struct TableStats {
@@ -25,7 +25,8 @@ struct TableStats {
   std::vector<double> mean;  ///< the mean row
 };
 
-TableStats table_stats(const Checkpoint& checkpoint, const TensorInfo& table, int threads);
+TableStats table_stats(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
+                       int threads);
 
 /// One row against the mean row.
 struct RowAgainstMean {
@@ -34,7 +35,7 @@ struct RowAgainstMean {
   double distance;  ///< Euclidean, from the mean
 };
 
-RowAgainstMean row_against_mean(const Checkpoint& checkpoint, const TensorInfo& table,
+RowAgainstMean row_against_mean(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                                 std::uint64_t row, const std::vector<double>& mean);
 
 struct Neighbour {
@@ -44,8 +45,9 @@ struct Neighbour {
 
 /// The `count` rows nearest to `row` by cosine, without itself; equal ones by ascending row. Rows
 /// of norm 0 or with values that are not finite are left out. Throws InputError if `row` is such.
-std::vector<Neighbour> nearest_rows(const Checkpoint& checkpoint, const TensorInfo& table,
-                                    std::uint64_t row, std::size_t count, int threads);
+std::vector<Neighbour> nearest_rows(const store::Checkpoint& checkpoint,
+                                    const store::TensorInfo& table, std::uint64_t row,
+                                    std::size_t count, int threads);
 
 /// How one row differs between two tables.
 struct RowChange {
@@ -66,7 +68,8 @@ struct TableDiff {
 };
 
 /// Throws InputError if the widths differ.
-TableDiff table_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
-                     const TensorInfo& in_b, std::size_t top, int threads);
+TableDiff table_diff(const store::Checkpoint& a, const store::TensorInfo& in_a,
+                     const store::Checkpoint& b, const store::TensorInfo& in_b, std::size_t top,
+                     int threads);
 
-}  // namespace masque
+}  // namespace masque::surgery

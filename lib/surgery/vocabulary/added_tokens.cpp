@@ -10,7 +10,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -145,4 +145,4 @@ void change_added_tokens(VocabularyJob& job, const JsonText& file, TextSplice& s
   set_elements(file.text, *list, wanted, splice);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -19,7 +19,7 @@
 #include "surgery/vocabulary/vocabulary_tensors.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -37,14 +37,14 @@ class Change {
  public:
   Change(const std::string& in, const VocabularyRequest& request)
       : request_(request),
-        checkpoint_(open_checkpoint(in)),
-        config_(find_config(checkpoint_)),
+        checkpoint_(store::open_checkpoint(in)),
+        config_(store::find_config(checkpoint_)),
         names_(TokenNames::of(checkpoint_)),
         table_(find_embedding_table(checkpoint_, config_, request.tensor)),
         edit_(checkpoint_) {}
 
   VocabularyReport run(const std::string& out, const VocabularyPlan& plan) {
-    check_whole_gguf(checkpoint_);
+    store::check_whole_gguf(checkpoint_);
     start_report();
     check_names();
     change_ = plan({checkpoint_, names_, table_.rows(), report_.notes});
@@ -94,7 +94,7 @@ class Change {
   }
 
   void change_files() {
-    const bool inside = names_.source() == kGgufTokens;
+    const bool inside = names_.source() == store::kGgufTokens;
     if (request_.other_tokenizer && inside) {
       throw InputError(checkpoint_.path(),
                        "carries its tokenizer in its metadata, which is not "
@@ -151,7 +151,7 @@ class Change {
 
   void write(const std::string& out) {
     const EditProof proof(edit_);
-    WriteOptions options = request_.write;
+    store::WriteOptions options = request_.write;
     if (request_.verify) {
       options.verify = [&](const std::string& staged) {
         report_.verified = proof.check(staged, options.threads);
@@ -161,8 +161,8 @@ class Change {
   }
 
   const VocabularyRequest& request_;
-  Checkpoint checkpoint_;
-  std::optional<ModelConfig> config_;
+  store::Checkpoint checkpoint_;
+  std::optional<store::ModelConfig> config_;
   TokenNames names_;
   EmbeddingTable table_;
   CheckpointEdit edit_;
@@ -177,4 +177,4 @@ VocabularyReport change_vocabulary(const std::string& in, const std::string& out
   return Change(in, request).run(out, plan);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,7 +13,7 @@
 #include "surgery/vocabulary/vocabulary_files.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 struct VocabularyRequest {
   std::string init = "mean";  ///< of new rows, see surgery/row_init.hpp
@@ -29,7 +29,7 @@ struct VocabularyRequest {
   std::uint64_t seed = 0;
   bool dry_run = false;
   bool verify = false;
-  WriteOptions write;
+  store::WriteOptions write;
 };
 
 struct NewRow {
@@ -71,4 +71,4 @@ using VocabularyPlan = std::function<VocabularyChange(const VocabularyState&)>;
 VocabularyReport change_vocabulary(const std::string& in, const std::string& out,
                                    const VocabularyPlan& plan, const VocabularyRequest& request);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "surgery/vocabulary/token_moves.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What cuts words into tokens; it decides how a new token can be reached.
 enum class ModelKind { kWordPiece, kWordLevel, kBpe, kUnigram, kUnknown };
@@ -108,4 +108,4 @@ bool is_true(const JsonValue* value);
 std::string added_token_text(const std::string& text, const JsonValue* like,
                              const TokenMoves::Token& token, bool with_id);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -13,7 +13,7 @@
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/vocabulary/id_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -40,9 +40,10 @@ constexpr std::array kRoleKeys{
 };
 
 template <class Number>
-std::vector<Number> numbers_of(const Checkpoint& checkpoint, const char* key, GgufType type) {
-  const TypedValue* value = find_gguf_value(checkpoint, key);
-  const auto elements = value == nullptr ? std::nullopt : gguf_elements(*value, type);
+std::vector<Number> numbers_of(const store::Checkpoint& checkpoint, const char* key,
+                               store::GgufType type) {
+  const store::TypedValue* value = store::find_gguf_value(checkpoint, key);
+  const auto elements = value == nullptr ? std::nullopt : store::gguf_elements(*value, type);
   std::vector<Number> numbers(elements ? elements->size() / sizeof(Number) : 0);
   if (!numbers.empty()) std::memcpy(numbers.data(), elements->data(), elements->size());
   return numbers;
@@ -55,12 +56,13 @@ std::string_view bytes_of(const std::vector<Number>& numbers) {
 
 /// The vocabulary in a file.
 struct Tokens {
-  explicit Tokens(const Checkpoint& checkpoint)
-      : types(numbers_of<std::int32_t>(checkpoint, kGgufTokenTypes, GgufType::kInt32)),
-        scores(numbers_of<float>(checkpoint, kGgufScores, GgufType::kFloat32)) {
-    if (const TypedValue* value = find_gguf_value(checkpoint, kGgufTokens))
-      texts = gguf_texts(*value).value_or(texts);
-    const TypedValue* name = find_gguf_value(checkpoint, kModel);
+  explicit Tokens(const store::Checkpoint& checkpoint)
+      : types(
+            numbers_of<std::int32_t>(checkpoint, store::kGgufTokenTypes, store::GgufType::kInt32)),
+        scores(numbers_of<float>(checkpoint, store::kGgufScores, store::GgufType::kFloat32)) {
+    if (const store::TypedValue* value = store::find_gguf_value(checkpoint, store::kGgufTokens))
+      texts = store::gguf_texts(*value).value_or(texts);
+    const store::TypedValue* name = store::find_gguf_value(checkpoint, kModel);
     if (name != nullptr && name->type == "STRING") model = name->text;
   }
 
@@ -123,11 +125,13 @@ class NewTokens {
   }
 
   void write(CheckpointEdit& edit, const Tokens& before) const {
-    edit.set_typed(make_gguf_texts(kGgufTokens, texts_));
+    edit.set_typed(store::make_gguf_texts(store::kGgufTokens, texts_));
     if (!before.types.empty())
-      edit.set_typed(make_gguf_array(kGgufTokenTypes, GgufType::kInt32, bytes_of(types_)));
+      edit.set_typed(store::make_gguf_array(store::kGgufTokenTypes, store::GgufType::kInt32,
+                                            bytes_of(types_)));
     if (!before.scores.empty())
-      edit.set_typed(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(scores_)));
+      edit.set_typed(
+          store::make_gguf_array(store::kGgufScores, store::GgufType::kFloat32, bytes_of(scores_)));
   }
 
   const std::vector<std::string>& texts() const { return texts_; }
@@ -139,9 +143,9 @@ class NewTokens {
 };
 
 /// Merges name their tokens by text: each of these must stay as it is.
-void check_merges(const Checkpoint& checkpoint, const Tokens& before,
+void check_merges(const store::Checkpoint& checkpoint, const Tokens& before,
                   const VocabularyChange& change, std::uint64_t rows) {
-  if (find_gguf_value(checkpoint, kGgufMerges) == nullptr) return;
+  if (store::find_gguf_value(checkpoint, store::kGgufMerges) == nullptr) return;
   const IdMap ids(change, rows);
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
     if (before.type(id) != GgufToken::kNormal) continue;
@@ -151,7 +155,7 @@ void check_merges(const Checkpoint& checkpoint, const Tokens& before,
         checkpoint.path(),
         fmt::format("token '{}' would be {}, but {} may make it: expected the Hugging Face folder, "
                     "whose merges are looked at one by one",
-                    escape(before.plain(id)), now ? "renamed" : "gone", kGgufMerges));
+                    escape(before.plain(id)), now ? "renamed" : "gone", store::kGgufMerges));
   }
 }
 
@@ -162,20 +166,21 @@ bool moves(const IdMap& ids, std::uint64_t rows) {
 }
 
 /// Notes about metadata that do not follow: those that have tokens, and those that have ids.
-std::vector<std::string> stale_values(const Checkpoint& checkpoint, bool new_texts, bool new_ids) {
+std::vector<std::string> stale_values(const store::Checkpoint& checkpoint, bool new_texts,
+                                      bool new_ids) {
   std::vector<std::string> notes;
   for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
                                    std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
-    if (!stale || find_gguf_value(checkpoint, key) == nullptr) continue;
+    if (!stale || store::find_gguf_value(checkpoint, key) == nullptr) continue;
     notes.push_back(
         fmt::format("metadata '{}' stays as it is, and speaks of the vocabulary before", key));
   }
   return notes;
 }
 
-void change_size(CheckpointEdit& edit, const TypedValue* size, std::uint64_t number) {
-  if (size == nullptr || gguf_integer(*size) == number) return;
-  edit.set_typed(make_gguf_integer(*size, number, edit.checkpoint().path()));
+void change_size(CheckpointEdit& edit, const store::TypedValue* size, std::uint64_t number) {
+  if (size == nullptr || store::gguf_integer(*size) == number) return;
+  edit.set_typed(store::make_gguf_integer(*size, number, edit.checkpoint().path()));
 }
 
 }  // namespace
@@ -193,19 +198,19 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
   return fmt::format("{}{}", kWordStart, plain);
 }
 
-TokenNames TokenNames::of(const Checkpoint& checkpoint) {
+TokenNames TokenNames::of(const store::Checkpoint& checkpoint) {
   const Tokens tokens(checkpoint);
   if (tokens.texts.empty()) return load(checkpoint.folder());
   TokenNames names;
-  names.source_ = kGgufTokens;
+  names.source_ = store::kGgufTokens;
   for (std::uint64_t id = 0; id < tokens.texts.size(); ++id) {
     if (tokens.type(id) == GgufToken::kUnused) continue;
     names.set(tokens.plain(id), id, checkpoint.path());
     if (tokens.type(id) == GgufToken::kControl) names.special_.insert(tokens.plain(id));
   }
   for (const auto& [role, key] : kRoleKeys) {
-    const TypedValue* value = find_gguf_value(checkpoint, key);
-    const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);
+    const store::TypedValue* value = store::find_gguf_value(checkpoint, key);
+    const auto id = value == nullptr ? std::nullopt : store::gguf_integer(*value);
     if (id && names.assigned(*id)) names.roles_[std::string(role)] = names.token(*id);
   }
   names.guess_roles();
@@ -214,17 +219,17 @@ TokenNames TokenNames::of(const Checkpoint& checkpoint) {
 
 std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
                                             std::uint64_t rows) {
-  const Checkpoint& checkpoint = edit.checkpoint();
-  change_size(edit, find_gguf_size(checkpoint, "vocab_size"), change.from.size());
+  const store::Checkpoint& checkpoint = edit.checkpoint();
+  change_size(edit, store::find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
   if (before.texts.empty()) return {};
   check_merges(checkpoint, before, change, rows);
   const NewTokens now(before, change);
   now.write(edit, before);
   const IdMap ids(change, rows);
-  for (const WeightsFile& file : checkpoint.files()) {
-    for (const TypedValue& value : file.content.typed) {
-      const auto id = gguf_integer(value);
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    for (const store::TypedValue& value : file.content.typed) {
+      const auto id = store::gguf_integer(value);
       if (!id || !value.key.starts_with("tokenizer.ggml.") || !value.key.ends_with("_token_id"))
         continue;
       const auto after = ids.after(*id);
@@ -238,4 +243,4 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
   return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Kinds of tokens, by their numbers in tokenizer.ggml.token_type.
 enum class GgufToken : std::int32_t {
@@ -38,4 +38,4 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
 std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
                                             std::uint64_t rows);
 
-}  // namespace masque
+}  // namespace masque::surgery

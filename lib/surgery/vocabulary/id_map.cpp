@@ -10,7 +10,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 IdMap::IdMap(const VocabularyChange& change, std::uint64_t rows)
     : after_(rows, VocabularyChange::kNew) {
@@ -103,7 +103,7 @@ class ConfigIds {
 };
 
 void check_positions(const CheckpointEdit& edit, const IdMap& ids) {
-  const auto config = ModelConfig::find(edit.checkpoint().folder());
+  const auto config = store::ModelConfig::find(edit.checkpoint().folder());
   if (!config) return;
   const std::string type = config->model_type();
   if (std::ranges::find(kPaddingPositions, type) == kPaddingPositions.end()) return;
@@ -117,22 +117,22 @@ void check_positions(const CheckpointEdit& edit, const IdMap& ids) {
 
 }  // namespace
 
-std::vector<std::string> change_config_ids(CheckpointEdit& edit, const FamilyNames* family,
+std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows) {
   std::vector<std::string> notes;
   if (!edit.checkpoint().is_folder()) return notes;
   const IdMap ids(change, rows);
   check_positions(edit, ids);
-  const std::string file_of_config = config_name(edit.checkpoint().folder());
+  const std::string file_of_config = store::config_name(edit.checkpoint().folder());
   for (const std::string& file : {file_of_config, std::string("generation_config.json")})
     ConfigIds(edit, ids, rows, file).renumber(notes);
   const auto text = edit.file_text(file_of_config);
   if (!text || change.from.size() == rows) return notes;
-  const ModelConfig config = ModelConfig::parse(*text, file_of_config);
+  const store::ModelConfig config = store::ModelConfig::parse(*text, file_of_config);
   const std::string size = fmt::format("{}", change.from.size());
   std::vector<std::string_view> names = {"vocab_size"};
   if (family != nullptr) {
-    for (const SizeField& field : family->sizes) {
+    for (const store::SizeField& field : family->sizes) {
       if (field.symbol == 'V') names = field.names;
     }
   }
@@ -146,4 +146,4 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const FamilyNam
   return notes;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Immutable.
 class IdMap {
@@ -32,7 +32,7 @@ class IdMap {
 /// member `*_token_id` of config.json and generation_config.json, number or list. Only of a folder.
 /// Throws InputError if such a row is gone, or if positions follow an id that moves (RoBERTa's
 /// pad). Returns notes.
-std::vector<std::string> change_config_ids(CheckpointEdit& edit, const FamilyNames* family,
+std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::string new_member(const std::string& text, const JsonValue& object, std::st
   return fmt::format("{}{}{}", quote_json(name), between, value);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

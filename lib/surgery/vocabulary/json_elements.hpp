@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/text_splice.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Gives an object or array of `text` these elements (members with their keys, or items, as JSON).
 /// Elements that are equal to the one in their place stay as they are, what is added comes behind
@@ -25,4 +25,4 @@ std::string member_text(const std::string& text, const JsonMember& member, std::
 std::string new_member(const std::string& text, const JsonValue& object, std::string_view name,
                        std::string_view value);
 
-}  // namespace masque
+}  // namespace masque::surgery

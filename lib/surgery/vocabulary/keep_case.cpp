@@ -8,7 +8,7 @@
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/vocabulary_spelling.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::vector<std::string> keep_case(CheckpointEdit& edit) {
                   follows || is_word(strip, "true") ? "are removed as before" : "stay as before")};
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

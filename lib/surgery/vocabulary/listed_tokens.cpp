@@ -8,7 +8,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "text/tokenizer_files.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -150,4 +150,4 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
       escape(unreachable[0])));
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "text/spiece_model.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr const char* kHint =
 
 }  // namespace
 
-void check_editable(const Checkpoint& checkpoint, const TokenNames& names) {
+void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names) {
   if (!names.empty()) return;
   for (const char* name : kNames) {
     const std::string path = join(checkpoint.folder(), name);
@@ -51,4 +51,4 @@ void check_sentencepiece(const VocabularyJob& job) {
   }
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -219,4 +219,4 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
   return notes;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

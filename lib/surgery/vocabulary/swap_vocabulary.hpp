@@ -11,7 +11,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// A tokenizer that a checkpoint is to have. Immutable.
 class NewTokenizer {
@@ -43,4 +43,4 @@ class NewTokenizer {
   text::Tokenizer tokenizer_;
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -109,4 +109,4 @@ std::string_view TokenMoves::text_after(std::string_view token) const {
   return found == leaving_.end() ? token : found->second;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Where every token goes. The names and the change must outlive it.
 class TokenMoves {
@@ -68,4 +68,4 @@ class TokenMoves {
   std::vector<std::string> notes_;
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

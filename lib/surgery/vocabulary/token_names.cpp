@@ -11,7 +11,7 @@
 #include "base/json.hpp"
 #include "base/split.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -258,4 +258,4 @@ bool is_unused_token(std::string_view token) {
   return false;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

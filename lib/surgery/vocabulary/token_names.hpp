@@ -13,7 +13,7 @@
 #include "base/types.hpp"
 #include "store/checkpoint.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// The fields of tokenizer_config.json that name a special token.
 inline constexpr std::array<std::string_view, 7> kTokenRoles{
@@ -30,7 +30,7 @@ class TokenNames {
 
   /// The vocabulary that the checkpoint's files carry themselves (GGUF: tokenizer.ggml.tokens,
   /// those of BERT as vocab.txt spells them; unused ones are none), else that of its folder.
-  static TokenNames of(const Checkpoint& checkpoint);
+  static TokenNames of(const store::Checkpoint& checkpoint);
 
   /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
   /// usual names. Throws InputError if it is none.
@@ -76,4 +76,4 @@ class TokenNames {
 /// True for "[unused12]", "<unused3>" and the like: rows that no text can select.
 bool is_unused_token(std::string_view token);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -9,7 +9,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -159,4 +159,4 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
   write_splice(job, *file, splice);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -5,7 +5,7 @@
 #include "base/escape.hpp"
 #include "surgery/vocabulary/files.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -99,4 +99,4 @@ void change_tokenizer_json(VocabularyJob& job, const JsonText& file) {
   write_splice(job, file, splice);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

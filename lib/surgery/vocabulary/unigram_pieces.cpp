@@ -6,7 +6,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -56,4 +56,4 @@ void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vo
   set_elements(file.text, vocab, wanted, splice);
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -8,7 +8,7 @@
 #include "base/split.hpp"
 #include "surgery/vocabulary/files.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 void change_vocab_json(VocabularyJob& job) {
   const auto file = read_json_text(job, "vocab.json");
@@ -45,4 +45,4 @@ void check_merges_txt(const VocabularyJob& job) {
   });
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

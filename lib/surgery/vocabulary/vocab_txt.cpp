@@ -3,7 +3,7 @@
 
 #include "surgery/vocabulary/files.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -71,4 +71,4 @@ void change_vocab_txt(VocabularyJob& job) {
   if (!splice.empty()) job.edit.set_file("vocab.txt", splice.apply(*text));
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace masque {
+namespace masque::surgery {
 
 /// New ids, one behind the other.
 struct VocabularyChange {
@@ -16,4 +16,4 @@ struct VocabularyChange {
   std::vector<std::string> tokens;
 };
 
-}  // namespace masque
+}  // namespace masque::surgery

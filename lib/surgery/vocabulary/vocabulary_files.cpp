@@ -7,7 +7,7 @@
 #include "surgery/vocabulary/files.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 std::string VocabularyJob::path(const std::string& name) const {
   return join(edit.checkpoint().folder(), name);
@@ -131,4 +131,4 @@ std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const Tok
   return job.notes;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

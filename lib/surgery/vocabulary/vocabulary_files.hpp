@@ -8,7 +8,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// Carries a change to the files of the tokenizer in the checkpoint's folder, whichever are there:
 /// vocab.txt, tokenizer.json (the model's vocabulary, added_tokens, the ids in its post-processor
@@ -38,6 +38,6 @@ std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const Tok
 
 /// Throws InputError if the only tokenizer beside a checkpoint is a SentencePiece model, which is
 /// not edited: nothing can be added to it.
-void check_editable(const Checkpoint& checkpoint, const TokenNames& names);
+void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -12,7 +12,7 @@
 #include "base/utf8.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -243,4 +243,4 @@ VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
   return change;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

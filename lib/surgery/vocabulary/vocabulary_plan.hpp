@@ -8,11 +8,11 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_change.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// What a plan starts from.
 struct VocabularyState {
-  const Checkpoint& checkpoint;
+  const store::Checkpoint& checkpoint;
   const TokenNames& names;          ///< may be empty()
   std::uint64_t rows = 0;           ///< of the tables
   std::vector<std::string>& notes;  ///< for people; plans add to them
@@ -65,4 +65,4 @@ VocabularyChange plan_permute(const VocabularyState& state, const TokenList& lis
 VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
                              std::uint64_t multiple);
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -12,7 +12,7 @@
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -93,7 +93,7 @@ std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
 
 VocabularyChange plan_rename(const VocabularyState& state,
                              const std::vector<std::pair<std::string, std::string>>& names) {
-  if (!state.checkpoint.is_folder() && state.names.source() != kGgufTokens)
+  if (!state.checkpoint.is_folder() && state.names.source() != store::kGgufTokens)
     refuse_spelling(state, "a lone file has no tokenizer: expected a folder");
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> seen;
@@ -145,4 +145,4 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
   return change;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -10,7 +10,7 @@
 #include "surgery/vocabulary/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// "OLD=NEW" → the pair. Where there are several `=`, the first one before which stands a token of
 /// the vocabulary. Throws UsageError without `=` or with an empty side; InputError if no such side
@@ -42,4 +42,4 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
 /// for another tokenizer, or one that keeps the case already.
 std::vector<std::string> keep_case(CheckpointEdit& edit);
 
-}  // namespace masque
+}  // namespace masque::surgery

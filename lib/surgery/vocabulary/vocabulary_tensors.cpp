@@ -13,30 +13,30 @@
 #include "surgery/vocabulary/id_map.hpp"
 #include "tensor/convert.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
-bool has_dimension_of_vocabulary(const TensorPattern& pattern) {
+bool has_dimension_of_vocabulary(const store::TensorPattern& pattern) {
   return pattern.shape == "V" || pattern.shape.starts_with("V,");
 }
 
 /// Adds a tensor if it is stored and not there yet.
 class Collector {
  public:
-  Collector(const Checkpoint& checkpoint, const EmbeddingTable& table)
+  Collector(const store::Checkpoint& checkpoint, const EmbeddingTable& table)
       : checkpoint_(checkpoint), table_(table) {}
 
-  void add(const std::string& name, const TensorInfo* twin = nullptr) {
-    const TensorInfo* tensor = table_.names.find(name);
+  void add(const std::string& name, const store::TensorInfo* twin = nullptr) {
+    const store::TensorInfo* tensor = table_.names.find(name);
     if (tensor == nullptr && table_.names.is_opaque(name))
       tensor = &checkpoint_.get(table_.names.own_name(name));  // throws, naming its type
     if (tensor == nullptr) return;
     add(*tensor, twin);
   }
 
-  void add(const TensorInfo& found, const TensorInfo* twin) {
-    const TensorInfo* tensor = &found;
+  void add(const store::TensorInfo& found, const store::TensorInfo* twin) {
+    const store::TensorInfo* tensor = &found;
     const std::string& name = tensor->name;
     const auto known = [&](const VocabularyTensor& other) { return other.tensor == tensor; };
     if (std::ranges::any_of(out_, known)) return;
@@ -52,14 +52,14 @@ class Collector {
           fmt::format("tensor '{}' is {} {}, expected rows of F16, BF16, F32 or F64", escape(name),
                       dtype_name(tensor->dtype), shape_text(tensor->shape)));
     }
-    const bool follows = twin != nullptr && same_values(checkpoint_, *tensor, *twin);
+    const bool follows = twin != nullptr && store::same_values(checkpoint_, *tensor, *twin);
     out_.push_back({tensor, follows ? twin : tensor});
   }
 
   std::vector<VocabularyTensor> take() {
     const std::size_t count = out_.size();
     for (std::size_t i = 0; i < count; ++i) {
-      for (const TensorInfo* slot : optimizer_slots(checkpoint_, *out_[i].tensor)) {
+      for (const store::TensorInfo* slot : optimizer_slots(checkpoint_, *out_[i].tensor)) {
         add(*slot, nullptr);
         out_.back().is_slot = true;
       }
@@ -68,32 +68,33 @@ class Collector {
   }
 
  private:
-  const Checkpoint& checkpoint_;
+  const store::Checkpoint& checkpoint_;
   const EmbeddingTable& table_;
   std::vector<VocabularyTensor> out_;
 };
 
 }  // namespace
 
-std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
+std::vector<VocabularyTensor> vocabulary_tensors(const store::Checkpoint& checkpoint,
                                                  const EmbeddingTable& table) {
   Collector collector(checkpoint, table);
   collector.add(*table.input, nullptr);
   if (table.family == nullptr) return collector.take();
-  const FamilyNames& family = *table.family;
+  const store::FamilyNames& family = *table.family;
   collector.add(std::string(family.decoder_weight),
                 table.head == HeadState::kCopy ? table.input : nullptr);
-  for (const TensorPattern& pattern : family.tensors) {
+  for (const store::TensorPattern& pattern : family.tensors) {
     if (has_dimension_of_vocabulary(pattern))
-      collector.add(with_prefix(pattern.name, table.prefix));
+      collector.add(store::with_prefix(pattern.name, table.prefix));
   }
-  for (const HeadCopy& copy : family.head_copies) {
+  for (const store::HeadCopy& copy : family.head_copies) {
     collector.add(std::string(copy.name), table.names.find(std::string(copy.source)));
   }
   return collector.take();
 }
 
-std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const EmbeddingTable& table,
+std::vector<std::string> vocabulary_notes(const store::Checkpoint& checkpoint,
+                                          const EmbeddingTable& table,
                                           const std::vector<VocabularyTensor>& tensors) {
   std::vector<std::string> notes;
   if (table.family == nullptr) {
@@ -110,7 +111,7 @@ std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const Em
     notes.push_back(fmt::format("the output head has its own '{}': new rows are made from its own",
                                 table.decoder_weight));
   }
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     const auto same = [&](const VocabularyTensor& other) { return other.tensor == &tensor; };
     if (tensor.shape.empty() || tensor.shape[0] != table.rows()) continue;
     // Of a known family a few rows are more likely chance than a table of tokens.
@@ -137,17 +138,17 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
   const bool computes = std::ranges::find(*from, VocabularyChange::kNew) != from->end();
   const RowValues zero = [](std::uint64_t, std::span<double> out) { std::ranges::fill(out, 0.0); };
   for (auto at = tensors.begin(); at != tensors.end(); ++at) {
-    const TensorInfo& tensor = *at->tensor;
+    const store::TensorInfo& tensor = *at->tensor;
     Shape shape = tensor.shape;
     shape[0] = from->size();
     // What was stored once goes on being one.
     const auto twin = std::find_if(tensors.begin(), at, [&](const VocabularyTensor& other) {
-      return share_bytes(*other.tensor, tensor) && other.is_slot == at->is_slot &&
+      return store::share_bytes(*other.tensor, tensor) && other.is_slot == at->is_slot &&
              (!computes || other.source == at->source);
     });
-    Source source = twin != at ? edit.replacement(twin->tensor->name)->source
-                               : edited_rows(edit.checkpoint(), tensor, from,
-                                             at->is_slot ? zero : rows.of(*at->source));
+    store::Source source = twin != at ? edit.replacement(twin->tensor->name)->source
+                                      : edited_rows(edit.checkpoint(), tensor, from,
+                                                    at->is_slot ? zero : rows.of(*at->source));
     edit.replace(tensor.name, std::move(shape), std::move(source));
   }
 }
@@ -228,11 +229,12 @@ void renumber(MlmCorrection& mark, const IdMap& ids, const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const TensorInfo& table,
+std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit,
+                                                  const store::TensorInfo& table,
                                                   const TokenNames& before,
                                                   const VocabularyChange& change) {
-  const Checkpoint& checkpoint = edit.checkpoint();
-  const auto text = find_marker(checkpoint, table.name, kMlmMarkerKey);
+  const store::Checkpoint& checkpoint = edit.checkpoint();
+  const auto text = store::find_marker(checkpoint, table.name, kMlmMarkerKey);
   if (!text) return {};
   const IdMap ids(change, table.shape[0]);
   std::vector<std::string> marks;
@@ -264,4 +266,4 @@ std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const Te
   return notes;
 }
 
-}  // namespace masque
+}  // namespace masque::surgery

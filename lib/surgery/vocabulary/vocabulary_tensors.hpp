@@ -9,13 +9,13 @@
 #include "surgery/rows/row_init.hpp"
 #include "surgery/vocabulary/token_names.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 /// A stored tensor with one row (or number) per id.
 struct VocabularyTensor {
-  const TensorInfo* tensor = nullptr;
+  const store::TensorInfo* tensor = nullptr;
   /// Whose new rows it gets: itself, or the tensor that it is a tied copy of.
-  const TensorInfo* source = nullptr;
+  const store::TensorInfo* source = nullptr;
   bool is_slot = false;  ///< an optimizer's, of another one: its new rows are zero
 };
 
@@ -24,12 +24,13 @@ struct VocabularyTensor {
 /// these. The table alone if the family is unknown.
 /// Reads weights only to compare a bias with its second name. Throws InputError if one of them has
 /// other rows than the table, or a type that cannot be computed with.
-std::vector<VocabularyTensor> vocabulary_tensors(const Checkpoint& checkpoint,
+std::vector<VocabularyTensor> vocabulary_tensors(const store::Checkpoint& checkpoint,
                                                  const EmbeddingTable& table);
 
 /// Notes for people about these tensors: what stays tied, what has rows of its own, which other
 /// tensors have as many rows and stay as they are.
-std::vector<std::string> vocabulary_notes(const Checkpoint& checkpoint, const EmbeddingTable& table,
+std::vector<std::string> vocabulary_notes(const store::Checkpoint& checkpoint,
+                                          const EmbeddingTable& table,
                                           const std::vector<VocabularyTensor>& tensors);
 
 /// Gives the tensors the rows of `context.change`, of which the new ones are `rows`. Whatever the
@@ -44,8 +45,9 @@ bool keeps_rows(const VocabularyChange& change, std::uint64_t rows);
 /// that of the mean of used rows also with the digest of the same rows in their new order. `before`
 /// are the names of the rows. Returns notes: which marks the inverse of a correction cannot follow
 /// any more. Throws InputError if a row that it needs is gone.
-std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit, const TensorInfo& table,
+std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit,
+                                                  const store::TensorInfo& table,
                                                   const TokenNames& before,
                                                   const VocabularyChange& change);
 
-}  // namespace masque
+}  // namespace masque::surgery

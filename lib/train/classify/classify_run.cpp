@@ -25,10 +25,10 @@ namespace {
 
 /// A tensor under one of two names; empty if there is none of this shape. Of matrices only square
 /// ones are ever kept the other way round.
-Matrix<float> read_floats(const Checkpoint& checkpoint, const NamedTensors& names,
+Matrix<float> read_floats(const store::Checkpoint& checkpoint, const store::NamedTensors& names,
                           const std::string& name, const Shape& shape) {
   for (const std::string& prefix : {std::string("bert."), std::string()}) {
-    const TensorInfo* tensor = names.find(prefix + name);
+    const store::TensorInfo* tensor = names.find(prefix + name);
     if (tensor == nullptr || tensor->shape != shape || !can_encode(tensor->dtype)) continue;
     std::vector<std::byte> bytes(tensor->bytes());
     checkpoint.read(*tensor, 0, bytes);
@@ -60,7 +60,7 @@ std::vector<std::string> names_of(const JsonValue& config, std::uint64_t labels)
 
 /// How a checkpoint that classifies pools; nothing if it has a head of another kind: ModernBERT's
 /// head.dense, or what neither BERT nor this has written (pre_classifier of DistilBERT, …).
-std::optional<Pooling> pooling_of(const JsonValue& config, const Checkpoint& checkpoint,
+std::optional<Pooling> pooling_of(const JsonValue& config, const store::Checkpoint& checkpoint,
                                   bool has_pooler) {
   if (has_pooler) return Pooling::kFirst;
   const JsonValue* named = config.find("classifier_pooling");
@@ -70,9 +70,9 @@ std::optional<Pooling> pooling_of(const JsonValue& config, const Checkpoint& che
 }
 
 /// The layer of labels that a checkpoint has, and how it pools.
-void read_labels(const std::string& folder, const Checkpoint& checkpoint,
-                 const NamedTensors& tensors, ClassifierStart& start) {
-  const TensorInfo* weight = checkpoint.find("classifier.weight");
+void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
+                 const store::NamedTensors& tensors, ClassifierStart& start) {
+  const store::TensorInfo* weight = checkpoint.find("classifier.weight");
   if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
   const std::string path = join(folder, "config.json");
   const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
@@ -166,8 +166,8 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
     start.design.mask = model::DefaultMask::kFull;
   }
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
-  const Checkpoint file = open_checkpoint(checkpoint);
-  const NamedTensors names(file, find_config(file));
+  const store::Checkpoint file = store::open_checkpoint(checkpoint);
+  const store::NamedTensors names(file, store::find_config(file));
   start.pooler_weight = read_floats(file, names, "pooler.dense.weight", {width, width});
   start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
   read_labels(checkpoint, file, names, start);
@@ -317,12 +317,13 @@ void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokeniz
         float_tensor(parameters_[at].name, bias ? Shape{columns} : Shape{rows, columns},
                      {value.data, static_cast<std::size_t>(value.rows * value.columns)}));
   });
-  std::ranges::sort(model.weights.tensors, {}, [](const OutputTensor& t) { return t.info.name; });
+  std::ranges::sort(model.weights.tensors, {},
+                    [](const store::OutputTensor& t) { return t.info.name; });
   std::deque<InputFile> opened;
-  std::vector<OutputExtra> extras = tokenizer_files(tokenizer.parts().path, opened);
+  std::vector<store::OutputExtra> extras = tokenizer_files(tokenizer.parts().path, opened);
   extras.push_back(text_file("config.json", config_text()));
   for (const auto& [name, text] : files) extras.push_back(text_file(name, text));
-  write_checkpoint_folder(folder, {std::move(model.weights)}, extras, {});
+  store::write_checkpoint_folder(folder, {std::move(model.weights)}, extras, {});
 }
 
 }  // namespace masque::train

@@ -13,13 +13,13 @@ namespace masque::train {
 /// A sequence with its loss.
 struct Example {
   std::vector<TokenId> ids;
-  std::vector<Index> positions;    ///< one an id; empty: 0, 1, …
-  std::vector<Index> segments;     ///< one an id; empty: 0
-  std::optional<Mask> mask;        ///< none: the design's
-  std::optional<Mask> query_mask;  ///< two streams: what the query stream reads
-  std::vector<Index> rows;         ///< with a loss, ascending
-  std::vector<TokenId> targets;    ///< one a row
-  std::vector<double> weights;     ///< of the loss, one a row; empty: 1
+  std::vector<Index> positions;          ///< one an id; empty: 0, 1, …
+  std::vector<Index> segments;           ///< one an id; empty: 0
+  std::optional<mask::Mask> mask;        ///< none: the design's
+  std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
+  std::vector<Index> rows;               ///< with a loss, ascending
+  std::vector<TokenId> targets;          ///< one a row
+  std::vector<double> weights;           ///< of the loss, one a row; empty: 1
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };
@@ -30,7 +30,7 @@ struct ExampleChunk {
   std::vector<Index> begins{0};
   std::vector<Index> positions;
   std::vector<Index> segments;  ///< empty: all 0
-  std::vector<std::optional<Mask>> masks, query_masks;
+  std::vector<std::optional<mask::Mask>> masks, query_masks;
   std::vector<Index> wanted;            ///< rows of the chunk with a loss
   std::vector<Index> wanted_begins{0};  ///< those of each sequence, and the end
   std::vector<TokenId> targets;

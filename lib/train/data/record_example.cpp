@@ -58,9 +58,9 @@ void check_masks(const DesignNeeds& needs, const model::Design& design) {
 
 }  // namespace
 
-std::optional<Mask> bound_mask(const std::string& expression, Index n) {
+std::optional<mask::Mask> bound_mask(const std::string& expression, Index n) {
   if (expression == "full") return std::nullopt;
-  return parse_mask(expression).bind({n, n});
+  return mask::parse_mask(expression).bind({n, n});
 }
 
 Example example_of(records::Record& record) {

@@ -17,7 +17,7 @@ namespace masque::train {
 Example example_of(records::Record& record);
 
 /// The mask of an expression for n tokens; none for "full".
-std::optional<Mask> bound_mask(const std::string& expression, Index n);
+std::optional<mask::Mask> bound_mask(const std::string& expression, Index n);
 
 /// What an objective needs of a design.
 struct DesignNeeds {

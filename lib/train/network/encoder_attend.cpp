@@ -11,7 +11,7 @@
 namespace masque::train {
 
 template <class T>
-const BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
+const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
   auto& maps = stream.maps[encoder_.masks_.kind(l)];
   if (maps.empty()) {
     maps.reserve(static_cast<std::size_t>(stream.sequences()));
@@ -208,7 +208,7 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
                                       MatrixView<T>, MatrixView<T>, MatrixView<T>);                \
   template typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index, const Stream&, const Stream&, \
                                                               Index, bool);                        \
-  template const BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);
+  template const mask::BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);
 #define MASQUE_INSTANTIATE_BACKWARD(T)                                                             \
   template void EncoderRun<T>::attend_backward(                                                    \
       Index, Stream&, Stream&, const Heads&, MatrixView<const T>, MatrixView<const T>,             \

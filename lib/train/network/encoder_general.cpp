@@ -146,7 +146,7 @@ namespace {
 template <class T>
 nn::MixerProblem<T> mixer_problem(const model::Design& design, MatrixView<const T> x,
                                   std::span<const MatrixView<const T>> parameters,
-                                  const BlockMap* blocks) {
+                                  const mask::BlockMap* blocks) {
   nn::MixerProblem<T> problem;
   problem.shape = model::mixer_shape(design);
   problem.x = x;

@@ -103,7 +103,7 @@ class EncoderRun {
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
   void turn(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
-  const BlockMap* blocks(Index l, Stream& stream, Index sequence);
+  const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);
 
   // Parameters.

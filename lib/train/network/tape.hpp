@@ -39,8 +39,9 @@ struct StreamTape {
   std::vector<Matrix<T>> x;  ///< before each layer, and behind the last
   std::vector<LayerTape<T>> layers;
   Matrix<T> embedded, normed;  ///< in front of the embedding norm, and behind it
-  std::map<std::size_t, std::vector<std::shared_ptr<const BlockMap>>> maps;  ///< by kind of layer
-  std::map<Index, kernel::RotaryTable<T>> turns;                             ///< by layer
+  std::map<std::size_t, std::vector<std::shared_ptr<const mask::BlockMap>>>
+      maps;                                       ///< by kind of layer
+  std::map<Index, kernel::RotaryTable<T>> turns;  ///< by layer
 
   Index count() const { return begins.back(); }
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }

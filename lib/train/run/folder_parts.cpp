@@ -7,13 +7,13 @@
 
 namespace masque::train {
 
-OutputTensor float_tensor(const std::string& name, const Shape& shape,
-                          std::span<const float> values) {
-  OutputTensor tensor;
+store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
+                                 std::span<const float> values) {
+  store::OutputTensor tensor;
   tensor.info.name = name;
   tensor.info.dtype = DType::kF32;
   tensor.info.shape = shape;
-  Computed source;
+  store::Computed source;
   source.fill = [bytes = std::as_bytes(values)](std::uint64_t offset, MutableBytes out) {
     std::memcpy(out.data(), bytes.data() + offset, out.size());
   };
@@ -21,7 +21,8 @@ OutputTensor float_tensor(const std::string& name, const Shape& shape,
   return tensor;
 }
 
-std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened) {
+std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
+                                                std::deque<InputFile>& opened) {
   const auto is_file = [](const std::string& name) {
     return input_error_message([&] { InputFile::open(name); }) == std::nullopt;
   };
@@ -34,18 +35,18 @@ std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<Inp
   if (base_name(path) == "vocab.json") add("merges.txt");
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
     add(name);
-  std::vector<OutputExtra> extras;
+  std::vector<store::OutputExtra> extras;
   for (const std::string& name : found) {
     const InputFile& file = opened.emplace_back(InputFile::open(name));
-    extras.push_back({base_name(name), CopyFrom{&file, 0}, file.size(), 0644});
+    extras.push_back({base_name(name), store::CopyFrom{&file, 0}, file.size(), 0644});
   }
   if (const auto by_name = text::tokenizer_config_by_name(folder))
     extras.push_back(text_file("tokenizer_config.json", *by_name));
   return extras;
 }
 
-OutputExtra text_file(const std::string& name, const std::string& text) {
-  return {name, Literal{text}, text.size(), 0644};
+store::OutputExtra text_file(const std::string& name, const std::string& text) {
+  return {name, store::Literal{text}, text.size(), 0644};
 }
 
 }  // namespace masque::train

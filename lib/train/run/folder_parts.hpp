@@ -11,14 +11,15 @@
 namespace masque::train {
 
 /// Floats as a tensor to write; they must stay.
-OutputTensor float_tensor(const std::string& name, const Shape& shape,
-                          std::span<const float> values);
+store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
+                                 std::span<const float> values);
 
 /// The files of a tokenizer whose vocabulary is `path`, which the model's folder gets too: that
 /// one, and the settings that its folder has, or has in its name (text/google_folder.hpp). Kept
 /// open in `opened`. None of a tokenizer that is built in.
-std::vector<OutputExtra> tokenizer_files(const std::string& path, std::deque<InputFile>& opened);
+std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
+                                                std::deque<InputFile>& opened);
 
-OutputExtra text_file(const std::string& name, const std::string& text);
+store::OutputExtra text_file(const std::string& name, const std::string& text);
 
 }  // namespace masque::train

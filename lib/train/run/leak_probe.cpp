@@ -18,16 +18,16 @@ constexpr Index kRows = 4;  // of a sequence
 constexpr double kTolerance = 1e-6;
 
 /// What the rows of an example may read.
-std::optional<Mask> mask_of(const Example& example, const model::Design& design) {
+std::optional<mask::Mask> mask_of(const Example& example, const model::Design& design) {
   if (design.streams == model::Streams::kTwo && example.query_mask) return example.query_mask;
   if (example.mask) return example.mask;
   if (design.mask == model::DefaultMask::kFull) return std::nullopt;
-  const Lengths lengths{example.size(), example.size()};
-  return parse_mask(std::string(model::default_mask_name(design.mask))).bind(lengths);
+  const mask::Lengths lengths{example.size(), example.size()};
+  return mask::parse_mask(std::string(model::default_mask_name(design.mask))).bind(lengths);
 }
 
 /// Where a row's target stands in the input, hidden from the row; nothing if it does not.
-std::optional<Index> hidden_target(const Example& example, const Mask& mask, std::size_t k) {
+std::optional<Index> hidden_target(const Example& example, const mask::Mask& mask, std::size_t k) {
   const Index row = example.rows[k];
   for (const Index place : {row + 1, row, row - 1}) {
     if (place < 0 || place >= example.size() || mask.allows(row, place)) continue;
@@ -79,7 +79,7 @@ std::optional<FoundLeak> probe_leak(Network<float>& network, const Objective& ob
   const auto words = static_cast<TokenId>(network.design().vocab_size);
   for (const Index sequence : short_sequences(corpus)) {
     const Example example = objective.example(corpus.item(sequence), 0);
-    const std::optional<Mask> mask = mask_of(example, network.design());
+    const std::optional<mask::Mask> mask = mask_of(example, network.design());
     if (!mask) continue;
     Index probed = 0;
     for (std::size_t k = 0; k < example.rows.size() && probed < kRows; ++k) {

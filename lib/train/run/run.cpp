@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kStateName = "training.safetensors";
 
 /// Floats in a row.
-OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
+store::OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
   return float_tensor(name, {values.size()}, values);
 }
 
@@ -85,8 +85,8 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
                             model::SaveOptions& options) const {
   const auto [design, slots, folder] = other();
   // So far the files are the tokenizer's, which both models have.
-  const std::vector<OutputExtra> tokenizer = options.files;
-  for (OutputExtra file : tokenizer) {
+  const std::vector<store::OutputExtra> tokenizer = options.files;
+  for (store::OutputExtra file : tokenizer) {
     file.name = folder + file.name;
     options.files.push_back(std::move(file));
   }
@@ -94,7 +94,7 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
   options.files.push_back(std::move(files.config));
   options.more.push_back(std::move(files.weights));
   if (!electra_ || electra_->gate.weight == ParameterMap::kNone) return;
-  OutputWeights gate;
+  store::OutputWeights gate;
   gate.name = "copy_gate.safetensors";
   for (const auto& [name, at] :
        {std::pair("bias", electra_->gate.bias), std::pair("weight", electra_->gate.weight)}) {
@@ -135,7 +135,7 @@ void TrainingRun::save_model(const std::string& folder, Index places) const {
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
-  OutputWeights state = trainer_state(*trainer_, parameters_);
+  store::OutputWeights state = trainer_state(*trainer_, parameters_);
   state.name = kStateName;
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
   if (files.spent_seconds)
@@ -182,14 +182,14 @@ std::optional<double> TrainingRun::spent_of(const std::string& folder) {
 std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
                                                       const std::string& name) {
   const std::string path = join(folder, kStateName);
-  const Checkpoint state = open_checkpoint(path);
+  const store::Checkpoint state = store::open_checkpoint(path);
   const std::string* found = state_fact(state, name);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 std::string TrainingRun::resume(const std::string& folder) {
   const std::string path = join(folder, kStateName);
-  const Checkpoint state = open_checkpoint(path);
+  const store::Checkpoint state = store::open_checkpoint(path);
   for (const auto& [name, value] : facts()) {
     const std::string* found = state_fact(state, name);
     const std::string was = found == nullptr ? "absent" : *found;

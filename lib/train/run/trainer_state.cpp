@@ -29,18 +29,18 @@ std::vector<std::pair<const char*, std::span<float>>> state_parts(Trainer& train
 
 }  // namespace
 
-OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters) {
-  OutputWeights state;
+store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters) {
+  store::OutputWeights state;
   state.metadata.emplace_back(fmt::format("masque.{}", kStep), fmt::format("{}", trainer.done()));
   for (const auto& [name, values] : state_parts(trainer, parameters))
     state.tensors.push_back(float_tensor(name, {values.size()}, values));
   return state;
 }
 
-void read_trainer_state(const Checkpoint& state, const std::string& path, Trainer& trainer,
+void read_trainer_state(const store::Checkpoint& state, const std::string& path, Trainer& trainer,
                         Parameters<float>& parameters) {
   for (const auto& [name, values] : state_parts(trainer, parameters)) {
-    const TensorInfo& tensor = state.get(name);
+    const store::TensorInfo& tensor = state.get(name);
     if (tensor.dtype != DType::kF32 || tensor.shape != Shape{values.size()}) {
       throw InputError(path, fmt::format("{}: {} numbers, expected {}", name,
                                          shape_text(tensor.shape), values.size()));
@@ -54,8 +54,8 @@ void read_trainer_state(const Checkpoint& state, const std::string& path, Traine
   trainer.set_done(*step);
 }
 
-const std::string* state_fact(const Checkpoint& state, std::string_view name) {
-  const Metadata& metadata = state.files().front().content.metadata;
+const std::string* state_fact(const store::Checkpoint& state, std::string_view name) {
+  const store::Metadata& metadata = state.files().front().content.metadata;
   const auto found = std::ranges::find(metadata, fmt::format("masque.{}", name),
                                        [](const auto& m) { return m.first; });
   return found == metadata.end() ? nullptr : &found->second;

@@ -13,14 +13,14 @@ namespace masque::train {
 
 /// The tensors `first`, `second` (the optimizer's moments) and `values`, each in one row, and
 /// `masque.step`. Borrows their memory: write it before the next step.
-OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters);
+store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters);
 
 /// Sets values, moments and step as they were. Throws InputError, which begins with `path`, for the
 /// state of another model.
-void read_trainer_state(const Checkpoint& state, const std::string& path, Trainer& trainer,
+void read_trainer_state(const store::Checkpoint& state, const std::string& path, Trainer& trainer,
                         Parameters<float>& parameters);
 
 /// What a state says under `masque.NAME`; nullptr if nothing. Lives as long as the checkpoint.
-const std::string* state_fact(const Checkpoint& state, std::string_view name);
+const std::string* state_fact(const store::Checkpoint& state, std::string_view name);
 
 }  // namespace masque::train

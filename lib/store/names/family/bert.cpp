@@ -2,7 +2,7 @@
 // The decoder has a second name for that bias, which counts once the head is untied.
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const FamilyNames kFamily{
@@ -62,4 +62,4 @@ const FamilyNames kFamily{
 const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 // head is the word table and leaves no trace.
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const FamilyNames kFamily{
@@ -40,4 +40,4 @@ const FamilyNames kFamily{
 const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 // pad_token_id, whose row in the position table is zero as well.
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const FamilyNames kFamily{
@@ -72,4 +72,4 @@ const FamilyNames kFamily{
 const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 // one row per position and as wide as one head.
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const FamilyNames kFamily{
@@ -64,4 +64,4 @@ const FamilyNames kFamily{
 const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

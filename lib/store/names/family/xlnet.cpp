@@ -2,7 +2,7 @@
 // Its word table has no zero row.
 #include "store/names/family.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 const FamilyNames kFamily{
@@ -54,4 +54,4 @@ const FamilyNames kFamily{
 const FamilyNamesRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 // place in a group; the two norms of a layer stand beside its attention, not inside.
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr const char* kGroup = "bert/encoder/transformer/group_{l}/inner_group_{l}/";
@@ -68,4 +68,4 @@ const TfFamily kFamily{
 const TfFamilyRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

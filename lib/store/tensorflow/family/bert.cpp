@@ -2,7 +2,7 @@
 // (joongbo/tta) are the same without token types.
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr const char* kWords = "bert/embeddings/word_embeddings";
@@ -52,4 +52,4 @@ const TfFamily kFamily{
 const TfFamilyRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -6,7 +6,7 @@
 
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr const char* kSharedWords = "electra/embeddings/word_embeddings";
@@ -142,4 +142,4 @@ const TfFamilyRegistration kSecond{kGenerator};
 const TfFamilyRegistration kThird{kOwnGenerator};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

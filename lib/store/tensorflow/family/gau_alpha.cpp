@@ -1,7 +1,7 @@
 // GAU-alpha (ZhuiyiTechnology/GAU-alpha): embeddings under bert/, layers under GAU_alpha/.
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr const char* kWords = "bert/embeddings/word_embeddings";
@@ -45,4 +45,4 @@ const TfFamily kFamily{
 const TfFamilyRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -2,7 +2,7 @@
 // of positions; the second version without norms and biases.
 #include "store/tensorflow/tf_names.hpp"
 
-namespace masque {
+namespace masque::store {
 namespace {
 
 constexpr const char* kWords = "bert/embeddings/word_embeddings";
@@ -55,4 +55,4 @@ const TfFamily kFamily{
 const TfFamilyRegistration kRegistration{kFamily};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::store

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "surgery/positions/position_extension.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -38,4 +38,4 @@ const PositionExtensionRegistration kRegistration(
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::surgery

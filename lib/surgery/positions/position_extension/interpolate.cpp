@@ -1,7 +1,7 @@
 // interpolate: the table stretched; its first and last rows stay the first and the last.
 #include "surgery/positions/position_extension.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -25,4 +25,4 @@ const PositionExtensionRegistration kRegistration(
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -1,7 +1,7 @@
 // last: every place behind the table has its last row.
 #include "surgery/positions/position_extension.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -20,4 +20,4 @@ const PositionExtensionRegistration kRegistration(
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::surgery

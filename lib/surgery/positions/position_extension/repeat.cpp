@@ -1,7 +1,7 @@
 // repeat: the table once more behind itself, as Longformer was begun.
 #include "surgery/positions/position_extension.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -22,4 +22,4 @@ const PositionExtensionRegistration kRegistration(
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -1,7 +1,7 @@
 // truncate: the first places, no more.
 #include "surgery/positions/position_extension.hpp"
 
-namespace masque {
+namespace masque::surgery {
 
 namespace {
 
@@ -22,4 +22,4 @@ const PositionExtensionRegistration kRegistration(
 
 }  // namespace
 
-}  // namespace masque
+}  // namespace masque::surgery

@@ -7,7 +7,7 @@
 #include "base/split.hpp"
 #include "surgery/rows/row_init.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 RowMeans means(const RowInitContext& context, const std::string& argument) {
@@ -32,4 +32,4 @@ const RowInit kInit{.name = "compound",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "surgery/rows/row_init.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 RowMeans copied_means(const RowInitContext& context, const std::string& argument) {
@@ -23,4 +23,4 @@ const RowInit kInit{.name = "copy",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

@@ -14,7 +14,7 @@
 #include "surgery/rows/row_gaussian.hpp"
 #include "surgery/rows/row_init.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 constexpr double kUsualScale = 1e-5;
@@ -26,7 +26,7 @@ std::optional<double> parse_scale(const std::string& text) {
 }
 
 RowValues gaussian_values(const RowInitContext& context, const std::string& argument,
-                          const TensorInfo& table, bool /*vector*/) {
+                          const store::TensorInfo& table, bool /*vector*/) {
   const auto scale = argument.empty() ? std::optional(kUsualScale) : parse_scale(argument);
   if (!scale) {
     throw UsageError(fmt::format("{} cov: found '{}', expected a number from 0", field("init"),
@@ -53,4 +53,4 @@ const RowInit kInit{.name = "cov",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

@@ -4,11 +4,11 @@
 
 #include "surgery/rows/row_init.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 RowValues mean_values(const RowInitContext& context, const std::string& /*argument*/,
-                      const TensorInfo& table, bool /*vector*/) {
+                      const store::TensorInfo& table, bool /*vector*/) {
   const std::vector<double> weights = assigned_weights(context);
   return [mean = mean_row_of(context, table, weights)](
              std::uint64_t /*id*/, std::span<double> out) { std::ranges::copy(mean, out.begin()); };
@@ -22,4 +22,4 @@ const RowInit kInit{.name = "mean",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

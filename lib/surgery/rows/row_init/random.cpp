@@ -8,11 +8,11 @@
 #include "surgery/rows/row_init.hpp"
 #include "surgery/rows/row_map.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 /// Standard deviation of all values in rows that have a token, around their common mean.
-double deviation_of(const RowInitContext& context, const TensorInfo& table) {
+double deviation_of(const RowInitContext& context, const store::TensorInfo& table) {
   const std::vector<double> weights = assigned_weights(context);
   const std::vector<double> means = mean_row_of(context, table, weights);
   const auto width = static_cast<double>(means.size());
@@ -37,7 +37,7 @@ double deviation_of(const RowInitContext& context, const TensorInfo& table) {
 }
 
 RowValues random_values(const RowInitContext& context, const std::string& /*argument*/,
-                        const TensorInfo& table, bool vector) {
+                        const store::TensorInfo& table, bool vector) {
   if (vector)
     return [](std::uint64_t /*id*/, std::span<double> out) { std::ranges::fill(out, 0.0); };
   const double deviation =
@@ -57,4 +57,4 @@ const RowInit kInit{.name = "random",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

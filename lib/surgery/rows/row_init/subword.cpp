@@ -9,7 +9,7 @@
 #include "surgery/rows/row_init.hpp"
 #include "text/tokenizer.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 /// The text that a token stands for: what continues a word stands without its mark, what begins one
@@ -75,4 +75,4 @@ const RowInit kInit{.name = "subword",
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

@@ -3,11 +3,11 @@
 
 #include "surgery/rows/row_init.hpp"
 
-namespace masque {
+namespace masque::surgery {
 namespace {
 
 RowValues values(const RowInitContext& /*context*/, const std::string& /*argument*/,
-                 const TensorInfo& /*table*/, bool /*vector*/) {
+                 const store::TensorInfo& /*table*/, bool /*vector*/) {
   return [](std::uint64_t /*id*/, std::span<double> out) { std::ranges::fill(out, 0.0); };
 }
 
@@ -16,4 +16,4 @@ const RowInit kInit{
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace
-}  // namespace masque
+}  // namespace masque::surgery

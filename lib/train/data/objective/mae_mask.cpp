@@ -51,7 +51,7 @@ class MaeMask final : public Objective {
       record.ids[place] = options().tokens.mask;
     }
     Example out = example_of(record);
-    out.mask = columns({out.size(), out.size()}, visible);
+    out.mask = mask::columns({out.size(), out.size()}, visible);
     return out;
   }
 

@@ -50,11 +50,11 @@ class Plm final : public Objective {
     records::Tally tally;
     corruption_->apply(record, scratch, tally);
     const auto n = static_cast<Index>(record.size());
-    const Mask query = parse_mask(*record.mask).bind({n, n});
+    const mask::Mask query = mask::parse_mask(*record.mask).bind({n, n});
     record.mask.reset();
     Example out = example_of(record);
     // In the content stream a token always reads itself too.
-    out.mask = query | band({n, n}, 0, 0);
+    out.mask = query | mask::band({n, n}, 0, 0);
     out.query_mask = query;
     return out;
   }
