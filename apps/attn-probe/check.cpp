@@ -1,4 +1,4 @@
-// attn-probe check: does a model do what it must not, asked as a black box.
+// attn-probe check: does a model do what it must not, tested as a black box.
 #include <memory>
 
 #include <fmt/format.h>

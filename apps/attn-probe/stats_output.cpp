@@ -23,7 +23,7 @@ using probe::HeadField;
 using probe::Moments;
 using probe::StateTotals;
 
-/// A field of a head, or of the states behind its layer.
+/// A field of a head, or of the states after its layer.
 struct Column {
   std::string_view name;
   std::optional<HeadField> head;
@@ -66,7 +66,7 @@ bool shows_states(const std::vector<Column>& columns) {
   return std::ranges::any_of(columns, [](const Column& column) { return !column.head; });
 }
 
-/// Ranks are shown where they were asked for.
+/// Ranks are shown where they were requested.
 void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns) {
   std::erase_if(columns, [&](const Column& column) {
     if (!column.head) return false;

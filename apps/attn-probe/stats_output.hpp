@@ -31,7 +31,7 @@ void check_output(const OutputOptions& options, bool json);
 /// Whether a field is shown or drawn that only `stats --rank` measures.
 bool needs_ranks(const OutputOptions& options);
 
-/// One row a head, behind one of the embeddings if fields of states are shown; writes the picture.
+/// One row a head, after one of the embeddings if fields of states are shown; writes the picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session);

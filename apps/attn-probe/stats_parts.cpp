@@ -49,7 +49,7 @@ LinePoints points_of(const JsonValue& root) {
           kReader.number(root, "xy"),     kReader.number(root, "yy")};
 }
 
-/// The members behind `tokens`.
+/// The members after `tokens`.
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
   JsonWriter members(out);

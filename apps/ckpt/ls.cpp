@@ -29,7 +29,7 @@ std::vector<store::TypedValue> metadata_of(const store::FileContent& content) {
   return values;
 }
 
-/// With -v: a table of the metadata, and an empty line behind it.
+/// With -v: a table of the metadata, and an empty line after it.
 void list_metadata(const store::Checkpoint& checkpoint, const Options& o, cli::Session& session) {
   cli::Table table(session, o.common, {"key", "type", "value", "file"});
   for (const store::WeightsFile& file : checkpoint.files()) {

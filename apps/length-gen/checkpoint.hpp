@@ -49,7 +49,7 @@ class ResultTable {
  public:
   using Value = std::variant<std::string, Index, double>;
 
-  /// Behind position, normalizer, mask, train_length, policy and eval_length stand `columns`.
+  /// After position, normalizer, mask, train_length, policy and eval_length stand `columns`.
   ResultTable(const CheckpointOptions& options, const length::LengthCells& cells,
               const std::vector<std::string>& columns);
 
@@ -76,7 +76,7 @@ std::string curves(const length::LengthCells& cells, const std::vector<CurvePoin
                    const std::string& title, const std::string& measure);
 
 /// The folder of --output, if there is one: made before the long work, so that what is in the way
-/// is told at once; there as a whole or not at all.
+/// is reported at once; there as a whole or not at all.
 class ResultFolder {
  public:
   /// With these files. One that is there may hold nothing else. Throws InputError.

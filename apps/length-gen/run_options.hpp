@@ -31,7 +31,7 @@ struct RunOptions : commands::TrainingOptions {
 /// All of them but those of a single command, in the order of --help.
 void declare_run_options(cli::Command& command, RunOptions& options);
 
-/// Designs, and a request without subject and options, as they are asked for. Throws UsageError.
+/// Designs, and a request without subject and options, as they are requested. Throws UsageError.
 struct Asked {
   std::vector<length::LengthArm> arms;
   std::vector<Index> train_lengths;

@@ -53,7 +53,7 @@ class VectorOutput {
     session_.print(out + "\n");
   }
 
-  /// Writes the file, if one is asked for.
+  /// Writes the file, if one is requested.
   void finish() {
     if (!options_.output) return;
     const Shape shape{count_, static_cast<std::uint64_t>(size_)};

@@ -22,7 +22,7 @@ std::string_view pooling_name(Pooling pooling) {
   return "tta";
 }
 
-/// What was asked, what the folder says, or what suits the model.
+/// What was requested, what the folder says, or what suits the model.
 Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
                        const model::Design& design) {
   if (options.pooling) return *options.pooling;

@@ -50,7 +50,7 @@ class WhitenedVectors {
   /// Fits the whitening to what was added. Throws InputError as fit_whitening.
   void fit();
   Index count() const { return count_; }
-  /// The i-th vector, whitened, and normalised if that is asked.
+  /// The i-th vector, whitened, and normalised if that is requested.
   std::vector<double> get(Index i) const;
 
  private:

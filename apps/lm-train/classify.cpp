@@ -20,7 +20,7 @@ namespace masque::lm_train {
 
 namespace {
 
-constexpr std::int64_t kTimesTold = 10;  // times that the loss is told of
+constexpr std::int64_t kTimesTold = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.
 std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string& what,

@@ -27,7 +27,7 @@ struct ClassifyCommand : commands::TrainingOptions {
 
 /// Adds the sub-command.
 void declare_classify(cli::Command& tool);
-/// Throws UsageError for options that do nothing beside others.
+/// Throws UsageError for options that do nothing with others.
 void check_classify(const ClassifyCommand& options);
 train::RunOptions classify_options(const ClassifyCommand& options, std::int64_t steps,
                                    std::uint64_t seed);

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the lines that are told of the loss where no terminal shows it all the time.
+// Lines that report the loss where no terminal shows it all the time.
 constexpr std::int64_t kTold = 20;
 
 double since(Clock::time_point begin) {

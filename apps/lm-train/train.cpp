@@ -1,4 +1,4 @@
-// The loop of a training run: steps, what is told of them, checkpoints.
+// The loop of a training run: steps, what is reported of them, checkpoints.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -119,7 +119,7 @@ class Loop {
     if (asked > 0) run_.set_steps(static_cast<std::int64_t>(asked));
   }
 
-  /// What the evaluation behind the last step may take.
+  /// What the evaluation after the last step may take.
   double evaluation_seconds() const {
     const double speed = log_.tokens_per_second() / ranks_.count();
     double tokens = 0;

@@ -13,7 +13,7 @@ namespace masque::tok {
 enum class Width { kNone, k16, k32 };
 enum class Layout {
   kNanoGpt,  ///< nothing but ids
-  kLlmc,     ///< behind llm.c's header: 256 integers of 32 bits, magic, version, number of ids
+  kLlmc,     ///< after llm.c's header: 256 integers of 32 bits, magic, version, number of ids
 };
 
 class BinaryOutput {

@@ -26,7 +26,7 @@ char* write_decimal(std::int32_t value, char* out) {
     rest = 0U - rest;
   }
   std::array<char, 10>
-      digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled from behind
+      digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled from the end
   std::size_t at = digits.size();
   while (rest >= 100) {
     at -= 2;

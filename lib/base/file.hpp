@@ -78,8 +78,8 @@ std::string base_name(std::string_view path);
 /// folder + "/" + name.
 std::string join(std::string_view folder, std::string_view name);
 
-/// Whether the path leads to a folder. Throws InputError if that cannot be told (anything but "not
-/// there").
+/// Whether the path leads to a folder. Throws InputError if that cannot be determined (anything but
+/// "not there").
 bool is_folder(const std::string& path);
 /// Whether the path leads to a pipe, a socket or a character device: something to be read once.
 bool is_stream(const std::string& path);

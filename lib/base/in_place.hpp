@@ -1,4 +1,4 @@
-// Changing files where they are, all or nothing: locked, with an undo journal beside them.
+// Changing files where they are, all or nothing: locked, with an undo journal next to them.
 #pragma once
 
 #include <sys/stat.h>
@@ -50,9 +50,9 @@ class LockedFiles {
   std::vector<std::string> recovered_;
 };
 
-/// New bytes for locked files, and new texts beside them. Until commit() they wait in temporary
-/// files beside the targets, so everything can be computed from the old bytes. Only what differs is
-/// written, in blocks of 512 bytes.
+/// New bytes for locked files, and new texts next to them. Until commit() they wait in temporary
+/// files next to the targets, so everything can be computed from the old bytes. Only what differs
+/// is written, in blocks of 512 bytes.
 class InPlaceChange {
  public:
   /// `files` must outlive it. Throws InputError if a temporary cannot be made or another process

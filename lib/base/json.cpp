@@ -128,7 +128,7 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
  private:
   std::size_t reached() const { return static_cast<std::size_t>(*reached_ - text_.data()); }
 
-  /// First byte of the token that was just read: behind the last one, white space and separators.
+  /// First byte of the token that was just read: after the last one, white space and separators.
   std::size_t token_begin() const {
     return std::min(text_.find_first_not_of(" \t\r\n,:", position_), text_.size());
   }
@@ -284,7 +284,7 @@ std::optional<JsonError> scan_json(std::string_view text, int max_depth, JsonHan
   Adapter adapter(text, &reached, max_depth, handler);
   const bool accepted = nlohmann::json::sax_parse(
       Cursor(text.data(), &reached), Cursor(text.data() + text.size(), &reached), &adapter);
-  // To nlohmann-json a NUL behind the value is the end of the text.
+  // To nlohmann-json a NUL after the value is the end of the text.
   const std::size_t nul = accepted ? text.find('\0') : std::string_view::npos;
   if (nul != std::string_view::npos) return JsonError{"not valid JSON", nul};
   return adapter.error;

@@ -37,7 +37,7 @@ class JsonHandler {
 };
 
 /// Scans RFC 8259 text and nothing else: valid UTF-8, no byte-order mark, no lone surrogates, no
-/// duplicate keys (compared unescaped), nothing behind the value but white space, nesting at most
+/// duplicate keys (compared unescaped), nothing after the value but white space, nesting at most
 /// `max_depth`. Returns nothing if the text is good or the handler stopped. Cost O(n log n) at
 /// most, memory O(depth + keys of the open objects).
 std::optional<JsonError> scan_json(std::string_view text, int max_depth, JsonHandler& handler);
@@ -93,7 +93,7 @@ std::variant<JsonValue, JsonError> read_json(std::string_view text);
 JsonValue parse_json_file(std::string_view text, const std::string& path);
 
 /// `text` with the member at `path` (keys from the root) set to the JSON text `value`. An existing
-/// value is replaced; a missing last key is added behind the last member, spaced as that one is.
+/// value is replaced; a missing last key is added after the last member, spaced as that one is.
 /// Every other byte stays. Throws InputError if the text is no JSON or a key on the way is missing.
 std::string set_json_member(const std::string& text, const std::vector<std::string>& path,
                             std::string_view value);

@@ -1,4 +1,4 @@
-// Edits of JSON texts: every byte that is not asked for stays.
+// Edits of JSON texts: every byte that no edit names stays.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -53,7 +53,7 @@ std::string erase_json_member(const std::string& text, const std::vector<std::st
   const std::vector<JsonMember>& members = at->members;
   std::size_t i = 0;
   while (&members[i].value != value) ++i;
-  // With the comma before it, or the one behind it where it is the first.
+  // With the comma before it, or the one after it where it is the first.
   if (i > 0) {
     return text.substr(0, members[i - 1].value.end) + text.substr(members[i].value.end);
   }

@@ -119,7 +119,7 @@ class Pieces {
   }
 
  private:
-  /// Up to the last line feed within kPiece bytes, or the first one behind; 0 at the end.
+  /// Up to the last line feed within kPiece bytes, or the first one after them; 0 at the end.
   std::size_t piece_size() {
     if (too_long_) return 0;
     fill(used_ + kPiece);

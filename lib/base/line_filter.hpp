@@ -13,7 +13,7 @@
 namespace masque {
 
 /// Whole lines of the input. Every line ends with a line feed, but perhaps the very last. At least
-/// kLinePadding readable bytes stand behind `text`.
+/// kLinePadding readable bytes stand after `text`.
 struct LinePiece {
   std::string_view text;
   std::uint64_t first_line = 0;  ///< number of its first line in the stream, from 0

@@ -33,7 +33,7 @@ std::size_t read_at(int fd, const std::string& name, std::uint64_t offset, std::
   return out.size();
 }
 
-/// The first line that begins at `offset` or behind it.
+/// The first line that begins at `offset` or after it.
 std::uint64_t line_start(int fd, const std::string& name, std::uint64_t offset) {
   if (offset == 0) return 0;
   std::string bytes;

@@ -24,7 +24,7 @@ struct LineSpan {
 };
 
 /// Where a shard of a regular file lies: each of the N parts begins at the first line start at or
-/// behind its N-th of the bytes. Throws UsageError for a descriptor that is no regular file,
+/// after its N-th of the bytes. Throws UsageError for a descriptor that is no regular file,
 /// InputError "name: …" if it cannot be read. Cost: the bytes before the shard are read.
 LineSpan find_shard(int fd, const std::string& name, const Shard& shard);
 

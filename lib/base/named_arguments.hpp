@@ -13,7 +13,7 @@
 namespace masque {
 
 /// A name and its arguments. Whoever makes the variant asks for each argument that it knows; what
-/// nobody asked for is an error of `check_all_known`.
+/// nobody requested is an error of `check_all_known`.
 class NamedArguments {
  public:
   /// Parses NAME or NAME(key=value, …). A value may itself be spelled with parentheses. Throws
@@ -32,9 +32,9 @@ class NamedArguments {
   std::string choice(std::string_view key, std::string_view standard,
                      std::span<const std::string_view> possible);
 
-  /// Throws UsageError that names the arguments asked for unless every one given is among them.
+  /// Throws UsageError that names the arguments requested unless every one given is among them.
   void check_all_known() const;
-  /// What was asked for, with the values of each where it was not given: "base=10000, factor=8".
+  /// What was requested, with the values of each where it was not given: "base=10000, factor=8".
   std::string standards() const;
 
  private:

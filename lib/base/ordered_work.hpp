@@ -29,7 +29,7 @@ struct OrderedSteps {
 
 /// Reads items, works on them with `threads` threads (≤ 0: default_threads()), and writes them in
 /// the order of reading. Holds a few items per thread. An item whose work throws is still written,
-/// then the error is rethrown and nothing behind it is written; an error of read() is rethrown when
+/// then the error is rethrown and nothing after it is written; an error of read() is rethrown when
 /// all items before it are written: output does not depend on the number of threads.
 template <class Item>
 void ordered_work(int threads, const OrderedSteps<Item>& steps);
@@ -60,7 +60,7 @@ class Ring {
       while (written_ < read_ && (done(written_) || !steps_.ready())) write_one();
       try {
         if (!steps_.read(slot(read_).item)) break;
-      } catch (...) {  // rethrown below, behind what was read before
+      } catch (...) {  // rethrown below, after what was read before
         failed = std::current_exception();
         break;
       }

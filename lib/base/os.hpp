@@ -51,10 +51,10 @@ struct Event {
 class FaultInjector {
  public:
   virtual ~FaultInjector() = default;
-  /// `path` is empty where the call has none; `size` is the bytes asked for, 0 if none.
+  /// `path` is empty where the call has none; `size` is the bytes requested, 0 if none.
   virtual std::optional<Fault> before(Call call, std::string_view path, std::size_t size) = 0;
-  /// Told of every open, pwrite, truncation, sync, rename and unlink that succeeded, so that a test
-  /// can follow what a disk has to keep.
+  /// Called after every open, pwrite, truncation, sync, rename and unlink that succeeded, so that a
+  /// test can follow what a disk has to keep.
   virtual void after(const Event& /*event*/) {}
 };
 

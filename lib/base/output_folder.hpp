@@ -1,4 +1,4 @@
-// Writing a whole folder so that it is there complete or not at all: staged beside the target,
+// Writing a whole folder so that it is there complete or not at all: staged next to the target,
 // synced, then renamed.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Writing a file that is nothing without others beside it: all are staged in one folder, synced,
+// Writing a file that is nothing without others next to it: all are staged in one folder, synced,
 // then renamed, the file that makes the others count last.
 #pragma once
 

@@ -45,7 +45,7 @@ class RegexSearch {
   RegexSearch& operator=(const RegexSearch&) = delete;
   ~RegexSearch();
 
-  /// Goes to the first match that begins at byte `from` (at most the size of the text) or behind;
+  /// Goes to the first match that begins at byte `from` (at most the size of the text) or after it;
   /// false if there is none. Calls `refuse` if that takes more steps or memory than a text of this
   /// size may cost (an expression may need time exponential in its length), or if the match begins
   /// before `from` or ends before it begins (`\K` in what only looks). Throws Interrupted.

@@ -24,7 +24,7 @@ std::vector<std::string_view> split_terminated(std::string_view text, char end);
 /// The runs of characters that are no blanks.
 std::vector<std::string_view> split_at_blanks(std::string_view text, std::string_view blanks);
 
-/// What stands before and behind the separator; nothing unless it stands there exactly once.
+/// What stands before and after the separator; nothing unless it stands there exactly once.
 std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::string_view text,
                                                                           char separator);
 

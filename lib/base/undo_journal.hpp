@@ -1,5 +1,5 @@
 // The undo journal of a change in place: what the changed bytes of some files were, in one file
-// beside them. While it lies there complete, the change is not done and can be taken back.
+// next to them. While it lies there complete, the change is not done and can be taken back.
 //
 //   8 bytes  "masqundo"; u32 version, 1; u32 N, the length of the header (numbers little-endian)
 //   N bytes  u32 files, each: u8 kind, u64 inode, u64 size, u32 length of the name, the name,

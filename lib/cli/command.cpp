@@ -18,7 +18,7 @@ namespace masque::cli {
 
 namespace {
 
-// Characters that no user types. The first keeps CLI11 from looking for an option behind "--", and
+// Characters that no user types. The first keeps CLI11 from looking for an option after "--", and
 // from taking the next argument for the value of "--name="; the second is the value of a flag.
 constexpr char kMark = '\x01';
 constexpr char kFlagMark = '\x02';

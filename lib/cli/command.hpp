@@ -120,16 +120,16 @@ class Command {
   /// replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
-  /// A further line of --version, asked for when it is printed: a library of which the tool takes
+  /// A further line of --version, requested when it is printed: a library of which the tool takes
   /// what the system has.
   Command& version_line(std::function<std::string()> line);
 
   /// What the command does once parsed.
   Command& action(std::function<ExitCode(Session&)> run);
 
-  /// Parses the arguments behind the program's name. Throws UsageError; InputError "FILE:LINE: …"
+  /// Parses the arguments after the program's name. Throws UsageError; InputError "FILE:LINE: …"
   /// for what is wrong in an experiment file. Returns the command to run, or nothing if help, the
-  /// version, the manual page, a completion script or an experiment file was asked for; the text is
+  /// version, the manual page, a completion script or an experiment file was requested; the text is
   /// then in `text`.
   const Command* parse(const std::vector<std::string>& arguments, std::string& text);
 

@@ -59,7 +59,7 @@ void collect(const Command& command, Branches& branches) {
   std::string words = "[[ $cur != -* ]] && return 0";
   if (!children.empty())
     words = fmt::format("((at == COMP_CWORD)) && words={}", quoted_words(children));
-  if (!children.empty() && command.acts()) {  // files, and its sub-commands behind a letter
+  if (!children.empty() && command.acts()) {  // files, and its sub-commands after a letter
     words = fmt::format(
         "if [[ $cur != -* ]]; then\n"
         "            ((at == COMP_CWORD)) && [[ -n $cur ]] && COMPREPLY=($(compgen -W {} -- "

@@ -33,7 +33,7 @@ std::string_view bare(std::string_view line) {
 
 /// The setting of a line that is not empty. Throws InputError.
 Setting read_setting(std::string_view line, const std::string& place) {
-  // For Boost every '#' begins a comment. One that stands in a value goes around it: behind what is
+  // For Boost every '#' begins a comment. One that stands in a value goes around it: after what is
   // not blank, so that nothing at that end is trimmed.
   const std::size_t sharp = std::min(line.find('#'), line.size());
   const std::string_view head = line.substr(0, sharp);

@@ -17,7 +17,7 @@ struct Setting {
 };
 
 /// The lines of a file ("-": standard input) that say something: blanks around keys and values do
-/// not count, and `#` at the start of a line or behind a blank begins a comment; a byte-order mark
+/// not count, and `#` at the start of a line or after a blank begins a comment; a byte-order mark
 /// in front is skipped. Throws InputError "FILE:LINE: …" for a line that is no `key = value`.
 std::vector<Setting> read_settings(const std::string& path);
 

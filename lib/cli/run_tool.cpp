@@ -31,7 +31,7 @@ void say(const std::string& tool, std::string_view text) {
 
 /// Gives descriptors 0 to 2 something to point at, so that no file of ours becomes one of them.
 /// True if stdout was closed. A closed stdin stays an error for those who read it (EBADF), as it
-/// cannot be told from an empty one otherwise.
+/// cannot be distinguished from an empty one otherwise.
 bool open_missing_streams() {
   bool stdout_closed = false;
   for (int fd = 0; fd <= 2; ++fd) {

@@ -91,7 +91,7 @@ void Session::flush() {
 void Session::flush_quietly() noexcept {
   if (stdout_closed_ || buffer_.empty()) return;
   if (::write(STDOUT_FILENO, buffer_.data(), buffer_.size()) < 0)
-    return;  // the error is told anyway
+    return;  // the error is reported anyway
   buffer_.clear();
 }
 

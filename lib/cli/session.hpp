@@ -64,7 +64,7 @@ class Session {
   /// With -v: how long the run has taken so far.
   void detail_time();
 
-  /// What is said behind "interrupted; " if a signal ends the run, instead of "nothing was
+  /// What is said after "interrupted; " if a signal ends the run, instead of "nothing was
   /// changed".
   void say_if_interrupted(std::string text) { if_interrupted_ = std::move(text); }
   const std::string& if_interrupted() const { return if_interrupted_; }

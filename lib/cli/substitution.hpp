@@ -10,7 +10,7 @@ namespace masque::cli {
 
 /// A regular expression (Perl's) and what replaces its matches, in which `$1` is what its first
 /// group found (two digits are one number), `$&` the match, "$`" and `$'` what lies between the
-/// match before and this one, and behind this one, `$$` a `$`. Another character than the slash may
+/// match before and this one, and after this one, `$$` a `$`. Another character than the slash may
 /// part them: s|PATTERN|REPLACEMENT|.
 class Substitution {
  public:

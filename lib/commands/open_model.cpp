@@ -45,7 +45,7 @@ std::vector<Given> given_options(const OpenOptions& o) {
 }
 
 /// A vocab.txt in Google's style names no roles. T-TA was trained inside [SOS] … [EOS], which its
-/// vocabulary has beside [CLS] and [SEP].
+/// vocabulary has besides [CLS] and [SEP].
 void use_sentence_ends(OpenedModel& opened, const std::string& path, cli::Session& session) {
   const text::TokenizerParts& parts = opened.tokenizer->parts();
   const auto named = [](const auto& role) { return role.first == "cls" || role.first == "sep"; };

@@ -53,7 +53,7 @@ struct OpenedModel {
   std::string description() const;
 };
 
-/// Opens the model and, if asked, its tokenizer (else only the id of its mask token, if it has
+/// Opens the model and, if requested, its tokenizer (else only the id of its mask token, if it has
 /// one), sets the threads, and tells what the checkpoint lacks. `folder` has the weights,
 /// `tokenizer` the default of --tokenizer. Throws InputError if the tokenizer has more tokens than
 /// the model.

@@ -29,8 +29,8 @@ struct Scoring {
   std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
 };
 
-/// Checks that the model can do what is asked, and says on stderr what runs. Throws UsageError for
-/// no_bos with a kind that puts no token in front.
+/// Checks that the model can do what is requested, and says on stderr what runs. Throws UsageError
+/// for no_bos with a kind that puts no token in front.
 Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
 

@@ -57,7 +57,7 @@ records::SimilarTokens nearest_in_table(const std::string& path, const TokenName
   }
   surgery::SimilarRowsRequest request{
       .count = 10, .skip = tokens.table.special, .threads = threads};
-  if (size > 0) {  // rows behind the vocabulary are padding
+  if (size > 0) {  // rows after the vocabulary are padding
     request.skip.resize(table.rows(), 0);
     std::fill(request.skip.begin() + size, request.skip.end(), 1);
   }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kLabelColumns = 18;
 constexpr int kLabelGap = kTickLength + 3;
-/// Numbers beside cells that are too small to be counted are thinned out further than they must be.
+/// Numbers next to cells that are too small to be counted are thinned out further than they must
+/// be.
 constexpr int kSmallCell = 10;
 constexpr int kSparse = 40;
 

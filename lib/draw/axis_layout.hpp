@@ -16,7 +16,7 @@ struct Side {
   std::vector<Mark> marks;
   bool numbers = false;  ///< with tick marks
   bool upright = false;  ///< columns only
-  int depth = 0;         ///< room beside the grid
+  int depth = 0;         ///< room next to the grid
   int before = 0;        ///< room beyond the first cell, along the side
   int after = 0;         ///< room beyond the last cell
 };

@@ -34,7 +34,7 @@ struct Grid {
   }
 };
 
-/// A grid of classes: cell(row, column) is asked once for each.
+/// A grid of classes: cell(row, column) is called once for each.
 template <typename Cell>
 Grid class_grid(Index rows, Index columns, const Cell& cell) {
   Grid grid{.rows = rows, .columns = columns};

@@ -11,7 +11,7 @@ namespace masque::draw {
 namespace {
 
 constexpr int kPerBand = 16;
-constexpr int kBandColumns = kPerBand * kGlyphAdvance;  // a gap or a line end behind each glyph
+constexpr int kBandColumns = kPerBand * kGlyphAdvance;  // a gap or a line end after each glyph
 
 // Drawn for masque. ASCII from the space on, sixteen in a band; then kOthers.
 constexpr std::string_view kArt = R"(

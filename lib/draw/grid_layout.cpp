@@ -17,7 +17,7 @@ constexpr int kLargestSide = 1200;  ///< to which labels may blow up a grid
 constexpr int kMostLabels = 80;     ///< cells that grow until they can have labels
 constexpr int kPanelGap = 24;
 constexpr int kRowWidth = 1150;  ///< where a row of panels wraps
-constexpr int kNameWidth = 140;  ///< that a name may have beside a smaller grid
+constexpr int kNameWidth = 140;  ///< that a name may have next to a smaller grid
 constexpr int kNameGap = 3;      ///< below a name
 constexpr int kSeparated = 7;    ///< cells from this size on have gaps
 

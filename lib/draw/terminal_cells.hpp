@@ -29,7 +29,7 @@ class TerminalLine {
   void add(std::string_view text);
   /// Spaces up to a column.
   void pad(Index column);
-  /// Another line behind this one.
+  /// Another line after this one.
   void append(const TerminalLine& other);
 
   Index columns() const { return columns_; }

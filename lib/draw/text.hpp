@@ -22,7 +22,7 @@ Character first_character(std::string_view text);
 /// Columns of a text in UTF-8.
 int text_columns(std::string_view text);
 
-/// The text if it has at most `columns` columns, else its start with `mark` behind it.
+/// The text if it has at most `columns` columns, else its start with `mark` after it.
 std::string shorten(std::string_view text, int columns, std::string_view mark = "…");
 
 /// Lines of at most `columns`, broken at spaces; longer words are cut. At most `lines` of them, the

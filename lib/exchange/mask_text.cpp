@@ -82,7 +82,7 @@ class PbmReader {
     const Index columns = number("width");
     const Index rows = number("height");
     if (packed) ++at_;  // one white space, then bits
-    // At least a bit (a character) for every cell must be there before memory is asked for.
+    // At least a bit (a character) for every cell must be there before memory is allocated.
     const auto row_size = static_cast<std::uint64_t>(packed ? (columns + 7) / 8 : columns);
     const auto needed = checked_multiply(row_size, static_cast<std::uint64_t>(rows));
     const std::uint64_t rest = at_ > bytes_.size() ? 0 : bytes_.size() - at_;

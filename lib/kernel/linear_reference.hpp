@@ -17,7 +17,7 @@ void matmul(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) 
   }
 }
 
-/// y += x W, weight (in, out): the same sums, each behind what y holds.
+/// y += x W, weight (in, out): the same sums, each after what y holds.
 template <class T>
 void add_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
   for (Index i = 0; i < x.rows; ++i) {

@@ -1,4 +1,4 @@
-// Layer norm and RMS norm, alone and behind a residual.
+// Layer norm and RMS norm, alone and after a residual.
 #pragma once
 
 #include <span>

@@ -129,7 +129,7 @@ HWY_INLINE Index rows_of_tile(Index rows, const BlockTask<T>& t) {
   return t.tile_step > 0 && rows > kTileRows ? kTileRows : rows;
 }
 
-/// Brings the strips behind those of a task into the second-level cache, a part with each block:
+/// Brings the strips after those of a task into the second-level cache, a part with each block:
 /// else the first block of each strip waits for memory. A prefetch past the end does nothing.
 template <class T>
 class NextStrips {

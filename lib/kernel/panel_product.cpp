@@ -8,7 +8,7 @@
 namespace masque::kernel::panel {
 namespace {
 
-/// Elements of the left operand that stay in the second-level cache beside a panel.
+/// Elements of the left operand that stay in the second-level cache next to a panel.
 constexpr Index kGroup = 98304;
 /// Operations that are worth a thread.
 constexpr double kWork = 1e6;

@@ -47,7 +47,7 @@ void multiply_right(MatrixView<const float> x, const Right& right, Onto onto,
 void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixView<float> y,
                          std::span<float> sums);
 
-/// Pointers to the rows of matrices, one behind the other; keeps the vector's memory.
+/// Pointers to the rows of matrices, one after the other; keeps the vector's memory.
 void list_rows(std::span<const MatrixView<const float>> parts, std::vector<const float*>& rows);
 
 }  // namespace masque::kernel::panel

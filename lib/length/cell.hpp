@@ -14,11 +14,11 @@ struct CellFiles {
   std::string checkpoint;
   std::string model;  ///< its folder; empty: it is not kept
 };
-/// The folder of the fine-tuned one beside it.
+/// The folder of the fine-tuned one next to it.
 std::string finetuned_model(const std::string& model, Index length);
 
 /// Those of the request's lengths at which the trained model is scored before it is fine-tuned:
-/// all, but for a table of learned places, which has random rows behind the longest sequence of
+/// all, but for a table of learned places, which has random rows after the longest sequence of
 /// training.
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design);
 

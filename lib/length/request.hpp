@@ -16,7 +16,7 @@ struct LengthRow {
   std::uint64_t seed = 0;
   Index window = 0;  ///< keys at this distance or more are hidden; 0: none are
   Index length = 0;
-  bool finetuned = false;  ///< at this length, behind its training
+  bool finetuned = false;  ///< at this length, after its training
   double loss = 0;         ///< mean, nats a target
   double accuracy = 0;
   double whole = 0;  ///< share of sequences whose targets are all right; NaN for texts

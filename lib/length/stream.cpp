@@ -18,7 +18,7 @@ using probe::Window;
 // Of what is hidden: no epoch of training is this one.
 constexpr std::uint64_t kScoredEpoch = std::uint64_t{1} << 40;
 
-/// Blocks of `room` tokens that reach `count` of them; the last one may go on behind.
+/// Blocks of `room` tokens that reach `count` of them; the last one may go on beyond.
 std::vector<Window> chunks(Index count, Index room) {
   std::vector<Window> windows;
   for (Index begin = 0; begin < count; begin += room)

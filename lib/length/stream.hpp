@@ -49,7 +49,7 @@ class LengthStream {
   Index longest_room() const;
 
  private:
-  /// Tokens in front of the text in a block, behind it, and of text.
+  /// Tokens in front of the text in a block, after it, and of text.
   struct Shape {
     std::vector<TokenId> before, after;
     Index room = 0;

@@ -108,7 +108,7 @@ void check_same_run(const Part& first, const Part& part) {
   other.go_to(0);
   if (one.names() != other.names())
     throw InputError(part.path, fmt::format("columns differ from those of {}", first.path));
-  // Behind the measures stand the settings.
+  // After the measures stand the settings.
   const auto from = std::ranges::find(one.names(), "chance");
   for (auto name = from; name != one.names().end(); ++name) {
     if (name == from || std::ranges::find(kVaries, *name) != std::end(kVaries)) continue;

@@ -97,7 +97,7 @@ class Enumerator {
   const std::vector<Index>& numbers_;
 };
 
-/// FNV-1a over words; collisions are told apart by comparing.
+/// FNV-1a over words; collisions are distinguished by comparing.
 std::uint64_t hash_of(const Sketch& sketch) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::uint64_t word : sketch) {

@@ -45,7 +45,7 @@ class MaskNode {
   /// Keys k0 … k0 + n − 1 of one row, key k0 in bit 0; n from 1 to 64; the other bits are 0. The
   /// default asks `allows`.
   virtual std::uint64_t bits(Index q, Index k0, int n) const;
-  /// The cells of a block of at most 64 × 64; words behind its rows are left as they are. The
+  /// The cells of a block of at most 64 × 64; words after its rows are left as they are. The
   /// default asks `bits`.
   virtual void tile(Range q, Range k, Tile& out) const;
 };

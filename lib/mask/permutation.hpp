@@ -39,7 +39,7 @@ struct PermutationRequest {
 /// reads these, and selected or functional ones of smaller rank, not itself. arXiv:1906.08237.
 PermutationDraw xlnet_permutation(const PermutationRequest& request);
 
-/// transformers' collator: the second half is ordered like the first and ranks behind it; ordinary
+/// transformers' collator: the second half is ordered like the first and ranks after it; ordinary
 /// unselected ones rank −1; functional tokens are never hidden as keys. `length` even.
 PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
                                      const std::vector<bool>& functional = {});

@@ -23,7 +23,7 @@ struct MaskReport {
   std::uint64_t unread_keys = 0;   ///< keys that nobody reads
   std::uint64_t self_visible = 0;  ///< queries that read the key of their own position
   bool symmetric = false;          ///< false for masks that are not square
-  bool causal = true;              ///< no key behind its query's position: j ≤ i
+  bool causal = true;              ///< no key after its query's position: j ≤ i
   bool strictly_causal = true;     ///< j < i
   Index farthest_back = 0;         ///< largest i − j of a visible pair; 0 if there is none
   Index farthest_ahead = 0;        ///< largest j − i

@@ -1,4 +1,4 @@
-// The samplers behind the seeded masks: XLNet's and transformers' spans.
+// The samplers of the seeded masks: XLNet's and transformers' spans.
 #pragma once
 
 #include <cstdint>

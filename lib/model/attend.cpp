@@ -97,7 +97,7 @@ nn::PositionIds Pass<T>::places(const Stream<T>& stream, Index sequence,
                                 std::vector<Index>& counted) const {
   const std::span<const Index> keys = part(content_.positions, chunk_.begins, sequence);
   if (!model_.position_table) return {part(stream.positions, stream.begins, sequence), keys};
-  // Given positions move the table's rows; relative terms beside it count places, as in
+  // Given positions move the table's rows; relative terms next to it count places, as in
   // transformers.
   counted.resize(keys.size());
   std::iota(counted.begin(), counted.end(), Index{0});

@@ -27,7 +27,7 @@ enum class PositionType {
 
 enum class NormPlacement {
   kPost,      ///< x ← norm(x + f(x))
-  kPre,       ///< x ← x + f(norm(x)), and a norm behind the last layer
+  kPre,       ///< x ← x + f(norm(x)), and a norm after the last layer
   kParallel,  ///< x ← x + attention(norm1(x)) + feed_forward(norm2(x)): GPT-NeoX
 };
 
@@ -46,7 +46,7 @@ enum class DefaultMask {
 /// Which streams run.
 enum class Streams {
   kOne,
-  kTwo,        ///< XLNet: a query stream beside the content stream where targets are asked for
+  kTwo,        ///< XLNet: a query stream next to the content stream where targets are requested
   kFixedKeys,  ///< T-TA: queries start without tokens; keys and values come from the embeddings
 };
 
@@ -196,7 +196,7 @@ struct Design {
 };
 
 /// Whether two designs compute the same from the same weights: all but family, model_type,
-/// notes, and a padding token behind which positions do not begin.
+/// notes, and a padding token after which positions do not begin.
 bool same_design(const Design& a, const Design& b);
 
 /// Columns of a head's values.

@@ -51,7 +51,7 @@ std::vector<TensorRow> encoder_layer_rows(std::string_view query = "attention.se
 
 /// A vocabulary at each position, tied where config.json says so or nothing; causal if the mask is.
 HeadDesign vocabulary_head(const Design& design, const FamilyConfig& config);
-/// The same behind dense layer, activation and norm.
+/// The same after dense layer, activation and norm.
 HeadDesign transform_head(const Design& design, const FamilyConfig& config,
                           kernel::Activation activation);
 

@@ -34,7 +34,7 @@ enum class Parts {
 /// One row of a family's table.
 struct TensorRow {
   /// A leading "~" stands for the base model's prefix, "{l}" for the number of a layer (then there
-  /// is one row for each). Further spellings follow behind "|"; the first that is there counts, the
+  /// is one row for each). Further spellings stand after "|"; the first that is there counts, the
   /// last is written.
   std::string name;
   /// What it is for; several: stacked by rows in this order.

@@ -19,7 +19,7 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const Family& family = choose_family(*config, options.family);
   LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
                                store::NamedTensors(checkpoint, config));
-  // A bundle has sums of its tensors, and comparing them costs little beside reading.
+  // A bundle has sums of its tensors, and comparing them costs little next to reading.
   if (checkpoint.bundle()) {
     for (const store::WeightsFile& file : checkpoint.files()) {
       if (const auto broken = store::check_sums(file.file, file.content))

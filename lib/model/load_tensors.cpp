@@ -87,7 +87,7 @@ void turn(const PlacedTensor& tensor, const T* from, T* to) {
   }
 }
 
-/// One matrix of both: `below` behind the rows of `above`.
+/// One matrix of both: `below` after the rows of `above`.
 template <class T>
 Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
   auto matrix = std::make_shared<Matrix<T>>(above.view.rows + below.view.rows, above.view.columns);

@@ -16,7 +16,7 @@
 
 namespace masque::model {
 
-/// What may stand beside the ids of a sequence; empty or none: as in Batch. Spans are borrowed.
+/// What may stand next to the ids of a sequence; empty or none: as in Batch. Spans are borrowed.
 struct SequenceParts {
   std::span<const Index> positions;
   std::span<const Index> segments;
@@ -44,7 +44,7 @@ struct Batch {
   }
   /// Appends a sequence of ids alone.
   void add(std::span<const TokenId> sequence);
-  /// Appends a sequence and what stands beside it, which earlier and later ones may lack. Returns
+  /// Appends a sequence and what stands next to it, which earlier and later ones may lack. Returns
   /// the row at which it begins.
   Index add(std::span<const TokenId> sequence, const SequenceParts& parts);
 };
@@ -134,8 +134,8 @@ class Model {
   virtual const std::vector<std::string>& unused() const = 0;
 
   /// Runs a batch. Returns log-probabilities (nats) of request.targets, one a row; empty if none
-  /// were asked for. Results of a sequence do not depend on the others of the batch nor on threads.
-  /// Memory grows with the tokens of a few chunks of sequences, besides what is asked for. Throws
+  /// were requested. Results of a sequence do not depend on the others of the batch nor on threads.
+  /// Memory grows with the tokens of a few chunks of sequences, besides what is requested. Throws
   /// InputError for ids beyond the vocabulary, sequences beyond max_position_embeddings, and a head
   /// that the model has not; UsageError for masks that do not fit.
   virtual std::vector<double> run(const Batch& batch, const Request& request,

@@ -17,7 +17,7 @@
 
 namespace masque::model {
 
-/// What a pass is told besides model and batch.
+/// What a pass is given besides model and batch.
 struct PassSettings {
   mask::KeySource keys = mask::KeySource::kLayer;
   mask::QueryStart query = mask::QueryStart::kToken;
@@ -62,7 +62,7 @@ class Pass {
   Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
        const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk);
 
-  /// Fills `last`: the last states of the chunk's wanted rows, behind the final norm.
+  /// Fills `last`: the last states of the chunk's wanted rows, after the final norm.
   void run(MatrixView<T> last);
 
  private:
@@ -97,7 +97,7 @@ class Pass {
                       MatrixView<T> context, const nn::WeightsVisitor<T>& visit);
   /// Fills scratch_.context.
   void mix(Index layer, const Stream<T>& stream, MatrixView<const T> x);
-  /// Whether each row of a stream needs all others beside keys and values.
+  /// Whether each row of a stream needs all others besides keys and values.
   bool needs_all_rows() const;
   /// x ← α x of DeepNorm.
   void scale_residual(MatrixView<T> x) const;

@@ -91,7 +91,7 @@ struct PreparedModel {
     return layers[static_cast<std::size_t>(design.layers[static_cast<std::size_t>(l)].weights)];
   }
 
-  /// The head, packed when first asked for: an embedding does without. InputError if there is none.
+  /// The head, packed when first requested: an embedding does without. InputError if there is none.
   struct Head {
     kernel::Linear<T> transform;
     PreparedNorm<T> norm;

@@ -48,7 +48,7 @@ enum class Role {
   kGatedBeta,
   kTalkingBefore,
   kTalkingAfter,
-  // several tensors, told apart by their number (TensorRow::part)
+  // several tensors, distinguished by their number (TensorRow::part)
   kPositionPart,        ///< parameter of VariantDesign::position, of a layer
   kSharedPositionPart,  ///< of the input, or of all layers
   kMixerPart,

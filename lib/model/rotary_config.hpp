@@ -10,13 +10,13 @@ namespace masque::model {
 struct RotaryDefaults {
   double theta = 10000;
   double share = 1;                            ///< of the head's features that are turned
-  std::string_view theta_name = "rope_theta";  ///< beside the rope parameters
+  std::string_view theta_name = "rope_theta";  ///< next to the rope parameters
   std::string_view share_name;                 ///< "rotary_pct"
   std::string_view parameters_name = "rope_parameters";
   bool fixed_share = false;  ///< another share is refused
 };
 
-/// Reads rope_scaling or rope_parameters and what stands beside them: types default, linear,
+/// Reads rope_scaling or rope_parameters and what stands next to them: types default, linear,
 /// dynamic (as at max_position_embeddings, which `notes` says), llama3 and yarn, by the formulas of
 /// transformers and, as there, in float. Throws InputError for other types. Head size at most 8192.
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,

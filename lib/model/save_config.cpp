@@ -41,7 +41,7 @@ void add_architecture(const Design& design, std::string_view stem, std::string_v
   to.architecture(std::string(stem) + std::string(end));
 }
 
-/// What BERT's spelling has behind the sizes of a layer.
+/// What BERT's spelling has after the sizes of a layer.
 void add_behind_sizes(const Design& design, const TrainingConfig& training, ConfigText& to) {
   to.text("hidden_act", word_of(kActivations, design.activation));
   to.count("max_position_embeddings", design.max_position_embeddings);

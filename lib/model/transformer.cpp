@@ -86,7 +86,7 @@ void Transformer<T>::number_positions(Batch& batch) const {
     if (begin == end || batch.positions[begin] != Batch::kNoPosition) continue;
     Index next = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      // Where positions begin behind that of padding, padding itself is not counted.
+      // Where positions begin after that of padding, padding itself is not counted.
       const bool padding = design.position_offset > 0 && design.pad_token_id == batch.ids[i];
       batch.positions[i] = padding ? -1 : next++;
     }

@@ -1,4 +1,4 @@
-// The engine behind Model, for one type of numbers.
+// The engine of Model, for one type of numbers.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace masque::model {
 
-/// A prepared model with the masks and streams that it is asked to run with. Thread-safe.
+/// A prepared model with the masks and streams that it is to run with. Thread-safe.
 template <class T>
 class Transformer final : public Model {
  public:

@@ -16,7 +16,7 @@ class NamedArguments;
 
 namespace masque::model {
 
-/// Tokens of the longest sequence that training had, and of those that are asked for.
+/// Tokens of the longest sequence that training had, and of those that are requested.
 struct LengthExtension {
   Index trained = 0;  ///< at least 1
   Index length = 0;

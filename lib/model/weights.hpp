@@ -41,7 +41,7 @@ struct NormWeights {
 template <class T>
 struct LayerWeights {
   DenseWeights<T> query, key, value, output;
-  NormWeights<T> attention_norm;  ///< post-norm: behind attention; pre-norm: in front of it
+  NormWeights<T> attention_norm;  ///< post-norm: after attention; pre-norm: in front of it
   DenseWeights<T> up;             ///< hidden → intermediate
   DenseWeights<T> gate;           ///< of gated layers: the half that the activation sees
   DenseWeights<T> down;
@@ -52,7 +52,7 @@ struct LayerWeights {
   Weight<T> segment_table;                              ///< (2, heads · head size)
   // DeBERTa without share_att_key
   DenseWeights<T> position_key, position_query;
-  // DeBERTa's convolution beside the first layer: (hidden, hidden · kernel size), kernel innermost
+  // DeBERTa's convolution next to the first layer: (hidden, hidden · kernel size), kernel innermost
   DenseWeights<T> convolution;
   NormWeights<T> convolution_norm;
   // GAU: hidden → 2e + s; γ and β of queries and keys: (2, s)

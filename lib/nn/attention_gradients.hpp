@@ -1,5 +1,5 @@
-// The gradients of attention by the chain rule, in plain loops beside attention_reference.hpp. T is
-// double or std::complex<double>.
+// The gradients of attention by the chain rule, in plain loops next to attention_reference.hpp. T
+// is double or std::complex<double>.
 #pragma once
 
 #include "nn/attention_reference.hpp"

@@ -30,7 +30,7 @@ std::vector<Item> items_of(std::span<const Sequence> sequences) {
 
 template <class T>
 void check_sequence(const DifferentiableAttention<T>& attention, Index rows, Index columns) {
-  // Only its shape is asked for.
+  // Only its shape is read.
   check_problem(attention.problem, MatrixView<T>(nullptr, rows, columns));
   MASQUE_CHECK(attention.dropout >= 0 && attention.dropout < 1);
   MASQUE_CHECK(attention.problem.log_divisors.empty() && attention.problem.scores.empty());

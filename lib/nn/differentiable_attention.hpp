@@ -23,7 +23,7 @@ struct DifferentiableAttention {
   AttentionProblem<T> problem;
   const WeightTerms<T>* weight_terms = nullptr;
   const ValueTerms<T>* value_terms = nullptr;
-  /// Probability that a weight falls, behind `weight_terms`; the others are divided by 1 − dropout.
+  /// Probability that a weight falls, after `weight_terms`; the others are divided by 1 − dropout.
   /// Pair (i, j) of head h uses number (h · T + i) · S + j of the stream.
   double dropout = 0;
   RandomStream stream{0, ""};

@@ -96,7 +96,7 @@ struct HeadOperands {
 
 /// Where the scores of a key stand.
 enum class Placement {
-  kClose,  ///< what is visible, one behind the other
+  kClose,  ///< what is visible, one after the other
   kByKey,  ///< key j in column j
 };
 

@@ -24,7 +24,7 @@ class ScoreTermsGradient {
                         MatrixView<T> d_key) = 0;
 };
 
-/// What multiplies weights, behind the normalizer (URPE).
+/// What multiplies weights, after the normalizer (URPE).
 template <class T>
 class WeightTerms {
  public:
@@ -62,7 +62,7 @@ struct MaterializedAttention {
   MatrixView<const T> talking_after;   ///< Λ (heads of values, heads of weights)
   /// Of each head of scores, (T, S): RealFormer's previous scores.
   std::span<const MatrixView<const T>> previous;
-  /// What the layer behind gets as `previous`: without `previous` (RealFormer as bert4keras has it,
+  /// What the next layer gets as `previous`: without `previous` (RealFormer as bert4keras has it,
   /// one layer deep), else accumulated over all layers.
   bool pass_own_scores = false;
   const WeightTerms<T>* weight_terms = nullptr;
@@ -72,10 +72,10 @@ struct MaterializedAttention {
 /// What the backward pass and the next layer need.
 template <class T>
 struct GeneralSaved {
-  /// Of each head, before Λ_before: what the layer behind takes as `previous`.
+  /// Of each head, before Λ_before: what the next layer takes as `previous`.
   std::vector<Matrix<T>> scores;
   std::vector<Matrix<T>> normalized;  ///< weights as the normalizer gives them
-  std::vector<Matrix<T>> weights;     ///< behind Λ_after and the factor: what meets the values
+  std::vector<Matrix<T>> weights;     ///< after Λ_after and the factor: what meets the values
 };
 
 /// Where gradients are added; a view without data, or null, is left out. Weight terms and value
@@ -85,7 +85,7 @@ struct GeneralGradients {
   MatrixView<T> query, key, value;
   MatrixView<T> talking_before, talking_after;
   std::span<const MatrixView<T>> previous;
-  /// In: the gradients by GeneralSaved::scores of the layer behind that took them, if one did.
+  /// In: the gradients by GeneralSaved::scores of the later layer that took them, if one did.
   std::span<const MatrixView<const T>> scores;
   /// In: what else depends on GeneralSaved::normalized, by head: gradients that join those of the
   /// context.

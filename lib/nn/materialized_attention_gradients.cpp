@@ -145,7 +145,7 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
   for (Index head = 0; head < heads.scores; ++head) {
     const auto at = static_cast<std::size_t>(head);
     const T one = static_cast<T>(1);
-    // Handed on with `previous` the gradient from behind passes on to it, else it does not.
+    // Handed on with `previous` the gradient from the next layer passes on to it, else it does not.
     const auto take_from_behind = [&] {
       if (!gradients.scores.empty()) {
         general::add_scaled(gradients.scores[at], one, d_scores[at].view());

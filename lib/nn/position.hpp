@@ -25,7 +25,7 @@ struct PositionIds {
 template <class T>
 std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
                                       bool bidirectional, PositionIds places);
-/// The bucket of a key that stands `offset` = key − query positions behind the query.
+/// The bucket of a key that stands `offset` = key − query positions after the query.
 Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional);
 
 /// ALiBi: −slope_h · |i − j|. Press 2021, arXiv:2108.12409.

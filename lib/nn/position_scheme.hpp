@@ -5,8 +5,8 @@
 //     x ← input(x)                      before the projections
 //     q, k ← query_key(q, k)            before their product
 //     s_ij = scale · q_i·k_j + terms    scale is the scheme's; 0: the terms are the whole score
-//     a_ij ← c_ij a_ij                  behind the normalizer
-//     o_i = Σ_j a_ij (v_j + r_ij)       beside the values
+//     a_ij ← c_ij a_ij                  after the normalizer
+//     o_i = Σ_j a_ij (v_j + r_ij)       next to the values
 #pragma once
 
 #include <complex>
@@ -79,7 +79,7 @@ class PositionTerms {
   /// query (T, heads · head size) and key (S, key heads · head size), in place.
   virtual void query_key(MatrixView<T> /*query*/, MatrixView<T> /*key*/) const {}
   virtual void query_key_backward(MatrixView<T> /*d_query*/, MatrixView<T> /*d_key*/) {}
-  /// Terms of scores; they see queries and keys behind `query_key`.
+  /// Terms of scores; they see queries and keys after `query_key`.
   virtual const ScoreBias<T>* bias() const { return nullptr; }
   virtual ScoreTermsGradient<T>* bias_gradient() { return nullptr; }
   virtual WeightTerms<T>* weight_terms() { return nullptr; }
@@ -91,7 +91,7 @@ struct PositionFacts {
   bool input = false;      ///< changes the input
   bool query_key = false;  ///< changes queries and keys
   bool scores = false;     ///< adds terms to scores
-  bool weights = false;    ///< multiplies weights behind the normalizer
+  bool weights = false;    ///< multiplies weights after the normalizer
   bool values = false;     ///< adds to values
   /// A shift of all places changes nothing.
   bool relative = true;

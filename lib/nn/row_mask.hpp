@@ -20,7 +20,7 @@ class RowMask {
   bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
-  /// The whole row; bits behind the last key are 0.
+  /// The whole row; bits after the last key are 0.
   std::span<const std::uint64_t> words() const { return words_; }
   /// n_i: the number of visible keys.
   Index count() const { return count_; }

@@ -16,7 +16,7 @@ struct TilePiece {
   const mask::BlockEntry* entry = nullptr;
   mask::Range keys;
   Index column = 0;     ///< in the scores of the tile
-  bool hidden = false;  ///< some key is not visible to some query, or is behind the last one
+  bool hidden = false;  ///< some key is not visible to some query, or is after the last one
 };
 
 /// Adjacent pieces.
@@ -52,7 +52,7 @@ inline std::uint64_t visible_word(const mask::BlockMap* blocks, Index keys,
 }
 
 /// Finds what the rows (counted from the first query of their block) see in these entries, one
-/// behind the other; returns the width of their scores. T: the number, which sets the groups.
+/// after the other; returns the width of their scores. T: the number, which sets the groups.
 template <class T>
 Index find_pieces(const mask::BlockMap* blocks, Index keys,
                   std::span<const mask::BlockEntry> entries, mask::Range rows, TilePieces& out) {

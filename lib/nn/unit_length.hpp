@@ -112,7 +112,7 @@ class OperandProblem {
   Matrix<T> key_;
 };
 
-/// Gradients by the operands of an OperandProblem, on their way to those of the problem behind it.
+/// Gradients by the operands of an OperandProblem, on their way to those of the problem under it.
 template <class T>
 struct OperandGradients {
   Matrix<T> query;

@@ -15,7 +15,7 @@ enum class BinaryLayout {
 
 struct BinaryFilter {
   std::string input = "-";
-  std::string output;  ///< ids; sidecars stand beside it
+  std::string output;  ///< ids; sidecars stand next to it
   int bytes = 2;       ///< of an id: 2 or 4
   BinaryLayout layout = BinaryLayout::kNanogpt;
   std::size_t length = 512;  ///< ids of a record; the last one may be shorter

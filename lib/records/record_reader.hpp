@@ -18,7 +18,7 @@ class JsonRecordReader {
   JsonRecordReader& operator=(const JsonRecordReader&) = delete;
   ~JsonRecordReader();
 
-  /// Reads one line, behind which kLinePadding bytes must be readable, into `record`, whose other
+  /// Reads one line, after which kLinePadding bytes must be readable, into `record`, whose other
   /// fields are views of the line. Returns what is wrong, or nothing. Lists with a value for each
   /// token must be as long as `ids`; a record without `ids` may have `text`.
   std::optional<std::string> read(std::string_view line, Record& record);

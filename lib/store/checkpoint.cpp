@@ -183,13 +183,13 @@ std::optional<Violation> Checkpoint::match_index() {
 namespace {
 
 /// Weights of a folder, in the order in which transformers takes them; each also as shards, by an
-/// index beside it.
+/// index next to it.
 constexpr std::array<std::string_view, 2> kFolderNames{"model.safetensors", "pytorch_model.bin"};
 constexpr std::string_view kIndexSuffix = ".index.json";
 /// Otherwise a folder's only file with one of these, the first kind that there is.
 constexpr std::array<std::array<std::string_view, 4>, 3> kExtensions{
     {{".safetensors"}, {".bin", ".pt", ".pth", ".npz"}, {".gguf"}}};
-/// Files beside weights that hold something else.
+/// Files next to weights that hold something else.
 constexpr std::array<std::string_view, 5> kNoWeights{"training_args.bin", "optimizer.bin",
                                                      "optimizer.pt", "scheduler.pt", "scaler.pt"};
 

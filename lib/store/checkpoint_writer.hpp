@@ -60,10 +60,10 @@ std::vector<std::string> weight_files(const Checkpoint& checkpoint);
 /// go where it goes: a folder with them would open as one of them. Else none.
 std::vector<std::string> other_bundle_files(const Checkpoint& checkpoint);
 
-/// What users are told of files that are left out for it; nothing if there are none.
+/// What is reported to users of files that are left out for it; nothing if there are none.
 std::vector<std::string> other_bundle_notes(const std::vector<std::string>& files);
 
-/// Adds a tensor: at its place if the tensors are in the reference writer's order, else behind the
+/// Adds a tensor: at its place if the tensors are in the reference writer's order, else after the
 /// one called `after`.
 void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);
 

@@ -1,6 +1,7 @@
 // Markers: what our tools leave in a checkpoint about what they did to it ("masque.mlm_correct").
 // They are metadata where the format has some. Otherwise, or if a file was changed in place, they
-// are members of the folder's config.json; without one, or beside a lone file, of FILE.masque.json.
+// are members of the folder's config.json; without one, or next to a lone file, of
+// FILE.masque.json.
 #pragma once
 
 #include <optional>
@@ -20,9 +21,9 @@ std::string side_path(const std::string& path);
 /// What a file of weights of a checkpoint is called: of a data file of a bundle, its index.
 const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile& file);
 
-/// The value of a marker of the file that holds the tensor `beside`: in its metadata, in
+/// The value of a marker of the file that holds the tensor `neighbour`: in its metadata, in
 /// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
-/// has the name of a folder's weights is looked up in the config.json beside it, too. Throws
+/// has the name of a folder's weights is looked up in the config.json next to it, too. Throws
 /// InputError if FILE.masque.json is no JSON object.
 std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
                                        std::string_view key);
@@ -37,7 +38,7 @@ std::string with_markers(const std::string& config, const Metadata& markers);
 /// The text of FILE.masque.json.
 std::string side_file_text(const Metadata& markers);
 
-/// As write_checkpoint_file, with FILE.masque.json beside it, which gets its name just before the
+/// As write_checkpoint_file, with FILE.masque.json next to it, which gets its name just before the
 /// weights get theirs; removed if there is nothing to say.
 void write_marked_file(const std::string& path, const OutputWeights& weights,
                        const Metadata& side_markers, const WriteOptions& options);

@@ -192,7 +192,7 @@ class StridedReader : public TensorReader {
                 MutableBytes out) const {
     // In the order of the file; what is repeated, innermost: it is read once.
     std::ranges::stable_sort(box, std::ranges::greater(), &Loop::from);
-    std::size_t inner = box.size();  // box[inner] and those behind it lie in one span
+    std::size_t inner = box.size();  // box[inner] and those after it lie in one span
     std::uint64_t span = 1;
     std::uint64_t used = 1;
     for (; inner > 0; --inner) {

@@ -18,7 +18,7 @@ struct StridedPlace {
   std::uint64_t swap_bytes = 1;     ///< of a big-endian number: element_bytes, or half of a complex
 };
 
-/// Whether the elements lie one behind the other, row-major: then no reader is needed, but for
+/// Whether the elements lie one after the other, row-major: then no reader is needed, but for
 /// other byte orders.
 bool is_contiguous(const Shape& sizes, const Shape& strides);
 
@@ -29,7 +29,7 @@ std::shared_ptr<StridedTile> make_strided_tile();
 /// Gathers the elements, reading as little and in as large pieces as their order allows. Where that
 /// is not the order of the output (transposed matrices), small reads are served from 16 MiB that
 /// are gathered at once and kept in `tile` until the tensor's last byte was read. A read takes at
-/// most 4 MiB beside that.
+/// most 4 MiB besides that.
 std::shared_ptr<const TensorReader> make_strided_reader(const StridedPlace& place,
                                                         std::shared_ptr<StridedTile> tile);
 

@@ -48,7 +48,7 @@ std::uint64_t chunk_of(const Source& source) {
   return kCopyChunk;
 }
 
-/// Returns the sum of the bytes if one is asked for, otherwise 0.
+/// Returns the sum of the bytes if one is requested, otherwise 0.
 std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, int to,
                                   std::uint64_t offset, std::uint64_t size, const std::string& path,
                                   std::optional<Checksum> kind) {

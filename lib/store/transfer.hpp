@@ -48,7 +48,7 @@ struct Piece {
   Checksum checksum = Checksum::kCrc32;  ///< of what kind that sum is
 };
 
-/// Told from several threads how many bytes of how many are done.
+/// Called from several threads with how many bytes of how many are done.
 using ProgressFunction = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Asks for all the space of an output at once, so that a full disk is noticed before the work.

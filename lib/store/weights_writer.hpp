@@ -23,7 +23,7 @@ struct OutputTensor {
 struct OutputOpaque {
   OpaqueTensor info;
   Source source;
-  std::string after = {};  ///< the tensor with a dtype that it stands behind; empty: none
+  std::string after = {};  ///< the tensor with a dtype that it stands after; empty: none
 };
 
 /// A file of weights to write.
@@ -53,10 +53,10 @@ struct LatePart {
   std::string text;
 };
 
-/// Every byte of a file of weights: parts one behind the other.
+/// Every byte of a file of weights: parts one after the other.
 struct FilePlan {
   std::vector<PlannedPart> parts;
-  std::size_t sums = 0;                  ///< how many are asked for
+  std::size_t sums = 0;                  ///< how many are requested
   Checksum checksum = Checksum::kCrc32;  ///< of what kind they are
   /// What is written over the parts in the end, from the sums; empty: nothing.
   std::function<std::vector<LatePart>(std::span<const std::uint32_t> sums)> late = {};
@@ -96,7 +96,7 @@ const WeightsWriter& weights_writer(std::string_view name);
 /// if none.
 const WeightsWriter* writer_for_path(std::string_view path);
 
-/// The name (or path) of the file with the tensors' bytes beside `name`, for a writer with `data`.
+/// The name (or path) of the file with the tensors' bytes next to `name`, for a writer with `data`.
 /// Throws InputError if `name` has another extension than the writer's.
 std::string data_name(const WeightsWriter& writer, const std::string& name);
 

@@ -10,7 +10,7 @@
 namespace masque::task {
 
 /// `length` symbols, uniform in 0 … alphabet − 1, between [CLS] and [SEP] if there are `ends`; the
-/// ids behind the alphabet are those of `labels`, then the ends. Every symbol has a target, the
+/// ids after the alphabet are those of `labels`, then the ends. Every symbol has a target, the
 /// ends have none. alphabet = 1 is the zero probe: all tokens are the same.
 class InPlaceTask : public Task {
  public:

@@ -10,7 +10,7 @@ std::vector<TokenId> random_string(Index length, Index alphabet, Draw& draw) {
   return symbols;
 }
 
-// Braces keep the order: parameters are listed as they are asked for.
+// Braces keep the order: parameters are listed as they are requested.
 StringTask::StringTask(std::string_view info, NamedArguments& spelled, Index alphabet, bool blanks,
                        Map map, Index copies)
     : StringTask{info, spelled.count("alphabet", alphabet, 2, 65536), read_blanks(spelled, blanks),

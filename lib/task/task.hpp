@@ -27,7 +27,7 @@ struct TaskExample {
 ///
 /// "Length" is the size by which the task's source counts, e.g. the number of symbols to be copied;
 /// `info()` says which. The number of tokens is `tokens(length)`, the same for all examples of a
-/// length, so that they form batches; what stands behind a shorter answer has no target.
+/// length, so that they form batches; what stands after a shorter answer has no target.
 class Task {
  public:
   virtual ~Task() = default;
@@ -37,7 +37,7 @@ class Task {
 
   /// As on the command line, without parameters: "copy".
   const std::string& name() const { return name_; }
-  /// What is asked, what is counted as length, and the source: author, year, identifier.
+  /// The question, what is counted as length, and the source: author, year, identifier.
   virtual std::string_view info() const = 0;
   /// Ids and targets are from 0 to vocab_size() − 1, at every length.
   virtual Index vocab_size() const = 0;

@@ -35,7 +35,7 @@ inline TableRows table_rows(Index place, Index rows, double alpha) {
   return {{{{capped % rows, 1.0}, {capped / rows, upper}, {0, -upper}}}, 3};
 }
 
-/// What stands between two places: on the line that joins their rows; behind the last row that one.
+/// What stands between two places: on the line that joins their rows; after the last row that one.
 inline TableRows table_rows_between(double place, Index rows) {
   MASQUE_CHECK(rows > 0 && place >= 0);
   const auto low = std::min(static_cast<Index>(std::floor(place)), rows - 1);

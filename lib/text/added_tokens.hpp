@@ -38,7 +38,7 @@ class TextTrie {
     std::size_t end = 0;
     std::size_t value = 0;
   };
-  /// The leftmost longest match at or behind `from`; false if there is none.
+  /// The leftmost longest match at or after `from`; false if there is none.
   bool find(std::string_view text, std::size_t from, Match& match) const;
 
  private:
@@ -57,7 +57,7 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   /// Gives ids as Hugging Face does: those of the model's vocabulary, else the next free one in the
-  /// order of the list, whatever the file says; a difference is told in `warnings`.
+  /// order of the list, whatever the file says; a difference is reported in `warnings`.
   AddedTokens(std::vector<AddedToken> tokens, const Model& model, const Normalizer* normalizer,
               std::vector<std::string>& warnings);
 

@@ -25,7 +25,7 @@ void bert_normalize(AlignedText& text, const BertOptions& options);
 void lower(AlignedText& text);
 
 /// BertNormalizer and then BertPreTokenizer, without alignment: `words` becomes the words one
-/// behind the other, word k ending at word_ends[k]. The text is valid UTF-8 below 1 GiB. Several
+/// after the other, word k ending at word_ends[k]. The text is valid UTF-8 below 1 GiB. Several
 /// times as fast as the two steps, with their result for every text. Reuses the memory of its
 /// outputs.
 void bert_words(std::string_view text, const BertOptions& options, std::string& words,

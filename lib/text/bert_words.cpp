@@ -9,7 +9,7 @@ namespace masque::text {
 
 namespace {
 
-/// What a byte does. Bits 0 and 1 say whether a word ends behind it: before a byte that breaks (bit
+/// What a byte does. Bits 0 and 1 say whether a word ends after it: before a byte that breaks (bit
 /// 0), before one that does not (bit 1). So kBlank has none, a letter the first, punctuation both.
 enum Action : std::uint8_t {
   kBlank = 0,
@@ -117,7 +117,7 @@ class WordWriter {
   }
 
   /// A block of bytes without a branch between them, if there is nothing slow among them and the
-  /// one behind. Otherwise what was written does not count.
+  /// one after. Otherwise what was written does not count.
   bool write_block(std::size_t i) {
     ensure_ends();
     const char* in = text_.data() + i;

@@ -115,7 +115,7 @@ std::string all_added_json(const SpieceModel& spiece, const Model& model, const 
   return out;
 }
 
-/// DeBERTa's [MASK], which its vocabulary lacks, behind the others.
+/// DeBERTa's [MASK], which its vocabulary lacks, after the others.
 void add_mask(std::vector<AddedToken>& tokens) {
   if (std::any_of(tokens.begin(), tokens.end(),
                   [](const AddedToken& token) { return token.content == "[MASK]"; }))

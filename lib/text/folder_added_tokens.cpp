@@ -1,4 +1,4 @@
-// Tokens that the files beside a vocabulary add.
+// Tokens that the files next to a vocabulary add.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -63,7 +63,7 @@ class Cluster {
 
   G last_ = G::kOther;
   int conjunct_ = 0;  // 1: a consonant and extenders; 2: a linker among them
-  int emoji_ = 0;     // 1: a pictograph and extenders; 2: and a joiner behind them
+  int emoji_ = 0;     // 1: a pictograph and extenders; 2: and a joiner after them
   bool odd_indicators_ = false;
 };
 

@@ -6,7 +6,7 @@ namespace {
 
 constexpr TokenId kHere = -1;  ///< stands for the text in a template
 
-/// The template's tokens before and behind a text; false if it is not there exactly once.
+/// The template's tokens before and after a text; false if it is not there exactly once.
 bool surrounding(const PostProcessor* processor, std::vector<TokenId>& before,
                  std::vector<TokenId>& after) {
   if (processor == nullptr) return true;

@@ -73,7 +73,7 @@ void order(std::vector<Item>& items) {
 void recompose(std::vector<Item>& items) {
   std::size_t to = 0;
   std::size_t starter = items.size();  // index of the last one in the result; none yet
-  std::uint8_t last_class = 0;         // of the mark before, if it stayed; 0 behind the starter
+  std::uint8_t last_class = 0;         // of the mark before, if it stayed; 0 after the starter
   for (const Item item : items) {
     if (starter < to && (last_class == 0 || last_class < item.combining_class)) {
       if (const char32_t composed = compose(items[starter].c, item.c); composed != 0) {

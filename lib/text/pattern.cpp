@@ -174,7 +174,7 @@ class Expression : public Pattern {
       at = match.end;
       if (match.begin == match.end) {
         at += at < text.size() ? char_bytes(text[at]) : 1;
-        // As in the reference, an empty match right behind another match is none.
+        // As in the reference, an empty match right after another match is none.
         if (last_end == match.end) continue;
       }
       last_end = match.end;

@@ -24,7 +24,7 @@ class Rewriter {
   bool done() const { return at_ == text_.text.size(); }
   std::size_t position() const { return at_; }
 
-  /// `change` 0: c replaces the next old character; -n: so, and n old ones behind it are gone; 1: c
+  /// `change` 0: c replaces the next old character; -n: so, and n old ones after it are gone; 1: c
   /// is an addition.
   void put(char32_t c, std::int64_t change) {
     Span span;

@@ -19,7 +19,7 @@ struct TemplateTokens {
 TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts);
 
 /// Of a source and its target: where the template has nothing between them, the sep token, else the
-/// eos token, and the same one behind the target if there is nothing either. Throws UsageError for
+/// eos token, and the same one after the target if there is nothing either. Throws UsageError for
 /// a tokenizer without any of these.
 TemplateTokens pair_tokens(const Tokenizer& tokenizer);
 

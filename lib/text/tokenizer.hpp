@@ -63,7 +63,7 @@ struct TokenizerParts {
   std::optional<TokenId> unknown_as_text;
   WordMark word_mark = WordMark::kEveryToken;
   std::string word_prefix;  ///< "##", "Ġ" or "▁"
-  /// Makes the fast encoder for text at the start of a line (true) or behind an added token.
+  /// Makes the fast encoder for text at the start of a line (true) or after an added token.
   std::function<std::unique_ptr<FastEncoder>(const Steps&, bool first)> make_fast;
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> summary;  ///< component, what it is
@@ -138,7 +138,7 @@ class IdEncoder {
   std::vector<TokenId> before_;  ///< the template's tokens
   std::vector<TokenId> after_;
   std::unique_ptr<FastEncoder> first_;  ///< for text at the start
-  std::unique_ptr<FastEncoder> other_;  ///< for text behind an added token
+  std::unique_ptr<FastEncoder> other_;  ///< for text after an added token
   std::vector<AddedTokens::Part> split_;
 };
 

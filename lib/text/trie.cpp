@@ -97,7 +97,7 @@ class TrieBuilder {
     }
   }
 
-  /// A base at which the units of all children are free. A few tries, then behind everything that
+  /// A base at which the units of all children are free. A few tries, then after everything that
   /// is taken: the time stays linear for any keys. A free unit that was of no use is not tried
   /// again first.
   Trie::Node find_base() {

@@ -24,7 +24,7 @@ class Trie {
   static constexpr Node kNone = std::numeric_limits<Node>::max();
 
   Trie() : Trie(std::span<const TrieKey>{}) {}
-  /// Of equal keys the last one counts. Cost O(bytes of the keys) beside the sort.
+  /// Of equal keys the last one counts. Cost O(bytes of the keys) besides the sort.
   explicit Trie(std::span<const TrieKey> keys);
 
   /// The child by byte `c`, or kNone.

@@ -13,7 +13,7 @@
 
 namespace masque::text {
 
-/// A set of tokens with ids. Immutable and thread-safe; 12 to 28 bytes beside a token's text. Ids
+/// A set of tokens with ids. Immutable and thread-safe; 12 to 28 bytes besides a token's text. Ids
 /// may have gaps of any size.
 class Vocabulary {
  public:

@@ -43,7 +43,7 @@ class IdSink {
   std::size_t step_ = 64;
 };
 
-/// The first 16 bytes of a word, zeros behind its end.
+/// The first 16 bytes of a word, zeros after its end.
 struct WordKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

@@ -32,7 +32,7 @@ std::size_t run_end(std::string_view text, std::size_t i, Kind kind,
   return i;
 }
 
-/// \s+(?!\S)|\s+ at a space: leaves the last space to the word behind it.
+/// \s+(?!\S)|\s+ at a space: leaves the last space to the word after it.
 std::size_t spaces_end(std::string_view text, std::size_t begin, std::size_t end) {
   if (end == text.size()) return end;
   std::size_t last = end;

@@ -1,5 +1,5 @@
 // Every system call of a change in place, and of taking it back, is made to fail: the files are
-// then old or new as a whole, or become so by the next who looks; and the failure was told.
+// then old or new as a whole, or become so by the next who looks; and the failure was reported.
 #include <cerrno>
 #include <set>
 

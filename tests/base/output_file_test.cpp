@@ -1,4 +1,4 @@
-// A replaced file is old or new, and nothing is left beside it.
+// A replaced file is old or new, and nothing is left next to it.
 #include "base/output_file.hpp"
 
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 namespace masque::test {
 namespace {
 
-/// A tool with one of every kind of entry, and what it was told.
+/// A tool with one of every kind of entry, and what it was given.
 struct Tool {
   std::string input, output;
   std::optional<double> rate;
@@ -60,7 +60,7 @@ struct Tool {
   }
 };
 
-/// What is wrong with a line, behind a valid one; without the file's name.
+/// What is wrong with a line, after a valid one; without the file's name.
 std::string refusal(const std::string& line) {
   Tool tool;
   const std::string text =

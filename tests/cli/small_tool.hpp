@@ -39,7 +39,7 @@ struct SmallTool {
     list.action([](cli::Session&) { return cli::ExitCode::kDone; });
   }
 
-  /// Parses; the name of the command to run, or the text that was asked for.
+  /// Parses; the name of the command to run, or the text that was requested.
   std::string parse(const std::vector<std::string>& arguments) {
     std::string text;
     const cli::Command* command = tool.parse(arguments, text);

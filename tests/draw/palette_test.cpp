@@ -1,4 +1,4 @@
-// Colours that can be told apart, in colour and in grey, on light and dark pages.
+// Colours that can be distinguished, in colour and in grey, on light and dark pages.
 #include "draw/palette.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace masque::records {
 namespace {
 
-/// A line with readable bytes behind it, as streams give them.
+/// A line with readable bytes after it, as streams give them.
 std::string padded(std::string_view line) {
   std::string text;
   text.reserve(line.size() + kLinePadding);

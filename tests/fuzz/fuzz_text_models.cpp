@@ -1,4 +1,4 @@
-// A line of tokens for each model, then words: the models beside plain second implementations. The
+// A line of tokens for each model, then words: the models against plain second implementations. The
 // first byte chooses the model; lines are separated by line feeds; the first of them has the
 // tokens, separated by spaces.
 #include <cstdint>

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
     std::printf("%s: %zu bytes\n", file.filename().c_str(), bytes.size());
     std::fflush(stdout);  // the last one named is the one that crashed
-    // A block of exactly this size, so that a sanitizer sees a read behind it.
+    // A block of exactly this size, so that a sanitizer sees a read past it.
     const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
   }

@@ -129,7 +129,7 @@ TEST_CASE("a weight gradient of zero rows is nothing") {
   CHECK(same_bits(d_bias, random_matrix(1, 4, 2)));
 }
 
-/// The gradients of the small kernels, one behind the other.
+/// The gradients of the small kernels, one after the other.
 std::vector<float> small_gradients() {
   const Index rows = 700, columns = 130;
   const Matrix<float> x = random_matrix(rows, columns, 1), d_y = random_matrix(rows, columns, 2);

@@ -136,7 +136,7 @@ TEST_CASE("what a model cannot do is refused") {
                   UsageError);
   CHECK_THROWS_AS(score_lengths(bench.cells(causal, {.masks = "3*causal"}, {8}), stream, "clm"),
                   UsageError);
-  // A table that ends is told, and the rest is scored.
+  // A table that ends is reported, and the rest is scored.
   const auto scores =
       score_lengths(bench.cells(causal, {.positions = "own,interpolated"}, lengths), stream, "clm");
   REQUIRE(scores.size() == 3);

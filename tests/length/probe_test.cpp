@@ -1,4 +1,4 @@
-// What is told of attention at other lengths.
+// What is reported of attention at other lengths.
 #include "length/probe.hpp"
 
 #include <cmath>

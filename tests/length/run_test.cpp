@@ -90,7 +90,7 @@ TEST_CASE("the same tokens are targets at every length, hidden in the same way")
     CHECK(targets > 20);
     for (const Index length : {Index{16}, Index{33}}) {
       Scored other = joined(subject->examples(length), causal);
-      // The last block may go on behind what is scored.
+      // The last block may go on after what is scored.
       const std::size_t shared = std::min(first.ids.size(), other.ids.size());
       for (std::size_t i = 0; i < shared; ++i) {
         CHECK(first.ids[i] == other.ids[i]);

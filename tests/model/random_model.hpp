@@ -13,7 +13,7 @@ namespace masque::model::test {
 // Other files of a batch write test:: for masque::test.
 using namespace masque::test;
 
-/// A tiny design: members of config.json beside the sizes, `"position": "rope"`. Two layers, width
+/// A tiny design: members of config.json besides the sizes, `"position": "rope"`. Two layers, width
 /// 16, two heads, twelve places, forty tokens.
 Design tiny_design(const std::string& members);
 

@@ -288,7 +288,7 @@ TEST_CASE("which lengths a model reads") {
   CHECK(longest(learned, "own", 5, 8) == 12);
   CHECK(longest(learned, "interpolated", 12, 40) == 40);
   CHECK_THROWS_AS(longest(learned, "interpolated", 13, 40), UsageError);
-  // Rows behind the trained length are not read.
+  // Rows after the trained length are not read.
   Tiny changed(kLearned);
   const auto table =
       std::make_shared<Matrix<float>>(Matrix<float>::copy(changed.weights.position_table.view));

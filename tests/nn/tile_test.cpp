@@ -84,7 +84,7 @@ TEST_CASE("exponentials within three units of the last place") {
   for (Index i = 0; i < kCount; ++i) {
     const double exact = std::exp(double{before.data()[i]});
     const double exact_shifted = std::exp(double{before_shifted.data()[i]});
-    // The argument times log2 e is rounded: |x| · 2⁻²⁴ beside the polynomial's own error.
+    // The argument times log2 e is rounded: |x| · 2⁻²⁴ besides the polynomial's own error.
     const double slack = 1 + std::abs(double{before.data()[i]});
     const double slack_shifted = 1 + std::abs(double{before_shifted.data()[i]});
     worst = std::max(worst, std::abs(double{x.data()[i]} / exact - 1) / slack);

@@ -52,7 +52,7 @@ void check_agreement(const model::Model& model, const mask::Mask& mask, mask::Fl
   if (two_streams) input.query_mask = mask;
   for (const mask::Objective objective : {mask::Objective::kSelf, mask::Objective::kNext}) {
     CAPTURE(static_cast<int>(objective));
-    // The flow's kNext is about the token behind a position alone.
+    // The flow's kNext is about the token after a position alone.
     flow.forbidden.clear();
     for (Index i = 0; i < n; ++i) {
       const bool self = objective == mask::Objective::kSelf;

@@ -23,7 +23,7 @@ std::unique_ptr<model::Model> open_masked(const std::string& name) {
   return model::open_model(MASQUE_TEST_DATA "/model/" + name, options);
 }
 
-/// Texts with a template of one token in front and one behind.
+/// Texts with a template of one token before and one after.
 std::vector<Sequence> texts(Index vocab_size) {
   std::vector<Sequence> out;
   for (const Index n : {12, 3, 18, 2}) {

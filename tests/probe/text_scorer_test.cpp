@@ -203,7 +203,7 @@ TEST_CASE("strides and lengths beyond what is read at once are refused before an
 }
 
 TEST_CASE("windows score each token once, where it has the most context") {
-  // As the sliding windows of transformers' guide to perplexity: behind the first, what is new.
+  // As the sliding windows of transformers' guide to perplexity: after the first, what is new.
   const auto left = cut_windows(10, 4, parse_length_policy("slide:2"), true);
   REQUIRE(left.size() == 4);
   CHECK(left[0].score_end == 4);

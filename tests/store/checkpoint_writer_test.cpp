@@ -1,4 +1,4 @@
-// Written checkpoints hold what was asked for, and copies are the same bytes.
+// Written checkpoints hold what was requested, and copies are the same bytes.
 #include "store/checkpoint_writer.hpp"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Conversion changes what it is asked to change, rounds once, and keeps every other byte.
+// Conversion changes what it is requested to change, rounds once, and keeps every other byte.
 #include "store/convert/convert_checkpoint.hpp"
 
 #include <sys/stat.h>

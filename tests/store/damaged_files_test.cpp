@@ -135,7 +135,7 @@ TEST_CASE("any number of the header replaced is refused or gives a header that i
       const std::string wrong = wrong_verdict(file);
       if (!wrong.empty()) FAIL_CHECK("byte ", at, " set to ", number, ": ", wrong);
       if (number == std::to_string(value)) continue;
-      // A dimension beside a zero dimension may have any size; every other number counts.
+      // A dimension next to a zero dimension may have any size; every other number counts.
       if (accepted(file)) CHECK(kJson.substr(at - 2, 4) == "0,7]");
     }
   }

@@ -53,7 +53,7 @@ TEST_CASE("the marker of a folder goes to config.json and back") {
   CHECK(p.notes == std::vector<std::string>{"metadata 'other' is lost: npz has none"});
   CHECK(names_in(p.folder / "npz") == std::vector<std::string>{"config.json", "model.npz"});
   CHECK(contains(read_file(p.folder / "npz/config.json"), "\"masque.mlm_correct\""));
-  // The folder's file by itself belongs to the config beside it.
+  // The folder's file by itself belongs to the config next to it.
   CHECK(find_marker(open_checkpoint(p.folder / "npz/model.npz"), "a", kKey) == kMark);
   CHECK(p.convert("npz", "back", "safetensors") == kMark);
   CHECK(read_file(p.folder / "back/config.json") == read_file(p.folder / "in/config.json"));

@@ -13,7 +13,7 @@ namespace {
 using test::number;
 using test::varint;
 
-/// A literal, in the form with `bytes` bytes of length behind the tag, or none.
+/// A literal, in the form with `bytes` bytes of length after the tag, or none.
 std::string literal(const std::string& text, int bytes = 0) {
   const std::uint64_t size = text.size() - 1;
   const std::uint64_t tag = bytes == 0 ? size : static_cast<std::uint64_t>(59 + bytes);

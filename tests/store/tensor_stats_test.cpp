@@ -289,7 +289,7 @@ TEST_CASE("differences within a type are those of a plain loop") {
       }
     }
     for (const Tolerance& tolerance : kTolerances) {
-      // Infinity beside a relative tolerance has a test of its own.
+      // Infinity with a relative tolerance has a test of its own.
       const bool infinite = dtype == DType::kF16 || dtype == DType::kF8E5M2;
       if (!(infinite && tolerance.relative > 0)) check_diff(a, b, tolerance);
     }

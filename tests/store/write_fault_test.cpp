@@ -1,5 +1,5 @@
 // Every system call of a write is made to fail, one by one and from each on: the output is then old
-// or new as a whole, the failure is told, and nothing is left lying about.
+// or new as a whole, the failure is reported, and nothing is left lying about.
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -67,7 +67,7 @@ TEST_CASE("members are listed in the directory's order, with their places") {
 }
 
 TEST_CASE("the forms that writers use are read") {
-  // PyTorch: sizes and CRC behind the data, padding in an extra field, always the ZIP64 records.
+  // PyTorch: sizes and CRC after the data, padding in an extra field, always the ZIP64 records.
   const ZipPart torch{.name = "archive/data/0",
                       .flags = 0x0808,
                       .local_extra = "FB" + number(6, 2) + "ZZZZZZ",
@@ -94,7 +94,7 @@ TEST_CASE("the forms that writers use are read") {
   text.replace(full.entry[0] + 42, 4, number(~0ULL, 4));
   CHECK(rule_of(text) == "");
   CHECK(rule_of(make_zip({deflated()}).text, kDeflate) == "");
-  // A comment behind the end record, which may look like another one's beginning.
+  // A comment after the end record, which may look like another one's beginning.
   ZipFile comment = two();
   comment.text = comment.with(comment.end + 20, 3, 2) + "abc";
   CHECK(rule_of(comment.text) == "");

@@ -1,4 +1,4 @@
-// A model of a disk behind lib/base/os: what of a folder and its files would survive a loss of
+// A model of a disk under lib/base/os: what of a folder and its files would survive a loss of
 // power at any moment.
 #pragma once
 

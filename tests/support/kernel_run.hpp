@@ -128,7 +128,7 @@ class KernelRun {
     }
   }
 
-  /// Adds the gradients of Σ d_result ⊙ result. Behind forward().
+  /// Adds the gradients of Σ d_result ⊙ result. After forward().
   void backward() {
     const View<T> d_y = std::as_const(d_result).view();
     switch (c.operation) {

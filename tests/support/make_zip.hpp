@@ -26,7 +26,7 @@ struct ZipPart {
   unsigned flags = 0;
   std::string local_extra = {};
   std::string extra = {};
-  std::string descriptor = {};                        ///< behind the data
+  std::string descriptor = {};                        ///< after the data
   std::optional<std::uint64_t> bytes = std::nullopt;  ///< unpacked
   std::optional<std::uint32_t> crc = std::nullopt;
   bool empty_local = false;  ///< CRC and sizes are 0 in the local header

@@ -6,7 +6,7 @@
 
 namespace masque::test {
 
-/// The names that stand in a source where a rule stands: behind "Violation{" or "fail(", or as a
+/// The names that stand in a source where a rule stands: after "Violation{" or "fail(", or as a
 /// branch of a choice.
 inline std::set<std::string> rules_in(std::string text) {
   // A quote as a character begins no string.

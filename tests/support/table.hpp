@@ -1,4 +1,4 @@
-// Tables of expected values beside golden files: tab-separated, '#' starts a comment line.
+// Tables of expected values next to golden files: tab-separated, '#' starts a comment line.
 #pragma once
 
 #include <string>

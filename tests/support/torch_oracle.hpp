@@ -40,7 +40,7 @@ inline std::string wrong_torch(std::string_view bytes) {
   return "";
 }
 
-/// The byte behind the last element of a tensor, counted naively; with overflow it is large.
+/// The byte after the last element of a tensor, counted naively; with overflow it is large.
 inline long double end_of(const store::PickleTensor& tensor) {
   long double last = 0;
   for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {

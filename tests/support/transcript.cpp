@@ -71,7 +71,7 @@ std::vector<std::vector<Line>> blocks_of(const std::string& path) {
   return blocks;
 }
 
-/// Removes what separates commands: empty lines at the end, and comments behind an empty line.
+/// Removes what separates commands: empty lines at the end, and comments after an empty line.
 void drop_separators(Lines& lines) {
   while (true) {
     std::size_t end = lines.size();

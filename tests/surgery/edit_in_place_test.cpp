@@ -170,10 +170,10 @@ TEST_CASE("of shards only the one with the table changes") {
   correct_checkpoint(folder / "two", "", in_place_request());
   CHECK(same_in_place(folder / "one", folder / "two"));
   CHECK(read_file(folder / ("two/" + first)) == before);
-  // Without a config.json the mark is beside the shard.
+  // Without a config.json the mark is next to the shard.
   CHECK(std::filesystem::exists(folder / "two/model-00002-of-00002.safetensors.masque.json"));
   CHECK(marker_of(folder / "two") == marker_of(folder / "one"));
-  // As an output the mark is in the header again, and gone from beside it.
+  // As an output the mark is in the header again, and gone from next to it.
   CorrectionRequest inverse = in_place_request(false);
   inverse.inverse = true;
   correct_checkpoint(folder / "two", folder / "back", inverse);

@@ -72,7 +72,8 @@ TEST_CASE("without a config the names tell the family") {
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");
     CHECK(headless.table.family == family);
-    // A tied GPT-2 head leaves no trace in the weights: without a class name it cannot be told.
+    // A tied GPT-2 head leaves no trace in the weights: without a class name it cannot be
+    // determined.
     const bool telling = !family->head_evidence.empty();
     CHECK(headless.table.head == (telling ? HeadState::kNone : HeadState::kUnknown));
     if (!telling) continue;

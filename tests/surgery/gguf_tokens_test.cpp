@@ -35,7 +35,7 @@ const std::vector<std::string> kTokens{"[PAD]", "[UNK]", "[CLS]",    "[SEP]",  "
                                        "the",   "un",    "##aff",    "##able", "a",
                                        "##s",   "世",    "[unused1]"};
 
-/// A decoder with merges where asked for, scores, 5 tokens and at least as many rows.
+/// A decoder with merges where requested, scores, 5 tokens and at least as many rows.
 std::string decoder(bool own_head, const std::string& model = "gpt2", bool merges = true,
                     std::uint64_t rows = 5) {
   std::string tokens;

@@ -22,7 +22,7 @@ using test::write_file;
 
 using Rows = std::vector<std::vector<double>>;
 
-/// A folder with a table, its bias, and two new tokens behind nine old ones (and two rows without
+/// A folder with a table, its bias, and two new tokens after nine old ones (and two rows without
 /// any).
 struct InitExample {
   explicit InitExample(DType dtype = DType::kF32, const ExampleBert& bert = {}) {

@@ -1,4 +1,4 @@
-// Changes of vocabularies with merges, and in the files beside them.
+// Changes of vocabularies with merges, and in the files next to them.
 #include <doctest/doctest.h>
 
 #include "base/file.hpp"

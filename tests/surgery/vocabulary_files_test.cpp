@@ -166,7 +166,7 @@ TEST_CASE("tokenizer.json: added tokens that the model lacks move behind it or i
   CHECK(contains(files["tokenizer.json"], R"("vocab": {"[PAD]": 0, "[UNK]": 1, "b\u00e9": 2}})"));
   CHECK(contains(files["tokenizer.json"], R"({"id": 3, "content": "<x>", "single_word": true)"));
   CHECK(files["vocab.txt"] == "[PAD]\n[UNK]\nbé\n");
-  // A new entry behind <x>: the vocabulary takes it up.
+  // A new entry after <x>: the vocabulary takes it up.
   files = folder.change({0, 1, 2, 3, 4, kNew}, {"[PAD]", "[UNK]", "the", "bé", "<x>", "new"});
   CHECK(contains(files["tokenizer.json"], R"("b\u00e9": 3, "new": 5, "<x>": 4}})"));
   CHECK(files["vocab.txt"] == "[PAD]\n[UNK]\nthe\nbé\n<x>\nnew\n");

@@ -15,7 +15,7 @@ namespace {
 using task::kNoTarget;
 using task::TaskExample;
 
-/// Tasks that are no question with an answer behind it; their checks are below.
+/// Tasks that are no question with an answer after it; their checks are below.
 const std::set<std::string> kOthers = {"associative_recall", "even_token_prediction",
                                        "position_identification"};
 

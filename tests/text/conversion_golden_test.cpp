@@ -1,4 +1,4 @@
-// Folders without tokenizer.json beside transformers' converters, and Google's and bert4keras'
+// Folders without tokenizer.json against transformers' converters, and Google's and bert4keras'
 // rules: scripts/goldens/text_conversions.py.
 #include <string>
 #include <utility>
@@ -24,7 +24,7 @@ std::vector<TokenId> ids_of(const JsonValue& json, std::string_view name) {
   return out;
 }
 
-/// Pairs of numbers, one behind the other.
+/// Pairs of numbers, one after the other.
 std::vector<Span> spans(const JsonValue& json) {
   std::vector<Span> out;
   for (std::size_t i = 0; i + 1 < json.items.size(); i += 2) {

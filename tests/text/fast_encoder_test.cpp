@@ -1,4 +1,4 @@
-// The encoders for ids only beside Hugging Face's tokenizers, and the cache of words.
+// The encoders for ids only against Hugging Face's tokenizers, and the cache of words.
 #include "text/fast_encoder.hpp"
 
 #include <cstdlib>

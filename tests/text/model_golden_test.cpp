@@ -1,4 +1,4 @@
-// Models beside Hugging Face's tokenizers and libsentencepiece: scripts/goldens/text_models.py.
+// Models against Hugging Face's tokenizers and libsentencepiece: scripts/goldens/text_models.py.
 // MASQUE_TEXT_GOLDENS names another folder that the script wrote.
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The models beside plain second implementations, on small random vocabularies.
+// The models against plain second implementations, on small random vocabularies.
 #include <chrono>
 #include <random>
 #include <set>

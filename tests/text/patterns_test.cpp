@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer.json beside Hugging Face's tokenizers, and ones that are
+// Regular expressions of tokenizer.json against Hugging Face's tokenizers, and ones that are
 // refused.
 #include <span>
 #include <thread>

@@ -1,4 +1,4 @@
-// Whole tokenizers beside Hugging Face's: scripts/goldens/text_tokenizers.py.
+// Whole tokenizers against Hugging Face's: scripts/goldens/text_tokenizers.py.
 #include <string>
 
 #include <doctest/doctest.h>

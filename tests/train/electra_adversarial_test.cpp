@@ -99,7 +99,7 @@ TEST_CASE("adversarial: the generator's gradients are those of the surrogate los
     check_gradients(
         pair.parameters, [&](Parameters<Complex>& moved) { return surrogate(pair, game, moved); },
         [](const Parameter&) { return true; });
-    // What is told.
+    // What is reported.
     REQUIRE(losses.parts.size() == 4);
     CHECK(losses.parts[0].name == "generator");
     CHECK(losses.parts[0].factor == 0);

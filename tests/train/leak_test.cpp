@@ -1,5 +1,5 @@
 // No design that training takes lets a row read what it predicts: the networks themselves are
-// asked, for every objective with every scheme, mixer and structure.
+// requested, for every objective with every scheme, mixer and structure.
 #include <memory>
 #include <set>
 #include <string>

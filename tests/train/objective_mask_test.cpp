@@ -24,7 +24,7 @@ using test::Sequence;
 using Ids = std::vector<TokenId>;
 using Rows = std::vector<Index>;
 
-/// The seed of the zoo's masks behind an example of plm.
+/// The seed of the zoo's masks for an example of plm.
 std::uint64_t zoo_seed(const char* purpose, std::uint64_t epoch, std::uint64_t number) {
   const PhiloxBlock words = records::RandomSource(1, purpose).stream(epoch, number).block(0);
   return words[0] | std::uint64_t{words[1]} << 32;

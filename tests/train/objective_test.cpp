@@ -210,7 +210,7 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
       }
       for (std::size_t i = 0; i < 128; ++i) changed += never.ids[i] == kMaskToken ? 1U : 0U;
     }
-    // Behind one epoch what the others will select has had no loss yet; before any, nothing.
+    // After one epoch what the others will select has had no loss yet; before any, nothing.
     const auto count = [&](std::uint64_t epochs) {
       std::size_t sum = 0;
       for (std::uint64_t draw = 0; draw < draws; ++draw)

@@ -9,7 +9,7 @@ namespace masque::exchange {
 
 namespace {
 
-/// Standard input can be read once only, but is asked for its lengths first.
+/// Standard input can be read once only, but its lengths are requested first.
 mask::BitMatrix read_once(const std::string& path) {
   if (path != "-") return read_mask(path);
   static const mask::BitMatrix kBits = read_mask("-");

@@ -183,7 +183,7 @@ void check(dnnl_status_t status, const char* what) { dnnl::error::wrap_c_api(sta
 
 struct PackedWeights::State {
   Index inputs = 0;
-  Index padded_inputs = 0;  ///< of what is multiplied: zeros behind the real ones
+  Index padded_inputs = 0;  ///< of what is multiplied: zeros after the real ones
   Index outputs = 0;
   bool round_to_bf16 = false;  ///< operands are rounded to bf16 …
   Type type = Type::f32;       ///< … but multiplied as this

@@ -17,7 +17,7 @@ namespace masque::model {
 namespace {
 
 constexpr Index kMostHeads = 1 << 16;
-constexpr Index kWidest = 1 << 20;  // some schemes make their start values when asked for sizes
+constexpr Index kWidest = 1 << 20;  // some schemes make start values where sizes are wanted
 
 template <class E, std::size_t N>
 E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {

@@ -1,4 +1,4 @@
-// alibi: what is far away loses, beside the positions that the model has.
+// alibi: what is far away loses, with the positions that the model has.
 #include "base/named_arguments.hpp"
 #include "model/treatment.hpp"
 

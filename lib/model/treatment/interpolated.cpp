@@ -1,5 +1,5 @@
 // interpolated: place p reads what training had at p / factor. Between two rows of a table it is on
-// the line that joins them; behind the last row it is that one.
+// the line that joins them; after the last row it is that one.
 #include "model/stretch_factor.hpp"
 #include "nn/position/rotary_scaling.hpp"
 

@@ -85,7 +85,7 @@ struct HeadLayers {
   }
 };
 
-/// Synthesizer with scores of the class Scores, whose parameters stand behind value.weight:
+/// Synthesizer with scores of the class Scores, whose parameters stand after value.weight:
 ///     static void declare(const MixerShape&, std::vector<MixerParameter>&);
 ///     template <class T>  // (T, T) of a head; p: its first parameter
 ///     static Matrix<T> scores(const MixerProblem<T>&, std::size_t p, Index head);

@@ -61,7 +61,7 @@ struct MixtureScores {
   using Random = mixing::RandomScores<true>;
   using Dense = mixing::DenseScores;
 
-  // Behind the parameter `mixture`, relative to it.
+  // After the parameter `mixture`, relative to it.
   static constexpr std::size_t kDense = 1;
   static constexpr std::size_t kRandom = kDense + Dense::kParameters;
   static constexpr std::size_t kVanilla = kRandom + Random::kParameters;

@@ -17,7 +17,7 @@
 namespace masque::nn {
 
 /// s_ij = q_i · R(ρ(i − j))ᵀ k_j / √d: the whole score. ρ is odd; up to the window it is the
-/// distance w, beyond it w + (|i − j| − w) · slope. R leaves features behind `settings.size` alone.
+/// distance w, beyond it w + (|i − j| − w) · slope. R leaves features beyond `settings.size` alone.
 /// Two products of pairs a score where the code of the authors makes two score matrices; memory:
 /// cosines and sines of the distances.
 template <class T>
@@ -105,7 +105,7 @@ class ReropeTerms final : public PositionTerms<T>,
     return rows_.row(places_.queries[static_cast<std::size_t>(i)] -
                      places_.keys[static_cast<std::size_t>(j)]);
   }
-  /// Features that are turned: those behind them have no place.
+  /// Features that are turned: those after them have no place.
   Index turned() const { return 2 * cosine_.columns(); }
   std::pair<Index, Index> pair(Index t) const {
     if (layout_ == kernel::RotaryLayout::kAdjacent) return {2 * t, 2 * t + 1};

@@ -45,7 +45,7 @@ enum class Sample {
   kRow,       ///< a number of each row
   kSentence,  ///< a number of each sentence
   kSlope,     ///< a line through points, one of each sentence
-  kRank,      ///< a number of each sentence, only where asked for
+  kRank,      ///< a number of each sentence, only where requested
 };
 
 struct HeadFieldInfo {

@@ -28,7 +28,7 @@ class SentenceFacts {
   bool knows_punctuation() const { return knows_punctuation_; }
   /// The places j < i of the token at i.
   std::span<const Index> earlier(Index i) const { return of(earlier_, earlier_ends_, i); }
-  /// The places j + 1 < i behind an earlier occurrence j of the token at i.
+  /// The places j + 1 < i after an earlier occurrence j of the token at i.
   std::span<const Index> behind_earlier(Index i) const { return of(behind_, behind_ends_, i); }
 
  private:

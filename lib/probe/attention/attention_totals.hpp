@@ -30,7 +30,7 @@ double standard_error(const Moments& moments);
 struct HeadTotals {
   std::array<Moments, kHeadFields> fields;  ///< nothing at kPartitionSlope
   LinePoints partition;
-  Moments score_spread;  ///< as HeadSample has it; only where it was asked for
+  Moments score_spread;  ///< as HeadSample has it; only where it was requested
 
   void add(const HeadTotals& other);
   const Moments& operator[](HeadField field) const { return fields[index_of(field)]; }

@@ -91,7 +91,7 @@ bool counts_from_text(const model::Design& design) {
       });
     default: break;
   }
-  // A limit tells of a table of absolute positions beside the relative terms.
+  // A limit tells of a table of absolute positions next to the relative terms.
   return design.max_position_embeddings == 0;
 }
 

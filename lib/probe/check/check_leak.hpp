@@ -1,4 +1,4 @@
-// Does an output depend on the token that it predicts? Asked of the model itself: tokens are
+// Does an output depend on the token that it predicts? Tested on the model itself: tokens are
 // replaced, and outputs compared. probe/score/score_leak.hpp asks the masks.
 #pragma once
 
@@ -10,8 +10,8 @@
 namespace masque::probe {
 
 struct LeakRequest {
-  /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens behind
-  /// i. kNone is not asked.
+  /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens after
+  /// i. kNone is not allowed.
   mask::Objective objective = mask::Objective::kSelf;
   Index tokens = 64;       ///< of a text, evenly spread; 0: all
   Index replacements = 3;  ///< random ones for each token

@@ -20,7 +20,7 @@ struct CheckInput {
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
-/// What stands beside its ids in a batch; borrows from it.
+/// What stands next to its ids in a batch; borrows from it.
 inline model::SequenceParts parts_of(const CheckInput& input) {
   return {input.positions, input.segments, input.mask, input.query_mask};
 }
@@ -52,7 +52,7 @@ std::vector<Matrix<double>> compare_variants(const model::Model& model,
                                              std::span<const CheckVariant> variants,
                                              Index batch_tokens);
 
-/// What differences a check passes over unless it is told: none, but for padding, where sums run
+/// What differences a check passes over by default: none, but for padding, where sums run
 /// over other numbers of keys: 1e-5 (f32), 1e-12 (f64), 0.05 (bf16).
 double padding_tolerance(kernel::Precision precision);
 

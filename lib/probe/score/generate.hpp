@@ -14,7 +14,7 @@ struct SamplingOptions {
   bool do_sample = false;  ///< else the likeliest token, of equals the first
   double temperature = 1;  ///< logits are divided by it; > 0
   Index top_k = 0;         ///< then tokens less likely than the k-th are out; 0: none
-  double top_p = 1;        ///< then those behind the likeliest ones that have this probability
+  double top_p = 1;        ///< then those after the likeliest ones that have this probability
 };
 
 /// The probabilities that a token is drawn with: softmax of logits / temperature, without the

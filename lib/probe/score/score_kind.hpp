@@ -11,7 +11,7 @@ enum class ScoreKind {
   kPll,           ///< {t}: Shin 2019, arXiv:1905.06655; Salazar 2020, arXiv:1910.14659
   kPllWordL2r,    ///< t and later pieces of its word: Kauf and Ivanova 2023, arXiv:2305.10588
   kPllWord,       ///< all pieces of t's word
-  kPllGlobalL2r,  ///< t and everything behind it
+  kPllGlobalL2r,  ///< t and everything after it
   kTta,           ///< one pass; each position predicts its own token without reading it
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original

@@ -21,9 +21,10 @@ class ScoreLeak {
   void start() const;
 
   /// Where masks are given: throws UsageError that names the length and the pair if texts of
-  /// `length` tokens leak. Masks that are clean by themselves, or leak, are told by their cells;
-  /// only keys of the layer before under queries without their token need more, and are refused
-  /// beyond 512 tokens. Cost: once a length, as much as the masks' borders, or that of follow_flow.
+  /// `length` tokens leak. Masks that are clean by themselves, or leak, are recognized by their
+  /// cells; only keys of the layer before under queries without their token need more, and are
+  /// refused beyond 512 tokens. Cost: once a length, as much as the masks' borders, or that of
+  /// follow_flow.
   void at(Index length);
 
  private:

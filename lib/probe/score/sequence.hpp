@@ -12,7 +12,7 @@
 
 namespace masque::probe {
 
-/// Ids of a text or of a record, and what stands beside them.
+/// Ids of a text or of a record, and what stands next to them.
 struct Sequence {
   std::uint64_t number = 0;  ///< of its line, from 0
   std::vector<TokenId> ids;
@@ -24,7 +24,7 @@ struct Sequence {
   std::vector<std::string> pieces;  ///< of the tokens, if they were text; else empty
   std::vector<text::Span> spans;    ///< places of the tokens in the text, in bytes; else empty
   Index prefix = 0;                 ///< tokens of the tokenizer's template in front of the text
-  Index suffix = 0;                 ///< and behind it
+  Index suffix = 0;                 ///< and after it
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };

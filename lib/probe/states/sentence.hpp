@@ -18,7 +18,7 @@ struct Sentence {
   std::vector<text::Span> spans;     ///< places in the text, in bytes; not needed to score
   std::uint64_t text_bytes = 0;      ///< of the whole text, also in a part of it
   Index prefix = 0;                  ///< tokens of the template in front of the text
-  Index suffix = 0;                  ///< and behind it
+  Index suffix = 0;                  ///< and after it
 
   Index size() const { return static_cast<Index>(ids.size()); }
   /// Tokens of the text.

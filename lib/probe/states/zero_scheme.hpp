@@ -1,5 +1,5 @@
 // The zero probe of a position scheme and a normalizer, on layers of random weights: can positions
-// be told apart where all tokens are the same?
+// be distinguished where all tokens are the same?
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ZeroSchemeRequest {
 /// Layers of attention alone, x ← norm(x + o W): no masks, every weight normal, norms by root mean
 /// square, in double. The scheme changes the input once, and has the same parameters in every
 /// layer: where they start, moved by random positive numbers, as many start where they say nothing.
-/// Row 0 is the input behind the scheme. Schemes that act on scores alone leave spreads of rounding
+/// Row 0 is the input after the scheme. Schemes that act on scores alone leave spreads of rounding
 /// (≤ 1e-12) under normalizers whose rows add up to 1: kexue.fm/archives/9105. Throws UsageError
 /// for names, arguments and shapes that do not fit.
 std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request);

@@ -43,7 +43,7 @@ struct LowRankFit {
   /// mean of each row taken off, singular values above 1e-10 of the largest. For weights in general
   /// n − 1: softmax does not see what all scores of a row share.
   Index rank = 0;
-  std::vector<LowRankRow> rows;  ///< one a key size, in the order asked for
+  std::vector<LowRankRow> rows;  ///< one a key size, in the order requested
 };
 
 /// Minimises the mean over rows of KL(P_i ‖ softmax(Q Kᵀ)_i) over free queries Q (n, key size) and

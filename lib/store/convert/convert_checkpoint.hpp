@@ -40,7 +40,7 @@ struct ConvertResult {
 };
 
 /// Converts `in` to `out`: a file if `out` has an extension of a writer, else a folder. The format
-/// is that of the extension; for a folder the one asked for, else the input's if it can be written,
+/// is that of the extension; for a folder the one requested, else the input's if it can be written,
 /// else safetensors. From a folder to a folder every other file is copied, and config.json's
 /// `dtype` or `torch_dtype` follows. With new names that are or were TensorFlow's the config gets
 /// the name and the fields that go with them. Values are rounded once, to nearest even. Tensors

@@ -1,4 +1,4 @@
-// The files of a converted folder beside its weights.
+// The files of a converted folder next to its weights.
 #pragma once
 
 #include <deque>

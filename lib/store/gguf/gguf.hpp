@@ -33,7 +33,7 @@ struct GgufLimits {
 };
 
 /// Reads and validates a header: everything but the bytes of tensors. Time and memory O(header);
-/// memory is asked for only after a comparison with `size`, the bytes that are there.
+/// memory is allocated only after a comparison with `size`, the bytes that are there.
 Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
                                 const GgufLimits& limits = {});
 

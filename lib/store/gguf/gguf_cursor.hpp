@@ -1,5 +1,5 @@
-// The bytes of a GGUF file's header, one behind the other, each compared with what is left before
-// memory is asked for.
+// The bytes of a GGUF file's header, one after the other, each compared with what is left before
+// memory is allocated.
 #pragma once
 
 #include <cstring>

@@ -31,7 +31,7 @@ struct Stored {
   const Source* source;
 };
 
-/// All tensors: opaque ones behind those that they stood behind, at the end if these are gone.
+/// All tensors: opaque ones after those that they stood after, at the end if these are gone.
 std::vector<Stored> in_order(const OutputWeights& weights) {
   std::vector<Stored> all;
   std::multimap<std::string_view, const OutputOpaque*> behind;

@@ -37,7 +37,7 @@ struct CompareOptions {
   Tolerance tolerance;
   NameMatch names = NameMatch::kExact;
   int threads = 0;
-  ProgressFunction progress;  ///< told the bytes compared
+  ProgressFunction progress;  ///< called with the bytes compared
 };
 
 /// All changes, by name. It does not matter in which file a tensor is. With a tolerance a dtype

@@ -64,7 +64,7 @@ void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRan
                      fmt::format("tensor '{}': rows {} to {} begin or end inside a byte",
                                  escape(tensor.name), rows.begin, rows.end));
   }
-  const std::uint64_t row_bytes = row_bits / 8;  // exact where rows are told apart
+  const std::uint64_t row_bytes = row_bits / 8;  // exact where rows are distinguished
   const std::uint64_t each = std::max<std::uint64_t>(1, dtype_bits(tensor.dtype) / 8);
   std::vector<std::byte> buffer(std::uint64_t{1} << 16);
   const std::uint64_t end = rows.end * row_bits / 8;

@@ -43,7 +43,7 @@ struct TensorPattern {
   std::string_view when = {};
 };
 
-/// A tensor that an untied head needs beside the decoder weight.
+/// A tensor that an untied head needs besides the decoder weight.
 struct HeadCopy {
   std::string_view name;    ///< "cls.predictions.decoder.bias"
   std::string_view source;  ///< "cls.predictions.bias": copied from here
@@ -55,7 +55,7 @@ struct PositionBuffer {
   enum class Content {
     kCount,   ///< [1, P]: 0, 1, 2 …
     kZero,    ///< [1, P]: 0
-    kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 behind it
+    kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
   };
   std::string_view name;  ///< as TensorPattern::name
   Content content;
@@ -76,7 +76,7 @@ struct FamilyNames {
   std::vector<std::string_view> head_evidence;  ///< any of these present: the checkpoint has a head
   std::vector<SizeField> sizes;
   std::vector<TensorPattern> tensors;  ///< as the language model saves them when tied
-  /// The first position has the row behind that of pad_token_id (1 where the config has none).
+  /// The first position has the row after that of pad_token_id (1 where the config has none).
   bool positions_behind_padding = false;
   std::vector<PositionBuffer> position_buffers = {};
 };

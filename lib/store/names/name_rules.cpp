@@ -28,7 +28,7 @@ struct Renamed {
 /// Families whose own files come without the base prefix even for a whole language model.
 constexpr std::array kBareFamilies{"gpt2"sv};
 
-/// Names that a family's files may have beside those of its language model. "~": see FamilyNames.
+/// Names that a family's files may have besides those of its language model. "~": see FamilyNames.
 constexpr std::array kFurther{
     "~pooler.dense.weight"sv,
     "~pooler.dense.bias"sv,

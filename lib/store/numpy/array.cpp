@@ -15,7 +15,7 @@ namespace masque::store {
 
 namespace {
 
-/// Reads an npy of `size` bytes; `exact` refuses bytes behind the data. PositionIds in a violation
+/// Reads an npy of `size` bytes; `exact` refuses bytes after the data. PositionIds in a violation
 /// count from its first byte.
 Checked<Array> read_from(const ByteSource& source, std::uint64_t size, std::uint64_t max_bytes,
                          bool exact) {

@@ -21,7 +21,7 @@ struct Array {
 };
 
 /// Reads an npy file. Column-major and big-endian elements are put in order. Memory: the array,
-/// asked for only where the file has that many bytes, and at most `max_bytes`. Throws InputError if
+/// allocated only where the file has that many bytes, and at most `max_bytes`. Throws InputError if
 /// the file cannot be read; a broken rule is returned.
 Checked<Array> read_npy(const InputFile& file, std::uint64_t max_bytes);
 

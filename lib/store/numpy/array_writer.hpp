@@ -24,8 +24,8 @@ void write_npy(const std::string& path, DType dtype, const Shape& shape, const F
 void write_npy(const std::string& path, const Array& array);
 
 /// Writes an npz with these arrays in this order, stored and not compressed, by their names with
-/// ".npy" behind. Throws InputError as write_npy does, and if a name is no relative path of plain
-/// components or comes twice.
+/// ".npy" after them. Throws InputError as write_npy does, and if a name is no relative path of
+/// plain components or comes twice.
 void write_npz(const std::string& path, std::span<const Array> arrays);
 
 }  // namespace masque::store

@@ -38,7 +38,7 @@ struct NpyHeader {
 
 /// Parses and validates the header of a file of `size` bytes, of which `first` are the first
 /// min(size, kNpyPrefixBytes + limits.header_bytes) or more. Every rule has a name; the first one
-/// broken is returned. Bytes behind the data are noted, as NumPy lets them pass. Cost O(header).
+/// broken is returned. Bytes after the data are noted, as NumPy lets them pass. Cost O(header).
 Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLimits& limits = {});
 
 /// Everything in front of row-major data: the bytes that numpy.save of NumPy 2.4 writes.

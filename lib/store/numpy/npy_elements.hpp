@@ -19,8 +19,8 @@ void swap_bytes(DType dtype, MutableBytes data);
 /// Whether the elements lie column by column where that makes a difference.
 bool is_transposed(const NpyHeader& header);
 
-/// out ← the elements that `source` gives as they lie behind the header; out.size() is
-/// header.data_bytes. Memory beside `out`: 1 MiB.
+/// out ← the elements that `source` gives as they lie after the header; out.size() is
+/// header.data_bytes. Memory besides `out`: 1 MiB.
 std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSource& source,
                                            MutableBytes out);
 

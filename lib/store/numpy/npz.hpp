@@ -26,7 +26,7 @@ bool looks_like_npz(const InputFile& file, Bytes first);
 /// Whether the data fill an npz's member of `size` bytes to its end, as they must.
 std::optional<Violation> check_npz_rest(const NpyHeader& header, std::uint64_t size);
 
-/// `violation`, told with its member and its place in the file.
+/// `violation`, reported with its member and its place in the file.
 Violation in_member(Violation violation, const ZipMember& member);
 
 }  // namespace masque::store

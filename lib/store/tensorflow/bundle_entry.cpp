@@ -74,7 +74,7 @@ std::optional<bool> is_readable_version(std::string_view versions) {
   while (const auto field = reader.next()) {
     if (field->is_number(2) && field->value > kVersion) readable = false;
     if (field->is_number(3) && field->value == kVersion) readable = false;
-    if (!field->is_bytes(3)) continue;  // the same numbers, one behind the other
+    if (!field->is_bytes(3)) continue;  // the same numbers, one after the other
     std::size_t at = 0;
     while (at < field->bytes.size()) {
       const auto bad = read_varint(field->bytes, at);

@@ -1,5 +1,5 @@
 // TensorFlow's bundles: PREFIX.index and one PREFIX.data-00000-of-00001, in which the tensors lie
-// one behind the other in the order of their names' bytes.
+// one after the other in the order of their names' bytes.
 #include <algorithm>
 #include <limits>
 

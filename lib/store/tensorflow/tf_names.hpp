@@ -1,4 +1,4 @@
-// Names of TensorFlow variables, as Google's BERT, its relatives and bert4keras have them, beside
+// Names of TensorFlow variables, as Google's BERT, its relatives and bert4keras have them, next to
 // those of transformers. One file per table under store/tensorflow/family/ registers itself.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace masque::store {
 
 /// What a row of a table names.
 enum class TfKind {
-  kDense,   ///< kernel [in, out] beside weight [out, in], and bias
-  kNorm,    ///< gamma and beta beside weight and bias
-  kTable,   ///< NAME beside NAME.weight
+  kDense,   ///< kernel [in, out] next to weight [out, in], and bias
+  kNorm,    ///< gamma and beta next to weight and bias
+  kTable,   ///< NAME next to NAME.weight
   kTensor,  ///< a tensor, as it is
 };
 

@@ -27,7 +27,7 @@ struct TfPlan {
 TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                 const NamePlan& hf);
 
-/// The config of a checkpoint, as ModelConfig::find. One without model_type beside tensors with
+/// The config of a checkpoint, as ModelConfig::find. One without model_type next to tensors with
 /// TensorFlow's names gets what they tell: model_type, architectures, tie_word_embeddings; T-TA its
 /// type_vocab_size 0, RoFormerV2 norm_type and use_bias. The file's name stays its path.
 std::optional<ModelConfig> find_config(const Checkpoint& checkpoint);

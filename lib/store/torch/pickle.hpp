@@ -95,7 +95,7 @@ struct Pickle {
 
 /// Reads the pickle at the start of `data`, which stands at byte `begin` of its file.
 /// `persistent_items` is the length of the names of storages: 5 in zip files, 6 in legacy files.
-/// The first broken rule is returned; a pickle that goes on behind `data` breaks "pickle-short".
+/// The first broken rule is returned; a pickle that goes on after `data` breaks "pickle-short".
 /// Time and memory: proportional to the bytes read. No recursion.
 Checked<Pickle> read_pickle(std::string data, std::uint64_t begin, std::size_t persistent_items,
                             const PickleLimits& limits = {});

@@ -44,7 +44,7 @@ constexpr std::array kGlobals{
     PickleGlobal{"__builtin__", "frozenset", Role::kOther},
     PickleGlobal{"builtins", "slice", Role::kOther},
     PickleGlobal{"__builtin__", "slice", Role::kOther},
-    // What training programs save beside a model.
+    // What training programs save with a model.
     PickleGlobal{"argparse", "Namespace", Role::kOther},
     PickleGlobal{"types", "SimpleNamespace", Role::kOther},
     PickleGlobal{"pathlib", "PosixPath", Role::kOther},

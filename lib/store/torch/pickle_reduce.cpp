@@ -17,7 +17,7 @@ using Role = PickleRole;
 constexpr std::size_t kMaxRank = 64;
 constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 48U;
 constexpr std::size_t kMaxKeyBytes = 64;
-/// Elements that share their place are told apart by no memory: so much of them is allowed.
+/// Elements that share their place are distinguished by no memory: so much of them is allowed.
 constexpr std::uint64_t kMaxExpandedBytes = 16 << 20;
 /// All tensors together hold at most so many bytes, or so many times those of the storages: a small
 /// file may not be a large checkpoint. Sums stop at kMost.

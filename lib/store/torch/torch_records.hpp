@@ -1,4 +1,4 @@
-// The records of a PyTorch zip file, as torch writes them: sizes and CRC-32 stand behind the data,
+// The records of a PyTorch zip file, as torch writes them: sizes and CRC-32 stand after the data,
 // which begin at multiples of 64.
 #pragma once
 
@@ -20,7 +20,7 @@ struct TorchRecord {
 /// What stands before the data: the local header, padded.
 std::string write_torch_local_header(const TorchRecord& record);
 
-/// What stands behind the data; nothing behind none.
+/// What stands after the data; empty if nothing does.
 std::string write_torch_descriptor(const TorchRecord& record);
 
 /// The directory and the end records, ZIP64 always, from `begin` on.

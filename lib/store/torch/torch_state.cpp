@@ -94,7 +94,7 @@ class StateReader {
       if (usual && !again && tensors_of(items[i + 1]) > 0)
         found.push_back({items[i + 1], std::string(key)});
     }
-    // Counters and losses beside a model are tensors, too.
+    // Counters and losses next to a model are tensors, too.
     const auto fewer = [&](const Dict& dict) { return tensors_of(dict.id) < tensors_of(top); };
     if (tensors_of(top) > 0 && std::ranges::all_of(found, fewer)) return Dict{top, ""};
     if (found.size() == 1) return found[0];
@@ -141,7 +141,7 @@ class StateReader {
     return std::nullopt;
   }
 
-  /// Of what the pickle holds beside the state dict. The pickle's reader has checked the places.
+  /// Of what the pickle holds besides the state dict. The pickle's reader has checked the places.
   void add_other_extents(PickleId state) {
     // A tensor of the state dict may be an element of other lists and dicts, too.
     std::unordered_set<const PickleTensor*> again;
@@ -170,7 +170,7 @@ class StateReader {
 
   static std::uint64_t components_of(DType dtype) { return dtype == DType::kC64 ? 2 : 1; }
 
-  /// What stands beside the state dict.
+  /// What stands next to the state dict.
   void note_rest(const Dict& state) {
     const auto items = pickle_.items(pickle_.top);
     std::vector<std::string> others;

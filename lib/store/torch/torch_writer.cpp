@@ -32,7 +32,7 @@ bool is_same(const Source& a, const Source& b) {
          computed_a->origin == computed_b->origin;
 }
 
-/// A file in the making: parts one behind the other, and the records that its directory lists.
+/// A file in the making: parts one after the other, and the records that its directory lists.
 class Plan {
  public:
   explicit Plan(const OutputWeights& weights, const std::string& path) {

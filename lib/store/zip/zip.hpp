@@ -15,7 +15,7 @@ enum class ZipMethod : std::uint16_t { kStored = 0, kDeflated = 8 };
 
 /// What a format made of zip files allows, and limits on what one may make us do.
 struct ZipRules {
-  bool deflate = false;        ///< deflated members may occur beside stored ones
+  bool deflate = false;        ///< deflated members may occur next to stored ones
   bool ignore_case = true;     ///< names that differ in ASCII case only are the same
   std::uint64_t ratio = 1100;  ///< unpacked bytes of a packed one; deflate reaches 1032
   std::uint64_t members = 1'000'000;

@@ -29,7 +29,7 @@ constexpr std::uint16_t kExtra64 = 1;              ///< id of the extra field wi
 constexpr std::uint64_t kSaturated = 0xFFFF'FFFF;  ///< "see the ZIP64 field"
 constexpr std::uint64_t kSaturatedCount = 0xFFFF;
 
-constexpr unsigned kFlagDescriptor = 1U << 3U;  ///< sizes and CRC stand behind the data
+constexpr unsigned kFlagDescriptor = 1U << 3U;  ///< sizes and CRC stand after the data
 constexpr unsigned kFlagUtf8 = 1U << 11U;
 constexpr unsigned kFlagsKnown = kFlagDescriptor | kFlagUtf8 | 6U;  ///< 6: how hard it was packed
 

@@ -14,7 +14,7 @@ namespace masque::store::zip {
 
 namespace {
 
-/// CRC and sizes behind the data, in 32 or 64 bits, with a signature or without.
+/// CRC and sizes after the data, in 32 or 64 bits, with a signature or without.
 std::optional<Violation> read_descriptor(const InputFile& file, std::uint64_t limit,
                                          ZipMember& member) {
   std::string wide;

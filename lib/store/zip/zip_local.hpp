@@ -35,8 +35,8 @@ inline std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Reads the local header of a member of which the directory told everything but data_begin and
-/// end, which are set; compares the two; reads the descriptor behind the data, if there is one. All
+/// Reads the local header of a member of which the directory gave everything but data_begin and
+/// end, which are set; compares the two; reads the descriptor after the data, if there is one. All
 /// of it must lie before `limit`, where the directory begins.
 std::optional<Violation> read_local_header(const InputFile& file, const Fields& entry,
                                            std::uint64_t limit, ZipMember& member);

@@ -8,10 +8,10 @@
 
 namespace masque::store {
 
-/// CRC-32 (of zip and PNG) of bytes behind others whose CRC is `before`.
+/// CRC-32 (of zip and PNG) of bytes after others whose CRC is `before`.
 std::uint32_t crc32_of(Bytes bytes, std::uint32_t before = 0);
 
-/// The CRC-32 of bytes with `first` and, behind them, `size` bytes with `second`.
+/// The CRC-32 of bytes with `first` and, after them, `size` bytes with `second`.
 std::uint32_t crc32_of_both(std::uint32_t first, std::uint32_t second, std::uint64_t size);
 
 /// Reads a member from its first byte to its last. Never gives more bytes than the directory says;

@@ -18,10 +18,10 @@ struct ZipEntry {
   std::uint64_t header_begin = 0;  ///< of the local header in the file
 };
 
-/// The local header, behind which the member's bytes stand.
+/// The local header, after which the member's bytes stand.
 std::string write_zip_local_header(const ZipEntry& entry);
 
-/// The directory and the end records, which stand behind the last member at `begin`.
+/// The directory and the end records, which stand after the last member at `begin`.
 std::string write_zip_directory(const std::vector<ZipEntry>& entries, std::uint64_t begin);
 
 }  // namespace masque::store

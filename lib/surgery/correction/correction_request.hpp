@@ -29,7 +29,7 @@ struct CorrectionRequest {
   std::vector<std::string> special_tokens;  ///< tokens or ids, added to those of the tokenizer
   std::optional<std::string> mean;          ///< "vocab", "used" or "freq:FILE"
   SpecialPolicy special = SpecialPolicy::kKeep;
-  std::optional<TiedPolicy> tied;  ///< absent: untie, or refuse where it cannot be told
+  std::optional<TiedPolicy> tied;  ///< absent: untie, or refuse where it cannot be determined
   std::optional<std::string> tensor;
   bool inverse = false;
   bool again = false;

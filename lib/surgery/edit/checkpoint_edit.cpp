@@ -26,7 +26,7 @@ void remove_file(const std::string& path) {
     throw system_error(path, "removing", errno);
 }
 
-/// Of what TensorFlow runs, beside "PREFIX.index".
+/// Of what TensorFlow runs, next to "PREFIX.index".
 std::string graph_name(const std::string& index) {
   return index.substr(0, index.rfind('.')) + ".meta";
 }

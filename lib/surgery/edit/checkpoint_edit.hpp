@@ -1,5 +1,5 @@
 // Changes to a checkpoint, described as a whole before any byte is written: tensors, markers, the
-// files beside them.
+// files next to them.
 #pragma once
 
 #include <deque>
@@ -28,14 +28,14 @@ class CheckpointEdit {
   /// Of a format that can store two tensors as one, these stay one if both get sources of one
   /// Computed::origin.
   void replace(const std::string& name, Shape shape, store::Source source);
-  /// A new tensor, into the file that holds `beside`, behind it where files are not sorted. Its
+  /// A new tensor, into the file that holds `neighbour`, after it where files are not sorted. Its
   /// name must be new.
   void add(store::OutputTensor tensor, const std::string& beside);
   /// A stored tensor goes.
   void remove(const std::string& name);
-  /// A marker: in the metadata of the file that holds `beside`; where the format has none or the
+  /// A marker: in the metadata of the file that holds `neighbour`; where the format has none or the
   /// file is changed in place, in config.json, or for a lone file or without a config in
-  /// FILE.masque.json beside it. It goes from where it was before. Nothing removes it.
+  /// FILE.masque.json next to it. It goes from where it was before. Nothing removes it.
   void set_marker(const std::string& beside, std::string_view key,
                   std::optional<std::string> value);
   /// Metadata with a type: replaces that of the same key in every file that has it. Not a text.
@@ -81,7 +81,7 @@ class CheckpointEdit {
   Output output();
   /// The source of a replaced tensor; nullptr if it was not.
   const store::OutputTensor* replacement(const std::string& name) const;
-  /// For a lone file: the text that goes into FILE.masque.json beside the output; nothing: no such
+  /// For a lone file: the text that goes into FILE.masque.json next to the output; nothing: no such
   /// file is needed.
   std::optional<std::string> side_text() const;
 

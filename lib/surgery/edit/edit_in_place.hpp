@@ -27,7 +27,7 @@ struct InPlaceResult {
 
 /// Makes an edit in the files themselves: all of it or nothing, see base/in_place. `locked` are the
 /// files of the edit's checkpoint, from lock_checkpoint, locked before it was opened. New bytes
-/// wait in temporary files beside the weights, so sources may read any of the old ones. Space:
+/// wait in temporary files next to the weights, so sources may read any of the old ones. Space:
 /// twice the bytes that change. Throws InputError (against_in_place(); tensors that share their
 /// bytes with others or do not lie in order; a format that cannot; disk full …), Interrupted: the
 /// checkpoint is then as it was.

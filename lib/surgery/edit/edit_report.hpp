@@ -1,4 +1,4 @@
-// What every change of a checkpoint is asked and tells.
+// The request and the report of every change of a checkpoint.
 #pragma once
 
 #include <optional>

@@ -201,7 +201,7 @@ UntieReport untie_checkpoint(const std::string& in, const std::string& out,
                              const EditRequest& request) {
   EditedCheckpoint edited(in, request);
   EmbeddingTable table = find_embedding_table(edited.checkpoint, edited.config, request.tensor);
-  // Asked to untie a head of which there is no trace: the user knows that there is one.
+  // A request to untie a head of which there is no trace: the user knows that there is one.
   if (table.head == HeadState::kUnknown && table.family != nullptr) table.head = HeadState::kTied;
   check_head(edited.checkpoint, table);
   UntieReport report;

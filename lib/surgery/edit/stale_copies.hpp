@@ -1,4 +1,4 @@
-// Weights in other formats that lie beside a checkpoint.
+// Weights in other formats that lie next to a checkpoint.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What old files keep beside a table of positions, and what limits texts to its length.
+// What old files keep next to a table of positions, and what limits texts to its length.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& fam
                              const std::string& prefix, std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes);
 
-/// Gives the slots that an optimizer keeps beside a table (optimizer_slots) one row for each of
+/// Gives the slots that an optimizer keeps next to a table (optimizer_slots) one row for each of
 /// `from`: the stored row of that number, or zeros for kComputedRow.
 void move_slots(CheckpointEdit& edit, const store::TensorInfo& table,
                 std::vector<std::uint64_t> from);

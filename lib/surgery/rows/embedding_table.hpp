@@ -20,7 +20,8 @@ enum class HeadState {
   kCopy,     ///< stored as well, with the same values, and tied by the config
   kOwn,      ///< a matrix of its own
   kMissing,  ///< the config says untied, but no matrix is stored
-  kUnknown,  ///< it cannot be told: no known family, or nothing that speaks for or against a head
+  kUnknown,  ///< it cannot be determined: no known family, or nothing that speaks for or against a
+             ///< head
 };
 
 /// The token embeddings of a checkpoint. Pointers are into the checkpoint.
@@ -49,7 +50,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
                                     const std::optional<store::ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
 
-/// A tensor that a family's language model keeps beside its encoder, and how it is there.
+/// A tensor that a family's language model keeps next to its encoder, and how it is there.
 struct TableRole {
   const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
   std::string name;  ///< as the file has or would have it
@@ -60,7 +61,7 @@ struct TableRole {
 /// Where the family of a table keeps what; the input alone if the family is unknown.
 std::vector<TableRole> table_roles(const EmbeddingTable& table);
 
-/// The slots that an optimizer keeps beside a tensor under TensorFlow's names (is_slot_of:
+/// The slots that an optimizer keeps next to a tensor under TensorFlow's names (is_slot_of:
 /// NAME/adam_m …).
 std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& checkpoint,
                                                       const store::TensorInfo& tensor);

@@ -26,7 +26,7 @@ class ComputedRows {
         row_(std::move(row)),
         row_bytes_(table.bytes() / table.shape[0]) {}
 
-  /// Rows that lie one behind the other in the old table too are read at once.
+  /// Rows that lie one after the other in the old table too are read at once.
   void fill(std::uint64_t offset, MutableBytes out) const {
     std::vector<double> values(table_.shape[1]);
     std::uint64_t begin = 0;  // of the run that is not read yet

@@ -44,7 +44,7 @@ struct RowJob {
         ++i;
         continue;
       }
-      // Old rows that still lie one behind the other are one read.
+      // Old rows that still lie one after the other are one read.
       std::uint64_t run = 1;
       while (i + run < count && (*from)[first + i + run] == source + run) ++run;
       checkpoint->read(*tensor, source * row_bytes, out.subspan(i * row_bytes, run * row_bytes));

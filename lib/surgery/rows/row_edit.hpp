@@ -19,7 +19,7 @@ using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
 /// from    new row → old row, of which the bytes are copied, or VocabularyChange::kNew: computed
 /// values  of the rows that are new; rounded once. Not called if there are none
 ///
-/// The rows are read and computed as they are asked for, about 1 MiB at a time; they do not depend
+/// The rows are read and computed as they are requested, about 1 MiB at a time; they do not depend
 /// on the number of threads. The checkpoint and the tensor must outlive the source, which throws
 /// InputError for a row that the tensor's type cannot hold.
 store::Source edited_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,

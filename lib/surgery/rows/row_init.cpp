@@ -24,7 +24,7 @@ std::string spelling(const RowInit& init) {
   return fmt::format("{}:{}", init.name, init.argument);
 }
 
-/// What stands behind the colon; empty if there is none.
+/// What stands after the colon; empty if there is none.
 std::string argument_of(const std::string& spec) {
   const std::size_t colon = spec.find(':');
   return colon == std::string::npos ? "" : spec.substr(colon + 1);

@@ -15,7 +15,7 @@
 
 namespace masque::surgery {
 
-/// What is known when new rows are asked for. References must outlive what is made from it.
+/// What is known when new rows are requested. References must outlive what is made from it.
 struct RowInitContext {
   const store::Checkpoint& checkpoint;
   const TokenNames& names;                       ///< of the ids before; may be empty()

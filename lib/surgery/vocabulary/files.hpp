@@ -70,7 +70,7 @@ class ModelIds {
   void add(std::uint64_t id);
   std::uint64_t count() const { return count_; }
   /// Tokens that the vocabulary has to take up besides. transformers gives added tokens that it
-  /// lacks the next free ids behind it, whatever a file says: where that is not what they must
+  /// lacks the next free ids after it, whatever a file says: where that is not what they must
   /// have, all of them become entries, which changes nothing else about them.
   std::vector<TokenMoves::Token> missing(const TokenMoves& moves) const;
   /// All tokens that it does not have.

@@ -11,7 +11,7 @@
 namespace masque::surgery {
 
 /// Gives an object or array of `text` these elements (members with their keys, or items, as JSON).
-/// Elements that are equal to the one in their place stay as they are, what is added comes behind
+/// Elements that are equal to the one in their place stay as they are, what is added comes after
 /// the last one and is spaced like it. Cost O(bytes of the list).
 void set_elements(const std::string& text, const JsonValue& list,
                   const std::vector<std::string>& wanted, TextSplice& splice);

@@ -51,7 +51,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kClasses
 bool is_text(const JsonValue* value) { return value != nullptr && value->is(JsonKind::kString); }
 
 /// The class that transformers reads a tokenizer with whose tokenizer_config.json names none;
-/// empty if it cannot be told. `model` is the config.json beside it.
+/// empty if it cannot be determined. `model` is the config.json next to it.
 std::string class_of(const text::Tokenizer& tokenizer, const JsonValue& model) {
   if (const JsonValue* name = model.find("tokenizer_class"); is_text(name)) return name->text;
   if (const JsonValue* type = model.find("model_type"); is_text(type)) {

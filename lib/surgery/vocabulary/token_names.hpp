@@ -1,4 +1,4 @@
-// Names of the rows of an embedding table, from the tokenizer files beside a checkpoint. Only ids
+// Names of the rows of an embedding table, from the tokenizer files next to a checkpoint. Only ids
 // and surfaces: no tokenization.
 #pragma once
 

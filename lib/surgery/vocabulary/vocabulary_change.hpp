@@ -7,7 +7,7 @@
 
 namespace masque::surgery {
 
-/// New ids, one behind the other.
+/// New ids, one after the other.
 struct VocabularyChange {
   static constexpr std::uint64_t kNew = ~std::uint64_t{0};
 

@@ -25,7 +25,7 @@ namespace masque::surgery {
 ///                         score that nobody learned. A renamed token of BPE is listed besides; a
 ///                         renamed piece keeps its score, and is listed if text would not come to
 ///                         the model as it is spelled.
-/// transformers numbers added tokens that a vocabulary lacks itself, one behind the other. Where
+/// transformers numbers added tokens that a vocabulary lacks itself, one after the other. Where
 /// that is not what they must have, they become entries of the vocabulary (score 0 in Unigram).
 ///
 /// Throws InputError, before anything is written, for what a tokenizer cannot follow: a token that
@@ -36,7 +36,7 @@ namespace masque::surgery {
 std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const TokenNames& before,
                                                  const VocabularyChange& change);
 
-/// Throws InputError if the only tokenizer beside a checkpoint is a SentencePiece model, which is
+/// Throws InputError if the only tokenizer next to a checkpoint is a SentencePiece model, which is
 /// not edited: nothing can be added to it.
 void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names);
 

@@ -40,13 +40,13 @@ std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList
 /// not UTF-8, line ends.
 void check_token(const VocabularyState& state, const std::string& token);
 
-/// New tokens, in order: in the rows behind the last token that the table has already, then in new
+/// New tokens, in order: in the rows after the last token that the table has already, then in new
 /// ones; then rows without token up to a multiple of `multiple`. Throws InputError without a
 /// tokenizer, for a token twice, and for one that is there (unless `skip_existing`).
 VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
                           bool skip_existing, std::uint64_t multiple);
 
-/// `count` new rows behind the last one, for a checkpoint without tokenizer.
+/// `count` new rows after the last one, for a checkpoint without tokenizer.
 VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
                              std::uint64_t multiple);
 

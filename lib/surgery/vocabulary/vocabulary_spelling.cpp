@@ -17,7 +17,7 @@ namespace masque::surgery {
 namespace {
 
 constexpr std::string_view kContinues = "##";
-constexpr char32_t kEndOfCased = 0x1E944;  // behind Adlam, the last script with case
+constexpr char32_t kEndOfCased = 0x1E944;  // after Adlam, the last script with case
 constexpr std::uint64_t kMostMultiple = 1 << 24;
 
 [[noreturn]] void refuse_spelling(const VocabularyState& state, const std::string& message) {
@@ -116,7 +116,7 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
   std::unordered_set<std::uint64_t> special;
   for (const std::string_view role : kTokenRoles)
     if (const auto id = state.names.role(role)) special.insert(*id);
-  // Behind the last token, also in rows that have none yet.
+  // After the last token, also in rows that have none yet.
   std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
   std::unordered_set<std::string> made;
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(state.names.size(), state.rows); ++id) {

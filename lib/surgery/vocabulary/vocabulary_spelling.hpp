@@ -28,7 +28,7 @@ struct CaseOptions {
   std::uint64_t multiple = 1;  ///< further rows, up to a multiple
 };
 
-/// Behind the last row: for every token that begins a word its form with a capital, for every
+/// After the last row: for every token that begins a word its form with a capital, for every
 /// token of one letter (with or without "##") its capital, and with `upper` for all tokens the form
 /// in capitals; each as a copy of the lower-case row. A form is left out if it is there already or
 /// if lower-casing does not lead back to the token. Tokens with a role, [unusedN] and what begins

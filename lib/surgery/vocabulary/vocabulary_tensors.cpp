@@ -188,7 +188,7 @@ std::string follow_mean(MlmCorrection& mark, const TokenNames& before,
                         const VocabularyChange& change, bool is_folder) {
   const bool keeps = keeps_rows(change, change.from.size());
   if (mark.mean == MeanKind::kUsed) {
-    // The names beside a lone file do not move with its rows.
+    // The names next to a lone file do not move with its rows.
     const bool known = !before.empty() && (is_folder || keeps);
     if (known && follow_used_rows(mark, before, change)) return "";
     return fmt::format(

@@ -20,7 +20,7 @@ struct VocabularyTensor {
 };
 
 /// The input table first, then what the family's names tell: an output head's matrix, stored as its
-/// own or as a copy, and its biases under all names; then the slots of an optimizer beside any of
+/// own or as a copy, and its biases under all names; then the slots of an optimizer next to any of
 /// these. The table alone if the family is unknown.
 /// Reads weights only to compare a bias with its second name. Throws InputError if one of them has
 /// other rows than the table, or a type that cannot be computed with.

@@ -18,7 +18,7 @@ class Induction final : public QuestionTask {
   Index shortest() const override { return 3; }
 
  private:
-  // The mark at the end is the one behind every question.
+  // The mark at the end is the one after every question.
   Index question_length(Index length) const override { return length - 1; }
   Index answer_length(Index /*length*/) const override { return 1; }
   Question ask(Index length, Draw& draw) const override {

@@ -84,7 +84,7 @@ class BertEncoder final : public FastEncoder {
     return at;
   }
 
-  /// Whether the character at text[at] is a word of its own, whatever stands beside it.
+  /// Whether the character at text[at] is a word of its own, whatever stands next to it.
   bool is_alone(std::string_view text, std::size_t at) {
     const char32_t c = next_char(text, at);
     if (c >= kBmp) return judge(c);
@@ -110,7 +110,7 @@ class BertEncoder final : public FastEncoder {
     const char32_t c = next_char(text, end);
     if (c < kBmp) {
       TokenId& known = alone_[c];
-      if (known == kNotAsked) known = one_token(c);  // ASCII: never asked by is_alone()
+      if (known == kNotAsked) known = one_token(c);  // ASCII: never looked up by is_alone()
       if (known >= 0) {
         sink.push(known);
         return end;

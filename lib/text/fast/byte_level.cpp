@@ -51,7 +51,7 @@ class ByteLevelEncoder final : public FastEncoder {
   }
 
  private:
-  /// The kind of the character at text[at]; moves `at` behind it.
+  /// The kind of the character at text[at]; moves `at` past it.
   Kind step(std::string_view text, std::size_t& at) const {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < 0x80) {

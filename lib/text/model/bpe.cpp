@@ -136,7 +136,7 @@ class Bpe final : public VocabularyModel {
         unknown = 0;
         symbols.push(id, static_cast<std::uint32_t>(bytes));
       } else if (options_.byte_fallback && bytes_.cover(character)) {
-        // Unknown characters that wait stay behind these, as in the reference; affixes count too.
+        // Unknown characters that wait stay after these, as in the reference; affixes count too.
         for (const char byte : character) push_byte(bytes_[byte], symbols);
       } else if (options_.unk_token) {
         check_unk();

@@ -14,7 +14,7 @@ namespace masque::text {
 
 namespace {
 
-/// The fields of a model, asked for one by one; what nobody asked for is not supported.
+/// The fields of a model, requested one by one; what nobody requested is not supported.
 class Fields {
  public:
   Fields(const JsonValue& json, std::string type, const std::string& path,

@@ -14,7 +14,7 @@ struct PairTrainerOptions {
   std::size_t size = 30000;           ///< tokens, special ones and the alphabet included
   std::vector<std::string> special;   ///< first in the vocabulary
   std::vector<std::string> alphabet;  ///< always in the vocabulary
-  std::size_t max_alphabet = 1000;    ///< characters, the most frequent ones; beside `alphabet`
+  std::size_t max_alphabet = 1000;    ///< characters, the most frequent ones; besides `alphabet`
   std::string prefix;                 ///< of pieces inside a word ("##")
   std::uint64_t min_count = 2;        ///< a rarer pair is not joined
   std::size_t max_characters = 100;   ///< longer words are left out

@@ -19,7 +19,7 @@ inline std::size_t char_bytes(std::string_view text, std::size_t at) {
   return size < text.size() - at ? size : text.size() - at;
 }
 
-/// The character that begins at text[i]; moves i behind it. The text is valid UTF-8.
+/// The character that begins at text[i]; moves i past it. The text is valid UTF-8.
 inline char32_t next_char(std::string_view text, std::size_t& i) {
   const auto at = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   const char32_t first = at(i++);

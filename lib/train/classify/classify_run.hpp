@@ -78,12 +78,12 @@ class ClassifyRun {
   Index parameter_count() const;
   Classified classify(const LabelledTexts& texts);
   /// What decides its bytes besides the options: pooling, the labels' names, digests of the texts,
-  /// the config.json and the values as they are, so to be asked for before the first step.
+  /// the config.json and the values as they are, so to be requested before the first step.
   std::vector<std::pair<std::string, std::string>> facts();
 
   /// Writes a Hugging Face folder, whole or not at all: of BERT that of
   /// BertForSequenceClassification; of other families the model's own config.json and tensors with
-  /// pooler.dense and classifier beside them. `files` stand in it too. Throws InputError if there
+  /// pooler.dense and classifier next to them. `files` stand in it too. Throws InputError if there
   /// is one already or it cannot be written.
   void save(const std::string& folder, const text::Tokenizer& tokenizer,
             const std::vector<std::pair<std::string, std::string>>& files);

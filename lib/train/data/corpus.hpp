@@ -53,7 +53,7 @@ struct CorpusOptions {
   CorpusFormat format = CorpusFormat::kLines;
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
-  /// Put in front of and behind a line where the template puts nothing: what a causal model reads
+  /// Put before and after a line where the template puts nothing: what a causal model reads
   /// first, and what ends a text. Blocks and records have neither.
   std::optional<TokenId> begin = {}, end = {};
   int threads = 0;
@@ -68,7 +68,7 @@ struct CorpusOptions {
 /// Blocks  the lines joined by the tokenizer's eos token, else its sep token, else nothing; cut
 /// into
 ///         pieces, each between the tokens of the template; the rest is dropped.
-/// Pairs   the template of two texts, the longer one cut first; the target begins behind the tokens
+/// Pairs   the template of two texts, the longer one cut first; the target begins after the tokens
 ///         that the template puts between both. Without a template: source, sep or else eos token,
 ///         target, the same token.
 /// Records ids as they are. Fields that say more of them (labels, pos, mask, …) are refused.
@@ -76,7 +76,7 @@ struct CorpusOptions {
 /// Memory: 4 bytes a token, 5 with segments, besides the mapped file. Throws InputError if there is
 /// no sequence (for blocks with the number of tokens that were found and are needed), a line or
 /// record is wrong (by number), an id is beyond the vocabulary; UsageError if `length` leaves no
-/// room beside the template, or pairs need a separator that the tokenizer has not.
+/// room besides the template, or pairs need a separator that the tokenizer has not.
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 

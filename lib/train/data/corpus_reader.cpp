@@ -52,7 +52,7 @@ class BlockCutter {
 std::string_view take_piece(std::string_view& rest) {
   std::size_t end = rest.size();
   if (end > kPieceBytes) end = std::min(end, rest.find('\n', kPieceBytes - 1) + 1);
-  if (end == 0) end = rest.size();  // no line feed behind
+  if (end == 0) end = rest.size();  // no line feed after it
   const std::string_view piece = rest.substr(0, end);
   rest.remove_prefix(end);
   return piece;

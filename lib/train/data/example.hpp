@@ -24,7 +24,7 @@ struct Example {
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
-/// Examples one behind the other, as an encoder takes them.
+/// Examples one after the other, as an encoder takes them.
 struct ExampleChunk {
   std::vector<TokenId> ids;
   std::vector<Index> begins{0};

@@ -18,7 +18,7 @@ struct EncodedLines {
   std::vector<std::uint8_t> segments;  ///< of pairs: one an id
   std::vector<Index> lengths;          ///< of sequences; of blocks none
   std::uint64_t lines = 0;
-  std::string problem;  ///< of the last of `lines`; then nothing behind it was read
+  std::string problem;  ///< of the last of `lines`; then nothing after it was read
 };
 
 /// Immutable, thread-safe.

@@ -1,4 +1,4 @@
-// What the two networks of ELECTRA are asked: the selection, and labels from samples. Clark et al.
+// The tasks of ELECTRA's two networks: the selection, and labels from samples. Clark et al.
 // 2020, arXiv:2003.10555. Sampling and the joint loss are the trainer's.
 #pragma once
 

@@ -38,7 +38,7 @@ struct ElectraOptions {
 /// Losses are those of "generator" and "discriminator", or of "predictor" where the second network
 /// has a vocabulary; shares are fake_rate (samples that are not the true token) and the
 /// discriminator's precision and recall of replaced tokens. Of an adversarial generator the loss is
-/// told of the true tokens, and there are "reward" (mean R) and
+/// reported for the true tokens, and there are "reward" (mean R) and
 /// "baseline_loss".
 template <class T>
 class ElectraLoss final : public StepLoss {

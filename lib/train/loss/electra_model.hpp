@@ -46,8 +46,8 @@ struct ElectraModel {
   Index baseline = ParameterMap::kNone;  ///< then: w (1, the generator's hidden size)
 };
 
-/// Adds the parameters of both networks, those of the generator with names behind "generator.".
-/// `shared`: tables of words, positions and segments are those of the second network.
+/// Adds the parameters of both networks, those of the generator with names that begin with
+/// "generator.". `shared`: tables of words, positions and segments are those of the second network.
 template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters);
 

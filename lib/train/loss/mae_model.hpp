@@ -31,12 +31,12 @@ struct MaeModel {
   ParameterMap encoder_slots, decoder_slots;
 };
 
-/// Adds the parameters of both networks, those of the decoder with names behind "decoder.". Tables
-/// of words, positions and segments are those of the encoder.
+/// Adds the parameters of both networks, those of the decoder with names that begin with
+/// "decoder.". Tables of words, positions and segments are those of the encoder.
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters);
 
-/// What both are asked for a sequence.
+/// What both get for a sequence.
 struct MaeExamples {
   Example encoder;           ///< the kept tokens at their positions; every row is wanted
   Example decoder;           ///< all places; rows and targets are the hidden ones

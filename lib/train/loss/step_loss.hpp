@@ -21,9 +21,9 @@ struct StepItem {
 /// The loss of one network.
 struct LossPart {
   std::string_view name;  ///< empty: there is but one
-  double factor = 1;      ///< in the sum that is minimised; 0: told, not learnt
+  double factor = 1;      ///< in the sum that is minimised; 0: reported, not learnt
   LossReport report;
-  bool judged = true;  ///< its rows are right or wrong; else told by its name alone
+  bool judged = true;  ///< its rows are right or wrong; else reported by its name alone
 };
 
 /// So many of so many.
@@ -66,7 +66,7 @@ class StepLoss {
   virtual void check(const Corpus& corpus) const = 0;
   /// Called once before update `step`, from 1: may change values where a stage begins.
   virtual void begin(std::int64_t step);
-  /// Behind update `step`, which another process made, as its begin() left it but for the values.
+  /// After update `step`, which another process made, as its begin() left it but for the values.
   virtual void go_on(std::int64_t step);
   /// After every change of the values.
   virtual void prepare() = 0;

@@ -24,7 +24,7 @@ template <class T>
 Index Encoder<T>::attention_matrices() const {
   const bool two = design_.streams == model::Streams::kTwo;
   const Index layers = design_.num_hidden_layers;
-  // Nobody reads the content behind the last layer.
+  // Nobody reads the content after the last layer.
   return design_.num_attention_heads * (two ? 2 * layers - 1 : layers);
 }
 

@@ -172,7 +172,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& memory, Matr
   const bool post = design_.norm_placement == NormPlacement::kPost;
   const bool parallel = design_.norm_placement == NormPlacement::kParallel;
   const double alpha = design_.variants.residual_scale;
-  // Behind the feed-forward layer.
+  // After the feed-forward layer.
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
   const MatrixView<T> d_middle = zeros(kDMiddle, x.rows, x.columns);
   const MatrixView<T> d_last = zeros(kAttended, x.rows, x.columns);

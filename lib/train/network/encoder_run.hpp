@@ -132,7 +132,7 @@ class EncoderRun {
   const ExampleChunk& chunk_;
   const DropoutOptions& noise_;
   Tape<T>& tape_;
-  /// RealFormer, of the layer behind: of the content and of the query stream, by sequence.
+  /// RealFormer, of the next layer: of the content and of the query stream, by sequence.
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;
 };
 

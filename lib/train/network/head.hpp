@@ -1,4 +1,4 @@
-// What stands behind the last states: a vocabulary or a discriminator, with its loss.
+// What stands on the last states: a vocabulary or a discriminator, with its loss.
 #pragma once
 
 #include <complex>

@@ -18,7 +18,7 @@ struct Normal {
   double deviation = 0;
 };
 
-/// Behind the residual, where DeepNorm's gain acts.
+/// In the residual branches, where DeepNorm's gain acts.
 bool scales_residual(Role role) {
   return role == Role::kValue || role == Role::kOutput || role == Role::kUp ||
          role == Role::kGate || role == Role::kDown || role == Role::kGatedInput;

@@ -36,9 +36,9 @@ struct StreamTape {
   bool query_masks = false;  ///< its masks are ExampleChunk::query_masks
   std::vector<TokenId> ids;  ///< what was embedded
 
-  std::vector<Matrix<T>> x;  ///< before each layer, and behind the last
+  std::vector<Matrix<T>> x;  ///< before each layer, and after the last
   std::vector<LayerTape<T>> layers;
-  Matrix<T> embedded, normed;  ///< in front of the embedding norm, and behind it
+  Matrix<T> embedded, normed;  ///< in front of the embedding norm, and after it
   std::map<std::size_t, std::vector<std::shared_ptr<const mask::BlockMap>>>
       maps;                                       ///< by kind of layer
   std::map<Index, kernel::RotaryTable<T>> turns;  ///< by layer
@@ -53,7 +53,7 @@ struct Tape {
   bool split = false;  ///< the query stream is used
   Matrix<T> last;      ///< before the final norm
   /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
-  /// the loss changes with the measures of one of them, which the way back is told.
+  /// the loss changes with the measures of one of them, which the way back is given.
   std::array<Wide<T>, kDiversities> diversity{};
   Diversities diversity_slopes{};
   /// Forward: states of other networks, one for each of ExampleChunk::given; back: the gradients by

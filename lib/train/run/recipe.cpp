@@ -26,7 +26,7 @@ namespace {
       fmt::format("{}: found '{}', expected {}", field(name), escape(found), expected));
 }
 
-/// Calls work(); what it refuses is told with the field.
+/// Calls work(); what it refuses is reported with the field.
 void about(std::string_view name, const std::function<void()>& work) {
   if (const auto problem = usage_problem_of(work))
     throw UsageError(fmt::format("{}: {}", field(name), *problem));

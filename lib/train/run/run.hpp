@@ -90,7 +90,7 @@ class TrainingRun {
   /// Whether some positions of the text never have a loss.
   bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
   /// Of the first `most` sequences that it is trained on, at positions that the epochs begun so far
-  /// have not asked.
+  /// have not selected.
   LossReport evaluate_never_selected(Index most);
 
   /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or

@@ -90,7 +90,7 @@ double Schedule::at(std::int64_t step) const {
   const double place = plan().place(step), begin = static_cast<double>(warmup);
   if (place <= begin) return learning_rate * place / begin;
   if (decay == Decay::kConstant || steps <= warmup) return learning_rate;
-  // 1 at the first step behind the warm-up, 0 behind the last.
+  // 1 at the first step after the warm-up, 0 after the last.
   const double left = std::clamp(
       (static_cast<double>(steps) - place + 1) / static_cast<double>(steps - warmup), 0.0, 1.0);
   const double shape =

@@ -16,7 +16,7 @@ std::string_view decay_name(Decay decay);
 
 /// How many updates a run has: a number at first, and others that it is given on the way.
 struct StepPlan {
-  /// Behind update `done` the run had `steps` in all.
+  /// After update `done` the run had `steps` in all.
   struct Change {
     std::int64_t done = 0;
     std::int64_t steps = 0;

@@ -1,4 +1,4 @@
-// Keeps a run within a time: how many steps are left is asked again and again on the way.
+// Keeps a run within a time: how many steps are left is decided again and again on the way.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ namespace masque::train {
 /// It looks after each twentieth of the time, and the more often the less is left. Speed is a
 /// running mean over the last fifth of the time, or as much as is left, so that a moment does not
 /// bend the schedule. The plan changes where it would miss the end by more than 2 % of the time,
-/// and when the time is over one step is left: a run ends at most one step behind its time, however
+/// and when the time is over one step is left: a run ends at most one step after its time, however
 /// the speed of the machine changes, after some twenty changes.
 class TimeBudget {
  public:
-  /// `seconds` for everything; `done` steps and `spent` seconds lie behind. `speed`: steps a second
-  /// that were measured; 0: unknown.
+  /// `seconds` for everything; `done` steps and `spent` seconds have passed. `speed`: steps a
+  /// second that were measured; 0: unknown.
   TimeBudget(double seconds, std::int64_t done, double spent, double speed = 0);
 
   /// Called in front of the first step, so that its time is its own.
   void begin(double spent) { last_spent_ = spent; }
-  /// Seconds that are kept for what comes behind the last step.
+  /// Seconds that are kept for what comes after the last step.
   void reserve(double seconds) { reserved_ = seconds; }
-  /// Behind each step: how many the run should have, if others than planned.
+  /// After each step: how many the run should have, if others than planned.
   std::optional<std::int64_t> replan(std::int64_t done, std::int64_t planned, double spent);
   /// How many a run has that begins now; the speed is known.
   std::int64_t first() const;

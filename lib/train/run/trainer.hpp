@@ -84,7 +84,7 @@ class Trainer {
 StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most);
 
 /// Of the first `most` sequences (0: all), at positions that `epochs` epochs of training have not
-/// asked (Objective::has_never_selected). Throws Interrupted.
+/// selected (Objective::has_never_selected). Throws Interrupted.
 LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
                                    const Corpus& corpus, Index most, std::uint64_t epochs);
 

@@ -1,7 +1,7 @@
 // complex_order: features 2t and 2t + 1 of a token are the real and imaginary part of r e^{iθ}, its
 // amplitude and phase; place k turns it to r e^{i(ω_t k + θ)}. The paper trains an ω of every token
 // and feature; here, as in its reduction that shares frequencies among words, one of every feature.
-// The layers behind stay real. An input of zeros stays one.
+// The layers after it stay real. An input of zeros stays one.
 #include <cmath>
 #include <complex>
 

@@ -1,6 +1,6 @@
 // randomized: in training the places of a sequence are a sorted sample, without replacement, of
-// [0, length), which another scheme then sees; so a model meets all distances that it will be asked
-// for later. Without a draw places stay as they are. A sequence longer than `length` keeps 0, 1, 2
+// [0, length), which another scheme then sees; so a model meets all distances that it will
+// need later. Without a draw places stay as they are. A sequence longer than `length` keeps 0, 1, 2
 // …
 #include <algorithm>
 #include <complex>

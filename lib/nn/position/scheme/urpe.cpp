@@ -1,4 +1,4 @@
-// urpe: weights behind the normalizer times a trained c of the distance and the head, which starts
+// urpe: weights after the normalizer times a trained c of the distance and the head, which starts
 // at 1. Distances beyond `clip` share the last.
 #include <algorithm>
 #include <complex>

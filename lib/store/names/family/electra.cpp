@@ -1,4 +1,4 @@
-// ELECTRA, as the generator (ElectraForMaskedLM): BERT's encoder behind narrow embeddings. The
+// ELECTRA, as the generator (ElectraForMaskedLM): BERT's encoder after narrow embeddings. The
 // published discriminators have no vocabulary-sized head.
 #include "store/names/family.hpp"
 

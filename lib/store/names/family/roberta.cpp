@@ -1,4 +1,4 @@
-// RoBERTa, XLM-R and CamemBERT: BERT's encoder with another head. Position ids start behind
+// RoBERTa, XLM-R and CamemBERT: BERT's encoder with another head. Position ids start after
 // pad_token_id, whose row in the position table is zero as well.
 #include "store/names/family.hpp"
 

@@ -1,5 +1,5 @@
 // ALBERT: google-research/albert, brightmart/albert_zh's google versions, bert4keras. A layer is a
-// place in a group; the two norms of a layer stand beside its attention, not inside.
+// place in a group; the two norms of a layer stand next to its attention, not inside.
 #include "store/tensorflow/tf_names.hpp"
 
 namespace masque::store {

@@ -1,4 +1,4 @@
-// last: every place behind the table has its last row.
+// last: every place beyond the table has its last row.
 #include "surgery/positions/position_extension.hpp"
 
 namespace masque::surgery {

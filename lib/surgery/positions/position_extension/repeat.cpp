@@ -1,4 +1,4 @@
-// repeat: the table once more behind itself, as Longformer was begun.
+// repeat: the table once more after itself, as Longformer was begun.
 #include "surgery/positions/position_extension.hpp"
 
 namespace masque::surgery {

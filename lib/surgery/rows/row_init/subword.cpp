@@ -13,7 +13,7 @@ namespace masque::surgery {
 namespace {
 
 /// The text that a token stands for: what continues a word stands without its mark, what begins one
-/// behind a space.
+/// after a space.
 std::string text_of(const text::Tokenizer& tokenizer, const std::string& token) {
   const std::string& mark = tokenizer.parts().word_prefix;
   if (mark.empty() || !token.starts_with(mark) || token == mark) return token;
