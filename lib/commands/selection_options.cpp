@@ -38,8 +38,8 @@ std::vector<double> parse_shares(std::string_view name, const std::string& text,
   for (const std::string_view part : parts) {
     const auto value = parse_number<double>(part);
     if (!value || !(*value >= 0)) {
-      throw UsageError(
-          fmt::format("{}: found '{}', expected numbers between colons", field(name), escape(text)));
+      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", field(name),
+                                   escape(text)));
     }
     shares.push_back(*value);
   }

@@ -101,7 +101,8 @@ std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& r
   // Keys that hold their own token: what a cell lets through arrives.
   if (cell && (token || request.keys == mask::KeySource::kInput || first_layer))
     return std::pair(*cell, std::string());
-  // What only reads backwards brings nothing forward; keys that hold nothing else bring nothing else.
+  // What only reads backwards brings nothing forward; keys that hold nothing else bring nothing
+  // else.
   if (!cell && (!self || request.keys == mask::KeySource::kInput)) return std::nullopt;
   if (length > kFollowed) {
     throw UsageError(fmt::format(
