@@ -90,7 +90,7 @@ class Loop {
 
  private:
   train::Trainer& trainer() { return run_.trainer(); }
-  std::int64_t steps() { return trainer().options().schedule.plan().steps(); }
+  std::int64_t steps() { return trainer().steps(); }
   std::string plan_text() { return trainer().options().schedule.plan().text(); }
   double spent() const { return plan_.spent + seconds_since(begin_); }
 
@@ -109,14 +109,14 @@ class Loop {
   void keep_time() {
     if (!plan_.pacer) return;
     const std::int64_t done = trainer().done();
-    double asked = 0;
+    double requested = 0;
     if (ranks_.is_first()) {
       plan_.pacer->reserve(save_seconds_ + evaluation_seconds());
       if (const auto changed = plan_.pacer->replan(done, steps(), spent()))
-        asked = static_cast<double>(*changed);
+        requested = static_cast<double>(*changed);
     }
-    asked = of_first(ranks_, asked);
-    if (asked > 0) run_.set_steps(static_cast<std::int64_t>(asked));
+    requested = of_first(ranks_, requested);
+    if (requested > 0) run_.set_steps(static_cast<std::int64_t>(requested));
   }
 
   /// What the evaluation after the last step may take.
@@ -154,14 +154,6 @@ class Loop {
   double save_seconds_ = 0;
   bool saved_ = false;
 };
-
-/// What starts anew in a model that goes on with a checkpoint's weights.
-std::vector<std::string> start_notes(const train::TrainingRun& run) {
-  std::vector<std::string> notes;
-  for (const std::string& name : run.new_tensors())
-    notes.push_back(fmt::format("{}: not in the checkpoint, starts anew", name));
-  return notes;
-}
 
 }  // namespace
 
@@ -201,7 +193,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens{}", run.family(),
                            run.parameter_count(), run.corpus().size(), run.corpus().tokens(),
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
-  for (const std::string& note : start_notes(run)) session.note(note);
+  for (const std::string& name : run.new_tensors())
+    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {
     loop.go_on();

@@ -37,7 +37,7 @@ Substitution::Substitution(const std::string& word) : word_(word) {
                    [word](const std::string& why) { throw wrong(word, why); });
 }
 
-void Substitution::append_replacement(const RegexSearch& found, std::size_t behind,
+void Substitution::append_replacement(const RegexSearch& found, std::size_t copied,
                                       const std::string& text, std::string& out) const {
   for (std::size_t i = 0; i < replacement_.size(); ++i) {
     const char next = i + 1 < replacement_.size() ? replacement_[i + 1] : '\0';
@@ -51,7 +51,7 @@ void Substitution::append_replacement(const RegexSearch& found, std::size_t behi
     } else if (next == '&') {
       out += *found.group(0);
     } else if (next == '`') {
-      out.append(text, behind, found.begin() - behind);
+      out.append(text, copied, found.begin() - copied);
     } else if (next == '\'') {
       out.append(text, found.end());
     } else if (is_digit(next)) {
@@ -73,16 +73,16 @@ std::optional<std::string> Substitution::apply(const std::string& text) const {
   }
   RegexSearch found(*pattern_, text);
   std::string out;
-  std::size_t behind = 0;
+  std::size_t copied = 0;
   std::size_t from = 0;
   while (from <= text.size() && found.find(from)) {
-    out.append(text, behind, found.begin() - behind);
-    append_replacement(found, behind, text, out);
-    behind = found.end();
-    from = behind + (found.begin() == behind ? 1 : 0);
+    out.append(text, copied, found.begin() - copied);
+    append_replacement(found, copied, text, out);
+    copied = found.end();
+    from = copied + (found.begin() == copied ? 1 : 0);
   }
   if (from == 0) return std::nullopt;
-  return out.append(text, behind);
+  return out.append(text, copied);
 }
 
 }  // namespace masque::cli

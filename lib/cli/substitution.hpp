@@ -25,7 +25,7 @@ class Substitution {
   std::optional<std::string> apply(const std::string& text) const;
 
  private:
-  void append_replacement(const RegexSearch& found, std::size_t behind, const std::string& text,
+  void append_replacement(const RegexSearch& found, std::size_t copied, const std::string& text,
                           std::string& out) const;
 
   std::string word_;

@@ -172,11 +172,11 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
 }
 
 void refuse_design(const cli::Command& command) {
-  for (const char* option :
-       {"num-hidden-layers", "hidden-size", "num-attention-heads", "head-size", "intermediate-size",
-        "attention-key-size", "layer-kind", "position", "position-shared", "normalizer",
-        "norm-placement", "norm", "hidden-act", "gated", "mixer", "talking-heads",
-        "previous-scores", "untied"}) {
+  TrainingOptions unread;
+  cli::Command design("design", "");
+  declare_design(design, unread);
+  for (const cli::Entry& entry : design.entries()) {
+    const std::string option = cli::key_of(entry);
     if (command.is_set(option))
       throw UsageError(fmt::format("{} with {}: the model has a design, expected none",
                                    field(option), field("init")));

@@ -7,6 +7,13 @@
 
 namespace masque::model {
 
+void check_bundle_sums(const store::Checkpoint& checkpoint) {
+  if (!checkpoint.bundle()) return;
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    if (const auto broken = check_sums(file.file, file.content)) throw_violation(*broken);
+  }
+}
+
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
@@ -19,13 +26,8 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const Family& family = choose_family(*config, options.family);
   LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
                                store::NamedTensors(checkpoint, config));
-  // A bundle has sums of its tensors, and comparing them costs little next to reading.
-  if (checkpoint.bundle()) {
-    for (const store::WeightsFile& file : checkpoint.files()) {
-      if (const auto broken = store::check_sums(file.file, file.content))
-        store::throw_violation(*broken);
-    }
-  }
+  // Comparing them costs little next to reading.
+  check_bundle_sums(checkpoint);
   LoadedModel<T> loaded;
   loaded.weights = read_tensors<T>(plan, checkpoint);
   loaded.design = std::move(plan.design);

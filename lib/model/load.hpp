@@ -29,6 +29,14 @@ struct LoadPlan {
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names);
 
+/// The old spelling of a layer norm's tensor, "LayerNorm.gamma" of "LayerNorm.weight", which
+/// checkpoints converted from TensorFlow have; empty for any other name.
+std::string old_norm_name(const std::string& name);
+
+/// Compares the sums that a TensorFlow bundle has of its tensors; other checkpoints have none.
+/// Throws InputError if one differs.
+void check_bundle_sums(const store::Checkpoint& checkpoint);
+
 /// Reads the tensors, in parallel. Throws InputError for the first (in plan order) that holds
 /// something that is not finite.
 template <class T>

@@ -12,11 +12,6 @@ namespace masque::model {
 
 namespace {
 
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  const std::size_t at = text.find(what);
-  return at == std::string::npos ? text : text.replace(at, what.size(), with);
-}
-
 class Finder {
  public:
   Finder(const ModelPlan& model, const store::Checkpoint& checkpoint,
@@ -62,11 +57,7 @@ std::string Finder::full_name(std::string_view name) const {
 const store::TensorInfo* Finder::find_one(std::string_view name) const {
   const std::string full = full_name(name);
   if (const store::TensorInfo* info = named_.find(full)) return info;
-  // Checkpoints converted from TensorFlow in the old way keep its names of a layer norm.
-  for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
-                                 std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
-    if (full.ends_with(now)) return named_.find(replaced(full, now, old));
-  }
+  if (const std::string old = old_norm_name(full); !old.empty()) return named_.find(old);
   return nullptr;
 }
 
@@ -235,6 +226,15 @@ void Finder::list_unused() {
 }
 
 }  // namespace
+
+std::string old_norm_name(const std::string& name) {
+  for (const auto& [now, old] :
+       {std::pair<std::string_view, std::string_view>("LayerNorm.weight", "LayerNorm.gamma"),
+        {"LayerNorm.bias", "LayerNorm.beta"}}) {
+    if (name.ends_with(now)) return name.substr(0, name.size() - now.size()).append(old);
+  }
+  return {};
+}
 
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names) {

@@ -28,16 +28,6 @@ bool alike(HeadDesign a, const HeadDesign& b) {
   return a == b;
 }
 
-/// The old spelling of a layer norm's tensor, which checkpoints from TensorFlow have; else empty.
-std::string old_norm_name(std::string name) {
-  for (const auto& [now, old] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
-                                 std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
-    if (name.ends_with(now))
-      return name.replace(name.size() - std::string_view(now).size(), std::string::npos, old);
-  }
-  return {};
-}
-
 }  // namespace
 
 StartingModel::StartingModel(const std::string& path)
@@ -46,8 +36,9 @@ StartingModel::StartingModel(const std::string& path)
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
       plan_(family_.plan(FamilyConfig(config_))),
-      loaded_(load_model<float>(path)) {
-  const HeadDesign& head = loaded_.design.head;
+      found_(find_tensors(plan_, checkpoint_, names_)) {
+  check_bundle_sums(checkpoint_);
+  const HeadDesign& head = found_.design.head;
   if (head.kind == HeadKind::kNone) return;
   for (HeadPlan& own : plan_.heads) {
     if (alike(own.design, head)) own.design.tied = head.tied;
@@ -55,7 +46,7 @@ StartingModel::StartingModel(const std::string& path)
 }
 
 std::optional<HeadDesign> StartingModel::head(HeadKind kind) const {
-  if (loaded_.design.head.kind == kind) return loaded_.design.head;
+  if (found_.design.head.kind == kind) return found_.design.head;
   for (const HeadPlan& own : plan_.heads) {
     if (own.design.kind == kind) return own.design;
   }
@@ -113,7 +104,7 @@ std::string StartingModel::config_text(const Design& design) const {
   };
   if (config_.model_type().empty()) set("model_type", quote_json(family_.model_types.front()));
   const HeadDesign& head = design.head;
-  if (head.kind != loaded_.design.head.kind && !family_.classes.empty())
+  if (head.kind != found_.design.head.kind && !family_.classes.empty())
     set("architectures", fmt::format("[{}]", quote_json(architecture(design))));
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
@@ -168,7 +159,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
                                 const TrainingConfig& training) const {
   if (!writes(design)) return model_files(design, weights, training);
   const ModelPlan plan = this->plan(design);
-  const bool same_head = design.head == loaded_.design.head;
+  const bool same_head = design.head == found_.design.head;
   ModelFiles files;
   files.weights.name = "model.safetensors";
   files.weights.metadata = {{"format", "pt"}};

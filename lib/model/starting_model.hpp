@@ -18,15 +18,17 @@ namespace masque::model {
 /// An opened checkpoint of any family. Immutable; its files stay open.
 class StartingModel {
  public:
-  /// Reads config and weights; `path` is a folder as load_model takes it. Throws as load_model.
+  /// Reads config and headers; `path` is a folder as load_model takes it. Throws as load_model,
+  /// but for values that are not finite.
   explicit StartingModel(const std::string& path);
   StartingModel(const StartingModel&) = delete;
   StartingModel& operator=(const StartingModel&) = delete;
   ~StartingModel() = default;
 
-  const std::string& path() const { return loaded_.path; }
-  const Design& design() const { return loaded_.design; }
-  const ModelWeights<float>& weights() const { return loaded_.weights; }
+  const std::string& path() const { return checkpoint_.path(); }
+  const Design& design() const { return found_.design; }
+  /// Reads them, each time. Throws as load_model.
+  ModelWeights<float> weights() const { return read_tensors<float>(found_, checkpoint_); }
 
   /// The head of this kind: the model's own if it is of the kind, else the first one that its
   /// family knows; nothing if the family has none.
@@ -60,7 +62,7 @@ class StartingModel {
   store::NamedTensors names_;
   const Family& family_;
   ModelPlan plan_;  ///< of the family, with the decoder untied where the file has one of its own
-  LoadedModel<float> loaded_;
+  LoadPlan found_;
 };
 
 }  // namespace masque::model

@@ -60,6 +60,8 @@ class Trainer {
   /// Steps that are done; a run that goes on sets it.
   std::int64_t done() const { return done_; }
   void set_done(std::int64_t steps);
+  /// Steps of the whole run, as the schedule has them now.
+  std::int64_t steps() const { return options_.schedule.plan().steps(); }
   OptimizerState& state() { return state_; }
   const TrainerOptions& options() const { return options_; }
   /// From the next update on the run has so many in all: more than are done, which are

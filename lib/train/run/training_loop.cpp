@@ -24,7 +24,7 @@ class StepLoop {
   void run() {
     const std::exception_ptr failed = caught([&] {
       if (loop_.begin) loop_.begin();
-      while (trainer_.done() < steps()) step();
+      while (trainer_.done() < trainer_.steps()) step();
     });
     {
       // A step that a signal broke off has changed nothing: what was reached is saved. After
@@ -39,8 +39,6 @@ class StepLoop {
   }
 
  private:
-  std::int64_t steps() const { return trainer_.options().schedule.plan().steps(); }
-
   void step() {
     // A signal to one process is one to all, and all stop before the same step: who is inside of
     // one when it comes is chance, and the others would wait for its sums.

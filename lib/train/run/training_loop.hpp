@@ -1,4 +1,4 @@
-// The loop of every training: steps, checkpoints on the way, and what a signal leaves behind.
+// The loop of every training: steps, checkpoints on the way, and a clean end after a signal.
 #pragma once
 
 #include <cstdint>
