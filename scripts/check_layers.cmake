@@ -10,7 +10,7 @@ if(NOT DEFINED MAX_LINES)
   set(MAX_LINES 400)
 endif()
 
-# The only files that may catch: the end of every tool, the rethrow behind the threads, and the command
+# The only files that may catch: the end of every tool, the rethrow after the threads, and the command
 # that examines several checkpoints and goes on after one that cannot be read.
 set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.cpp apps/ckpt/check.cpp)
 # The only files that may include headers that take seconds to compile.

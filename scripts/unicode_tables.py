@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes lib/text/unicode/*.cpp: the properties of all code points as Hugging Face's tokenizers sees them.
 
-Each property is asked of the library itself, code point by code point: its parts follow different
+Each property is requested from the library itself, code point by code point: its parts follow different
 versions of Unicode (categories of 8.0, normal forms of 9.0, Oniguruma's classes of 16.0, lower case of
 the Rust compiler that built it). Nothing comes from Python's unicodedata but one mark of each combining
 class, and those classes never change, and the characters that the rule of the final sigma looks at. Written with tokenizers 0.23.3, Python 3.11.7. Takes a minute and
@@ -118,14 +118,14 @@ def grapheme_classes():
     return classes, {
         "pictographic": sets["pictographic"],
         "conjunct_consonant": sets["consonant"],
-        "conjunct_linker": sets["linker"] - prepend,  # nothing ends a cluster behind a Prepend
+        "conjunct_linker": sets["linker"] - prepend,  # nothing ends a cluster after a Prepend
         "conjunct_extend": sets["linker_or_extend"] - sets["linker"] - sets["consonant"],
     }
 
 
 # --- normal forms -----------------------------------------------------------------------------------
 def combining_classes(nfd):
-    """Class of each code point, by how it is ordered beside one mark of every class."""
+    """Class of each code point, by how it is ordered next to one mark of every class."""
     low, high = "\u0334", "\u0345"  # of classes 1 and 240, the lowest and the highest
     moves = {low, high}
     for s in map(chr, CODE_POINTS):

@@ -211,7 +211,7 @@ void declare_leak(cli::Command& check) {
   c.choice("--predict", o->objective,
            {{"self", std::optional(mask::Objective::kSelf)},
             {"next", std::optional(mask::Objective::kNext)}},
-           "output i must not depend on token i, or on any token behind i [next of a causal head, "
+           "output i must not depend on token i, or on any token after i [next of a causal head, "
            "else self]");
   c.option("--tokens", "N", o->tokens, cli::Range{0, 1e9},
            "tokens of each text that are replaced, evenly spread; 0: all");

@@ -104,7 +104,7 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
            "states of a layer that are used, from the first texts on");
   if (target == probe::ProbeTarget::kToken) {
     c.option("--classes", "N", o->request.classes, cli::Range{2, 1e6},
-             "the most frequent tokens, which are told apart");
+             "the most frequent tokens, which are distinguished");
   }
   c.option("--folds", "N", o->request.folds, cli::Range{2, 1e6},
            "parts of the texts, each predicted from the others");
@@ -121,7 +121,8 @@ void declare_scheme(cli::Command& parent) {
   auto o = std::make_shared<Options>();
   cli::Command& c = parent.subcommand(
       "scheme", "the same for a position scheme and a normalizer on layers of random weights");
-  c.example("attn-probe probe scheme --position rope", "spread 0: positions cannot be told apart");
+  c.example("attn-probe probe scheme --position rope",
+            "spread 0: positions cannot be distinguished");
   c.example("attn-probe probe scheme --position rope --normalizer l2", "they can");
   c.option("--position", "SCHEME", o->scheme.position, "as attn-probe variants lists them");
   c.option("--normalizer", "NAME", o->scheme.normalizer, "as attn-probe variants lists them");
@@ -149,7 +150,7 @@ void declare_probe(cli::Command& tool) {
                  "of pairs of texts, as records with seg");
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      parent.subcommand("zero", "can positions be told apart where all tokens are the same");
+      parent.subcommand("zero", "can positions be distinguished where all tokens are the same");
   c.example("attn-probe probe zero roformer/ --precision f64",
             "spread 0: schemes that act on scores alone fail");
   commands::add_open_options(c, o->open);

@@ -34,10 +34,14 @@ void check_shard(const Options& o) {
 }
 
 Provenance provenance_of(const Options& o, const commands::OpenedModel& opened) {
-  return fmt::format(R"("model":{},"precision":"{}","sink_epsilon":{}{}{})",
-                     quote_json(opened.path), kernel::precision_name(opened.model->precision()),
-                     o.sink_threshold, commands::given_json(opened.given),
-                     o.input.no_special ? R"(,"no_special":true)" : "");
+  Provenance out;
+  JsonWriter json(out);
+  json.member("model", opened.path);
+  json.member("precision", kernel::precision_name(opened.model->precision()));
+  json.member("sink_epsilon", o.sink_threshold);
+  commands::add_given(json, opened.given);
+  if (o.input.no_special) json.member("no_special", true);
+  return out;
 }
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {

@@ -53,14 +53,14 @@ LinePoints points_of(const JsonValue& root) {
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
   JsonWriter members(out);
-  bool behind = false;
+  bool after = false;
   for (const JsonMember& entry : root.members) {
-    if (behind) {
+    if (after) {
       members.key(entry.name);
       entry.value.is(JsonKind::kString) ? members.value(entry.value.text)
                                         : members.raw(entry.value.text);
     }
-    behind = behind || entry.name == "tokens";
+    after = after || entry.name == "tokens";
   }
   return out;
 }

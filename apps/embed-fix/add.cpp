@@ -36,7 +36,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_add(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "add", "new tokens: in rows that have none, then behind the last; head and files follow");
+      "add", "new tokens: in rows that have none, then after the last; head and files follow");
   c.example("embed-fix add bert-base/ covid lockdown --init subword -o bert-new/",
             "two tokens that begin as the mean of their pieces");
   c.example("embed-fix add bert-base/ @words.txt --multiple 64 -o bert-new/",

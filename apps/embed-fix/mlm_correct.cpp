@@ -97,7 +97,7 @@ void declare_mlm_correct(cli::Command& tool) {
   c.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
             "a folder into a new folder, with a proof that nothing else changed");
   c.example("embed-fix mlm-correct model.safetensors -o out.safetensors --mask-token 103",
-            "a file without tokenizer beside it");
+            "a file without tokenizer next to it");
   c.example("embed-fix mlm-correct bert-base/ --in-place --tied keep",
             "the checkpoint itself, table and head together");
   c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse", "and back");

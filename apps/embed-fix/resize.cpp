@@ -32,7 +32,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_resize(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("resize", "more or fewer rows without token behind the last one");
+      tool.subcommand("resize", "more or fewer rows without token after the last one");
   c.example("embed-fix resize bert-base/ 30522 --multiple 64 -o padded/", "30528 rows");
   declare_vocabulary_options(c, *o, NewRowsOption::kInit);
   c.argument("N", o->rows, "rows");

@@ -28,7 +28,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.rate) {
     if (objective != "mlm")
       throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
-    request.asked.mlm.selection.rate = *o.rate;
+    request.requested.mlm.selection.rate = *o.rate;
   }
   const length::LengthStream stream(request, *opened.tokenizer);
   ResultFolder folder(o.output, {"results.tsv", "loss.svg", "accuracy.svg"});

@@ -36,12 +36,12 @@ std::size_t parse_cell(const std::string& text, std::size_t cells) {
                   field("cell"), escape(text), cells, cells, cells));
 }
 
-length::LengthNames names_of(const RunOptions& o, const Asked& asked,
+length::LengthNames names_of(const RunOptions& o, const Requested& requested,
                              const length::LengthSubject& subject) {
   length::LengthNames names;
-  for (const length::LengthArm& arm : asked.arms) names.designs.push_back(arm.name);
+  for (const length::LengthArm& arm : requested.arms) names.designs.push_back(arm.name);
   names.trained = o.train_lengths;
-  for (const Index length : asked.request.eval_lengths)
+  for (const Index length : requested.request.eval_lengths)
     names.chance[length] = subject.chance(length);
   names.whole = subject.whole();
   return names;
@@ -52,20 +52,20 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
   if (o.objective_given) o.objective = *o.objective_given;
-  Asked asked = asked_of(o);
-  length::LengthRequest& request = asked.request;
+  Requested requested = requested_of(o);
+  length::LengthRequest& request = requested.request;
   if (o.cell) {
     if (o.budget)
       throw UsageError(fmt::format("{}: with {} every cell would have other steps, expected {}",
                                    field("cell"), field("budget"), field("steps")));
-    request.only = parse_cell(*o.cell, asked.cells());
+    request.only = parse_cell(*o.cell, requested.cells());
   }
-  const auto subject = subject_of(o, asked);
+  const auto subject = subject_of(o, requested);
   request.subject = subject.get();
   request.options = [&](std::size_t arm, std::int64_t steps, std::uint64_t seed) {
     commands::TrainingOptions model = static_cast<const commands::TrainingOptions&>(o);
     if (o.rate) model.selection.rate = fmt::format("{}", *o.rate);
-    model.design = asked.arms[arm].recipe;
+    model.design = requested.arms[arm].recipe;
     model.position = model.design.position;
     train::RunOptions options = commands::run_options(model, steps, seed);
     // A mixer has weights for every place that there may be.
@@ -78,14 +78,14 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   request.note = [&](const std::string& line) { session.note(line); };
   session.say_if_interrupted(
       fmt::format("{} has what was reached, the same command goes on", o.output));
-  const length::LengthNames names = names_of(o, asked, *subject);
-  session.note(fmt::format("{} arms: {}; seeds {}", asked.arms.size(),
+  const length::LengthNames names = names_of(o, requested, *subject);
+  session.note(fmt::format("{} arms: {}; seeds {}", requested.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
   request.spent_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::string results = length::results_text(length::run_lengths(request), names);
   if (request.only) {
-    write_part(results, o.output, *request.only + 1, asked.cells());
+    write_part(results, o.output, *request.only + 1, requested.cells());
   } else {
     write_tables(results, o.output);
   }

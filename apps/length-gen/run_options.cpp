@@ -57,13 +57,13 @@ std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_
 
 }  // namespace
 
-Asked asked_of(const RunOptions& o) {
-  Asked asked;
-  length::LengthRequest& request = asked.request;
+Requested requested_of(const RunOptions& o) {
+  Requested requested;
+  length::LengthRequest& request = requested.request;
   if (o.steps.has_value() == o.budget.has_value())
     throw UsageError(
         fmt::format("expected {}, or {} for the whole run", field("steps"), field("budget")));
-  asked.train_lengths = length::parse_lengths("train_length", o.train_lengths);
+  requested.train_lengths = length::parse_lengths("train_length", o.train_lengths);
   request.eval_lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   request.steps = o.steps;
   if (o.budget) request.budget_seconds = commands::parse_seconds(*o.budget);
@@ -78,14 +78,15 @@ Asked asked_of(const RunOptions& o) {
   request.folder = o.output;
   train::DesignRecipe design = o.design;
   design.position = o.position.value_or(design.position);
-  if (o.scale) design.normalizer = normalizers_of(o, asked.train_lengths);
-  asked.arms = length::make_arms(design);
-  request.arms = asked.arms.size();
-  return asked;
+  if (o.scale) design.normalizer = normalizers_of(o, requested.train_lengths);
+  requested.arms = length::make_arms(design);
+  request.arms = requested.arms.size();
+  return requested;
 }
 
-std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o, const Asked& asked) {
-  const auto& [arms, train_lengths, request] = asked;
+std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
+                                                        const Requested& requested) {
+  const auto& [arms, train_lengths, request] = requested;
   const std::vector<Index> finetune_lengths =
       request.finetuning ? request.finetuning->lengths : std::vector<Index>();
   if (o.task.has_value() == o.text.has_value())
@@ -110,7 +111,7 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o, con
   if (o.rate) {
     if (text.objective != "mlm")
       throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
-    text.asked.mlm.selection.rate = *o.rate;
+    text.requested.mlm.selection.rate = *o.rate;
   }
   text.train_lengths = train_lengths;
   text.eval_lengths = request.eval_lengths;

@@ -32,16 +32,16 @@ struct RunOptions : commands::TrainingOptions {
 void declare_run_options(cli::Command& command, RunOptions& options);
 
 /// Designs, and a request without subject and options, as they are requested. Throws UsageError.
-struct Asked {
+struct Requested {
   std::vector<length::LengthArm> arms;
   std::vector<Index> train_lengths;
   length::LengthRequest request;
   std::size_t cells() const { return arms.size() * request.seeds.size(); }
 };
-Asked asked_of(const RunOptions& options);
+Requested requested_of(const RunOptions& options);
 
 /// Reads the texts. Throws UsageError, InputError.
 std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& options,
-                                                        const Asked& asked);
+                                                        const Requested& requested);
 
 }  // namespace masque::length_gen

@@ -27,7 +27,7 @@ cli::ExitCode sweep(const RunOptions& o, const std::vector<std::string>& given,
         "{}: of commands for different machines every one would have other steps, expected {}",
         field("budget"), field("steps")));
   }
-  const std::size_t cells = asked_of(o).cells();
+  const std::size_t cells = requested_of(o).cells();
   std::string words;
   for (const std::string& word : given) words += " " + shell_word(word);
   for (std::size_t cell = 1; cell <= cells; ++cell)

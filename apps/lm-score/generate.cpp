@@ -60,17 +60,22 @@ probe::GenerateOptions generate_options(const Options& o, const commands::Opened
   return options;
 }
 
-/// What decided the texts, as far as it was in force: members of a JSON object, after a comma.
-std::string choice_json(const Options& o, const probe::GenerateOptions& options) {
+/// What decided the texts, as far as it was in force: members of a JSON object.
+std::string provenance_of(const Options& o, const probe::GenerateOptions& options,
+                          const commands::OpenedModel& opened) {
+  std::string out;
+  JsonWriter json(out);
+  json.member("model", opened.path).member("kind", options.to_target ? "unilm" : "causal");
+  json.member("precision", kernel::precision_name(opened.model->precision()));
+  commands::add_given(json, opened.given);
   const probe::SamplingOptions& sampling = options.sampling;
-  std::string json = fmt::format(R"(,"max_new_tokens":{},"do_sample":{})", options.max_new_tokens,
-                                 sampling.do_sample);
+  json.member("max_new_tokens", options.max_new_tokens).member("do_sample", sampling.do_sample);
   if (sampling.do_sample) {
-    json += fmt::format(R"(,"temperature":{},"top_k":{},"top_p":{},"seed":{})",
-                        sampling.temperature, sampling.top_k, sampling.top_p, options.seed);
+    json.member("temperature", sampling.temperature).member("top_k", sampling.top_k);
+    json.member("top_p", sampling.top_p).member("seed", options.seed);
   }
-  if (!options.to_target) json += fmt::format(R"(,"bos":{})", o.bos);
-  return json;
+  if (!options.to_target) json.member("bos", o.bos);
+  return out;
 }
 
 /// Lines to prompts: the template's tokens up to where the model goes on.
@@ -108,11 +113,7 @@ class Printer {
       : options_(options),
         tokenizer_(*opened.tokenizer),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
-        provenance_(fmt::format(R"("model":{},"kind":"{}","precision":"{}"{}{})",
-                                quote_json(opened.path), options.to_target ? "unilm" : "causal",
-                                kernel::precision_name(opened.model->precision()),
-                                commands::given_json(opened.given),
-                                choice_json(options, generate))),
+        provenance_(provenance_of(options, generate, opened)),
         session_(session) {}
 
   void header() {

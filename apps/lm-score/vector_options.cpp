@@ -87,10 +87,12 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   if (options.whiten) given.push_back({"whiten", "true", false});
   if (options.dim) given.push_back({"dim", std::to_string(*options.dim), false});
   if (options.no_special_in_text) given.push_back({"no_special_in_text", "true", false});
-  out.provenance = fmt::format(
-      R"("model":{},"precision":"{}","policy":"{}","pooling":"{}","normalize":{}{})",
-      quote_json(out.opened.path), kernel::precision_name(out.opened.model->precision()), policy,
-      pooling_name(out.options.pooling), out.normalize, commands::given_json(given));
+  JsonWriter json(out.provenance);
+  json.member("model", out.opened.path);
+  json.member("precision", kernel::precision_name(out.opened.model->precision()));
+  json.member("policy", policy).member("pooling", pooling_name(out.options.pooling));
+  json.member("normalize", out.normalize);
+  commands::add_given(json, given);
   return out;
 }
 

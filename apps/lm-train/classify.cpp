@@ -20,13 +20,13 @@ namespace masque::lm_train {
 
 namespace {
 
-constexpr std::int64_t kTimesTold = 10;  // times that the loss is reported
+constexpr std::int64_t kTimesReported = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.
 std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string& what,
                   cli::Session& session) {
   std::string metrics;
-  const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesTold);
+  const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesReported);
   double sum = 0;
   train::TrainingLoop loop;
   loop.report = [&](const train::StepReport& r) {

@@ -38,7 +38,7 @@ void check_classify(const ClassifyCommand& o) {
     return;
   }
   const ClassifyCommand plain;
-  const train::DesignRecipe &asked = o.design, &usual = plain.design;
+  const train::DesignRecipe &requested = o.design, &usual = plain.design;
   const std::vector<std::pair<std::string_view, bool>> given = {
       {"num_hidden_layers", o.num_hidden_layers != plain.num_hidden_layers},
       {"hidden_size", o.hidden_size != plain.hidden_size},
@@ -46,17 +46,17 @@ void check_classify(const ClassifyCommand& o) {
       {"head_size", o.head_size.has_value()},
       {"intermediate_size", o.intermediate_size.has_value()},
       {"attention_key_size", o.attention_key_size != plain.attention_key_size},
-      {"layer_kind", asked.layer_kind != usual.layer_kind},
+      {"layer_kind", requested.layer_kind != usual.layer_kind},
       {"position", o.position.has_value()},
-      {"position_shared", asked.position_shared},
-      {"normalizer", asked.normalizer != usual.normalizer},
-      {"norm_placement", asked.norm_placement != usual.norm_placement},
-      {"norm", asked.norm != usual.norm},
-      {"hidden_act", asked.hidden_act != usual.hidden_act},
-      {"gated", asked.gated},
-      {"mixer", asked.mixer != usual.mixer},
-      {"talking_heads", asked.talking_heads != usual.talking_heads},
-      {"previous_scores", asked.previous_scores != usual.previous_scores},
+      {"position_shared", requested.position_shared},
+      {"normalizer", requested.normalizer != usual.normalizer},
+      {"norm_placement", requested.norm_placement != usual.norm_placement},
+      {"norm", requested.norm != usual.norm},
+      {"hidden_act", requested.hidden_act != usual.hidden_act},
+      {"gated", requested.gated},
+      {"mixer", requested.mixer != usual.mixer},
+      {"talking_heads", requested.talking_heads != usual.talking_heads},
+      {"previous_scores", requested.previous_scores != usual.previous_scores},
   };
   for (const auto& [name, is_given] : given) {
     if (is_given)
@@ -110,11 +110,12 @@ void declare_classify(cli::Command& tool) {
   c.flag("--header", o->header, "the first line names the columns");
   c.option("--eval-data", "TSV", o->eval_data,
            "texts that are judged at the end, with the same columns [those that are learnt]");
-  c.choice("--pooling", o->pooling,
-           {{"cls", std::optional(train::Pooling::kFirst)},
-            {"mean", std::optional(train::Pooling::kMean)}},
-           "what stands for a text: the first token behind BERT's pooler, or the mean of all [cls; "
-           "of a model that classifies, its own]");
+  c.choice(
+      "--pooling", o->pooling,
+      {{"cls", std::optional(train::Pooling::kFirst)},
+       {"mean", std::optional(train::Pooling::kMean)}},
+      "what stands for a text: the first token through BERT's pooler, or the mean of all [cls; "
+      "of a model that classifies, its own]");
   c.choice("--mask", o->full_mask, {{"model", false}, {"full", true}},
            "the model's, or every token reads every token: drops T-TA's diagonal");
   c.option("--length", "N", o->length, cli::Range{2, 1e6},

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Lines that report the loss where no terminal shows it all the time.
-constexpr std::int64_t kTold = 20;
+constexpr std::int64_t kReports = 20;
 
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -43,7 +43,9 @@ double accuracy_of(const train::StepLosses& losses) {
 }
 
 /// For people: a line of "loss 1.2345".
-std::string told(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
+std::string shown(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-";
+}
 
 /// Of several networks each one's loss and accuracy, and what else was counted.
 void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWriter& json) {
@@ -95,7 +97,7 @@ void Log::go_on(const std::string& metrics, const std::string& path) {
 }
 
 std::string Log::line(std::int64_t step, std::int64_t steps) const {
-  const std::int64_t every = std::max<std::int64_t>(1, steps / kTold);
+  const std::int64_t every = std::max<std::int64_t>(1, steps / kReports);
   const auto last = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(every));
   const double mean =
       mean_of_points({losses_.end() - static_cast<std::ptrdiff_t>(last), losses_.end()});
@@ -104,7 +106,7 @@ std::string Log::line(std::int64_t step, std::int64_t steps) const {
                                                           100 * operations_ / seconds() / peak_)
                                             : "";
   return fmt::format("step {} of {}: loss {}, {:.0f} tokens/s{}, {:.0f} s left", step, steps,
-                     told(mean), tokens_per_second(), share,
+                     shown(mean), tokens_per_second(), share,
                      a_step * static_cast<double>(steps - step));
 }
 
@@ -123,7 +125,7 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
     session_.status(line(r.step, steps));
     if (r.step != steps) return;
   }
-  if (r.step % std::max<std::int64_t>(1, steps / kTold) == 0 || r.step == steps)
+  if (r.step % std::max<std::int64_t>(1, steps / kReports) == 0 || r.step == steps)
     session_.note(line(r.step, steps));
 }
 
@@ -136,7 +138,7 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   metrics_ += '\n';
   evaluated_ = step;
   session_.note(fmt::format("step {}: eval loss {}, accuracy {} of {} tokens", step,
-                            told(mean_of(r)), told(accuracy_of(r)), r.rows()));
+                            shown(mean_of(r)), shown(accuracy_of(r)), r.rows()));
 }
 
 void Log::never_selected(std::int64_t step, const train::LossReport& r) {
@@ -147,7 +149,7 @@ void Log::never_selected(std::int64_t step, const train::LossReport& r) {
   metrics_ += '\n';
   never_selected_ = step;
   session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
-                            told(mean_of(r)), told(accuracy_of(r))));
+                            shown(mean_of(r)), shown(accuracy_of(r))));
 }
 
 double Log::mean_of_points(std::span<const Point> points) {

@@ -92,7 +92,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
-  run.asked.mlm.similar = similar;
+  run.requested.mlm.similar = similar;
   run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
@@ -122,7 +122,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--objective", "NAME", o->objective,
            "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
            "replace-mlm or all-tokens-mlm");
-  c.option("--format", "FORMAT", o->format_asked,
+  c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
   c.one_of({"--pairs", "--format"});
@@ -136,7 +136,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
            "electra: widths of the generator, as a share of the model's [0.25]");
   c.option("--discriminator-weight", "X", o->discriminator_weight, cli::Range{0, 1e9},
-           "electra: of the loss behind the generator's [50; 1 of MLM]");
+           "electra: of the loss after the generator's [50; 1 of MLM]");
   c.option("--switch", "N", o->switch_step, cli::Range{1, 1e9},
            "electra: the generator alone for so many steps, then the other one alone");
   c.flag("--adversarial", o->adversarial,
@@ -151,7 +151,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--diversity", "D:W,…", o->diversity,
            "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
            "say; 0 measures alone");
-  c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is told");
+  c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},
            "the first ones of that text");
@@ -171,10 +171,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
     if (!o->init && !o->tokenizer)
       throw UsageError(
           fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
-    if (o->pairs && o->format_asked.value_or("pairs") != "pairs")
+    if (o->pairs && o->requested_format.value_or("pairs") != "pairs")
       throw UsageError(
           fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
-    o->format = o->pairs ? "pairs" : o->format_asked.value_or("lines");
+    o->format = o->pairs ? "pairs" : o->requested_format.value_or("lines");
     return run_train(*o, session);
   });
 }

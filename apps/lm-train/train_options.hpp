@@ -15,7 +15,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::string output;
   std::optional<std::string> init;
   std::optional<std::string> tokenizer;  ///< of lm-train: none only with init
-  std::optional<std::string> format_asked;
+  std::optional<std::string> requested_format;
   bool pairs = false;
   std::string format;  ///< of these two
   std::int64_t length = 128;

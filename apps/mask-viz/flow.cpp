@@ -91,9 +91,9 @@ cli::Cell field_cell(const mask::ReceptiveField& field) {
 
 void print_result(const Options& o, const mask::FlowRequest& request,
                   const mask::FlowResult& result, cli::Session& session) {
-  const bool asked = o.objective != mask::Objective::kNone || !request.forbidden.empty();
+  const bool checked = o.objective != mask::Objective::kNone || !request.forbidden.empty();
   cli::Report report;
-  report.add("verdict", result.leak ? "leak" : asked ? "clean" : "not asked");
+  report.add("verdict", result.leak ? "leak" : checked ? "clean" : "not checked");
   report.add("layers", static_cast<std::int64_t>(request.layers.size()));
   if (result.leak) {
     report.add("first_layer", result.leak->layer);
@@ -192,7 +192,7 @@ void declare_flow(cli::Command& tool) {
            {{"token", mask::QueryStart::kToken}, {"position", mask::QueryStart::kPosition}},
            "what queries start with: their token, or their position only");
   c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
-           "two: a content stream beside the query stream, as in XLNet");
+           "two: a content stream next to the query stream, as in XLNet");
   c.option("--content", "EXPR", o->content,
            "masks of the content stream [a record's: its mask | diagonal]");
   c.choice("--residual", o->residual, {{"on", mask::Residual::kOn}, {"off", mask::Residual::kOff}},

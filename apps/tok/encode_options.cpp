@@ -48,7 +48,7 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.choice("--binary", o.binary, {{"none", Width::kNone}, {"u16", Width::k16}, {"u32", Width::k32}},
            "ids as little-endian integers of this width, without anything between lines; needs -o");
   c.choice("--layout", o.layout, {{"nanogpt", Layout::kNanoGpt}, {"llmc", Layout::kLlmc}},
-           "nothing but ids, or behind the 1024-byte header of llm.c");
+           "nothing but ids, or after the 1024-byte header of llm.c");
   c.option("-o,--output", "FILE", o.output, "the file of --binary");
   add_flavor(c, o.open);
   add_input(c, o.input);

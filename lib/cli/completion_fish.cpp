@@ -71,7 +71,7 @@ std::string fish_completion(const Command& tool) {
   std::replace(condition.begin(), condition.end(), '-', '_');
   std::string out = fmt::format(
       "# Completes {0} (masque {1}) in fish: {0} --completion fish | source\n"
-      "# Whether the words before the cursor begin with these, behind the tool's name.\n"
+      "# Whether the words before the cursor begin with these, after the tool's name.\n"
       "function {2}_in\n"
       "    set -l words (commandline -opc)[2..-1]\n"
       "    set -l n (count $argv)\n"

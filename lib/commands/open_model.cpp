@@ -68,11 +68,15 @@ void check_sizes(const OpenedModel& opened) {
 
 }  // namespace
 
-std::string given_json(const std::vector<Given>& given) {
-  std::string out;
-  for (const Given& g : given)
-    out += fmt::format(R"(,"{}":{})", g.name, g.text ? quote_json(g.value) : g.value);
-  return out;
+void add_given(JsonWriter& json, const std::vector<Given>& given) {
+  for (const Given& g : given) {
+    json.key(g.name);
+    if (g.text) {
+      json.value(g.value);
+    } else {
+      json.raw(g.value);
+    }
+  }
 }
 
 void add_open_options(cli::Command& command, OpenOptions& options) {

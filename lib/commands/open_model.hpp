@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.hpp"
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"
 #include "text/tokenizer.hpp"
@@ -38,8 +39,8 @@ struct Given {
   std::string value;
   bool text = true;  ///< else a number or true
 };
-/// ,"mask":"causal","max_length":12 for the end of a JSON object; empty for none.
-std::string given_json(const std::vector<Given>& given);
+/// Members of a JSON object: "mask":"causal","max_length":12.
+void add_given(JsonWriter& json, const std::vector<Given>& given);
 
 /// What was opened.
 struct OpenedModel {

@@ -76,11 +76,14 @@ Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_opti
 }
 
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {
-  return fmt::format(R"("model":{},"kind":"{}","precision":"{}","policy":"{}"{}{})",
-                     quote_json(opened.path), probe::kind_name(scoring.options.kind),
-                     kernel::precision_name(opened.model->precision()),
-                     probe::policy_text(scoring.options.policy), given_json(opened.given),
-                     given_json(scoring.given));
+  std::string out;
+  JsonWriter json(out);
+  json.member("model", opened.path).member("kind", probe::kind_name(scoring.options.kind));
+  json.member("precision", kernel::precision_name(opened.model->precision()));
+  json.member("policy", probe::policy_text(scoring.options.policy));
+  add_given(json, opened.given);
+  add_given(json, scoring.given);
+  return out;
 }
 
 }  // namespace masque::commands

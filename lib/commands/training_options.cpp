@@ -25,24 +25,25 @@ double parse_seconds(const std::string& text) {
 
 namespace {
 
-void fill_objective(const TrainingOptions& o, std::uint64_t seed, train::ObjectiveOptions& asked) {
+void fill_objective(const TrainingOptions& o, std::uint64_t seed,
+                    train::ObjectiveOptions& requested) {
   const std::vector<double> split = parse_shares("split", o.split, 3, 3);
-  asked.mlm = {.selection = selection_of(o.selection, seed),
-               .mask = split[0],
-               .keep = split[1],
-               .random = split[2],
-               .draws = o.draws,
-               .fixed_selection = o.fixed_selection};
-  asked.allow_leak = o.allow_leak;
-  asked.perm = o.perm;
+  requested.mlm = {.selection = selection_of(o.selection, seed),
+                   .mask = split[0],
+                   .keep = split[1],
+                   .random = split[2],
+                   .draws = o.draws,
+                   .fixed_selection = o.fixed_selection};
+  requested.allow_leak = o.allow_leak;
+  requested.perm = o.perm;
   const std::vector<double> source = parse_shares("source", o.source, 1, 2);
   const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
-  asked.prefix = {
+  requested.prefix = {
       .low = source.front(), .high = source.back(), .mix = {mix[0], mix[1], mix[2], mix[3]}};
-  asked.mae.ratio = o.mae_ratio;
-  asked.drop.rate = o.drop.value_or(0);
-  asked.drop.renumber = o.renumber;
-  asked.mae.min_keep = asked.drop.min_keep = o.min_keep.value_or(1);
+  requested.mae.ratio = o.mae_ratio;
+  requested.drop.rate = o.drop.value_or(0);
+  requested.drop.renumber = o.renumber;
+  requested.mae.min_keep = requested.drop.min_keep = o.min_keep.value_or(1);
 }
 
 /// Everything that decides the bytes.
@@ -98,8 +99,8 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("source", o.source);
   set("mix", o.mix);
   set("mae_ratio", o.mae_ratio);
-  set("drop", run.asked.drop.rate);
-  set("min_keep", run.asked.drop.min_keep);
+  set("drop", run.requested.drop.rate);
+  set("min_keep", run.requested.drop.min_keep);
   set("renumber", o.renumber);
   set("precision", kernel::precision_name(o.precision));
   set("chunk_tokens", o.chunk_tokens);
@@ -122,7 +123,7 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   const bool two_streams = o.objective == "plm" || o.objective == "plm-hf";
   run.design.position = o.position.value_or(two_streams ? "rope" : run.design.position);
   run.objective = o.objective;
-  fill_objective(o, seed, run.asked);
+  fill_objective(o, seed, run.requested);
   train::TrainerOptions& trainer = run.trainer;
   trainer.schedule = {o.learning_rate, steps, o.warmup.value_or(steps / 20), o.decay,
                       o.decay_floor};
@@ -201,7 +202,7 @@ void declare_optimizer(cli::Command& c, TrainingOptions& o) {
   c.option("--beta2", "X", o.beta2, cli::Range{0, 0.999999999}, "of their squares");
   c.option("--clip", "X", o.clip, cli::Range{0, 1e9}, "largest norm of a gradient; 0: any");
   c.option("--dropout", "P", o.dropout, cli::Range{0, 0.95},
-           "behind embeddings, attention and feed-forward");
+           "after embeddings, attention and feed-forward");
   c.option("--attention-dropout", "P", o.attention_dropout, cli::Range{0, 0.95},
            "of attention weights");
   c.option("--initializer-range", "X", o.initializer_range, cli::Range{1e-12, 1e3},
@@ -248,14 +249,14 @@ void check_objective(const TrainingOptions& o) {
   train::check_objective(o.objective);
   const std::vector<std::string_view> read = read_by(o.objective);
   const TrainingOptions plain;
-  const records::SelectionOptions &asked = o.selection.selection,
+  const records::SelectionOptions &requested = o.selection.selection,
                                   &usual = plain.selection.selection;
   const std::vector<std::pair<std::string_view, bool>> given = {
       {"rate", o.selection.rate != plain.selection.rate},
-      {"unit", asked.unit != usual.unit},
-      {"choice", asked.choice != usual.choice},
-      {"span_p", asked.span_p != usual.span_p},
-      {"span_longest", asked.span_longest != usual.span_longest},
+      {"unit", requested.unit != usual.unit},
+      {"choice", requested.choice != usual.choice},
+      {"span_p", requested.span_p != usual.span_p},
+      {"span_longest", requested.span_longest != usual.span_longest},
       {"split", o.split != plain.split},
       {"draws", o.draws != plain.draws},
       {"fixed_selection", o.fixed_selection},

@@ -17,11 +17,11 @@ int Metrics::columns(int pixels, Font font) const {
 Box box_of(const Text& text, const Metrics& metrics) {
   const int length = metrics.width(text.text, text.font);
   const int line = metrics.line(text.font);
-  const int behind = text.anchor == Anchor::kStart ? 0
+  const int before = text.anchor == Anchor::kStart ? 0
                      : text.anchor == Anchor::kEnd ? length
                                                    : length / 2;
-  if (text.upright) return {text.x - line / 2, text.y + behind - length, line, length};
-  return {text.x - behind, text.y - line / 2, length, line};
+  if (text.upright) return {text.x - line / 2, text.y + before - length, line, length};
+  return {text.x - before, text.y - line / 2, length, line};
 }
 
 void shift(Scene& scene, int x, int y) {

@@ -68,7 +68,7 @@ Index stacked_rows(std::span<const MatrixView<const T>> weights) {
 
 }  // namespace
 
-/// The reference: weights turned to (in, out), so that loops over outputs run along memory.
+/// The reference: weights transposed to (in, out), so that loops over outputs run along memory.
 template <class T>
 struct Linear<T>::State {
   State(std::span<const MatrixView<const T>> parts, Precision precision)

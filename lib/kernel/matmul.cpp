@@ -74,8 +74,8 @@ void matmul_forward(MatrixView<const T> x, MatrixView<const T> weight, MatrixVie
                    weight.stride, 0, y.data, y.stride});
   } else {
     zero(y);
-    const Matrix<T> turned = transposed(weight);
-    add_matmul<T>(x, turned.view(), y);
+    const Matrix<T> across = transposed(weight);
+    add_matmul<T>(x, across.view(), y);
   }
 }
 
@@ -98,8 +98,8 @@ void matmul_backward(MatrixView<const T> x, MatrixView<const T> weight, MatrixVi
       float_product({true, false, weight.rows, weight.columns, x.rows, d_y.data, d_y.stride, x.data,
                      x.stride, 1, d_weight.data, d_weight.stride});
     } else {
-      const Matrix<T> turned = transposed(d_y);
-      add_matmul<T>(turned.view(), x, d_weight);
+      const Matrix<T> across = transposed(d_y);
+      add_matmul<T>(across.view(), x, d_weight);
     }
   }
 }

@@ -26,8 +26,8 @@ void turn_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs,
 }
 
 template <class T>
-void turn(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T direction,
-          MatrixView<T> x) {
+void rotate(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T direction,
+            MatrixView<T> x) {
   const Index pairs = table.cosine.columns();
   MASQUE_CHECK(2 * pairs <= head_size && x.columns % head_size == 0);
   MASQUE_CHECK(table.cosine.rows() == x.rows);
@@ -76,13 +76,13 @@ RotaryTable<T> rotary_table(std::span<const double> frequencies, std::span<const
 template <class T>
 void rotary_forward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
                     MatrixView<T> x) {
-  turn(layout, table, head_size, T{1}, x);
+  rotate(layout, table, head_size, T{1}, x);
 }
 
 template <class T>
 void rotary_backward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
                      MatrixView<T> d_x) {
-  turn(layout, table, head_size, T{-1}, d_x);
+  rotate(layout, table, head_size, T{-1}, d_x);
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                   \

@@ -1,4 +1,4 @@
-// Rotary position embedding: pairs of features turned by an angle that grows with the position.
+// Rotary position embedding: pairs of features rotated by an angle that grows with the position.
 #pragma once
 
 #include <span>

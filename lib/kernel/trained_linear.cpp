@@ -40,7 +40,7 @@ void add_rows_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixV
 
 }  // namespace
 
-/// The reference: the weights as they are, and turned to (in, out).
+/// The reference: the weights as they are, and transposed to (in, out).
 template <class T>
 struct TrainedLinear<T>::State {
   // Both directions in any case: nobody saves memory in tests.
@@ -49,19 +49,19 @@ struct TrainedLinear<T>::State {
     inputs = weights[0].columns, outputs = 0;
     for (const auto& part : weights) outputs += part.rows;
     plain.resize(outputs, inputs);
-    turned.resize(inputs, outputs);
+    transposed.resize(inputs, outputs);
     Index row = 0;
     for (const auto& part : weights) {
       MASQUE_CHECK(part.columns == inputs);
       for (Index i = 0; i < part.rows; ++i, ++row) {
         std::copy_n(part.row(i), inputs, plain.view().row(row));
-        for (Index k = 0; k < inputs; ++k) turned.view().at(k, row) = part.at(i, k);
+        for (Index k = 0; k < inputs; ++k) transposed.view().at(k, row) = part.at(i, k);
       }
     }
   }
   void forward(MatrixView<const T> x, std::span<const T> bias, MatrixView<T> y) const {
     fill_rows(bias, y);
-    add_rows_product(x, turned.view(), y);
+    add_rows_product(x, transposed.view(), y);
   }
   void backward(MatrixView<const T> d_y, bool add, MatrixView<T> d_x) const {
     if (!add) fill_rows<T>({}, d_x);
@@ -71,7 +71,7 @@ struct TrainedLinear<T>::State {
   Index inputs = 0;
   Index outputs = 0;
   Matrix<T> plain;
-  Matrix<T> turned;
+  Matrix<T> transposed;
 };
 
 template <>

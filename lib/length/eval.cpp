@@ -129,7 +129,7 @@ void check_length_objective(const std::string& objective, const model::Treatable
   const auto leak = input_error_message(
       [&] { probe::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
   if (leak)
-    refuse(objective == "clm" ? "positions read what comes behind them"
+    refuse(objective == "clm" ? "positions read what comes after them"
                               : "positions read their own token");
 }
 

@@ -88,12 +88,12 @@ class Run {
   /// As many steps as all arms can make together in the time.
   std::int64_t budget_steps() {
     const auto begin = Clock::now();
-    LengthSubject::Settings asked{{"budget", fmt::format("{}", request_.budget_seconds)},
-                                  {"seeds", fmt::format("{}", fmt::join(request_.seeds, ","))}};
+    LengthSubject::Settings requested{{"budget", fmt::format("{}", request_.budget_seconds)},
+                                      {"seeds", fmt::format("{}", fmt::join(request_.seeds, ","))}};
     for (std::size_t arm = 0; arm < request_.arms; ++arm) {
-      for (const auto& one : settings(request_.options(arm, 1, 0))) asked.push_back(one);
+      for (const auto& one : settings(request_.options(arm, 1, 0))) requested.push_back(one);
     }
-    const std::string digest = settings_digest(asked);
+    const std::string digest = settings_digest(requested);
     if (const auto known = store_.steps(digest)) {
       request_.note(fmt::format("as before, {} {} of every arm and seed", field("steps"), *known));
       return *known;
@@ -191,7 +191,7 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
   }
   if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
   request.note(
-      fmt::format("{} learned: training reaches {} places, longer sequences are scored behind "
+      fmt::format("{} learned: training reaches {} places, longer sequences are scored after "
                   "fine-tuning alone",
                   field("position"), trained));
 }

@@ -122,13 +122,13 @@ void LengthStream::place_windows(const StreamRequest& request, bool causal) {
 
 void LengthStream::make_examples(const StreamRequest& request, const text::Tokenizer& tokenizer,
                                  Index shift) {
-  train::ObjectiveOptions asked = request.asked;
-  asked.tokens = train::token_table(tokenizer);
-  asked.seed = request.seed;
+  train::ObjectiveOptions requested = request.requested;
+  requested.tokens = train::token_table(tokenizer);
+  requested.seed = request.seed;
   train::CorpusItem item;
   item.ids = ids_;
   const train::Example whole =
-      train::find_objective(request.objective).make(asked)->example(item, kScoredEpoch);
+      train::find_objective(request.objective).make(requested)->example(item, kScoredEpoch);
   // At how many lengths a token has a row that predicts it.
   std::vector<std::size_t> rows(ids_.size(), 0);
   for (const auto& [length, cut] : cuts_) {

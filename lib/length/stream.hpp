@@ -13,12 +13,12 @@
 namespace masque::length {
 
 struct StreamRequest {
-  std::string text;               ///< a file
-  std::string objective = "mlm";  ///< mlm, tta or clm
-  train::ObjectiveOptions asked;  ///< the rate
-  std::vector<Index> lengths;     ///< tokens of a sequence, those of the template included
-  Index tokens = 0;               ///< the first ones of the text; 0: all
-  std::uint64_t seed = 0;         ///< of the tokens that are hidden
+  std::string text;                   ///< a file
+  std::string objective = "mlm";      ///< mlm, tta or clm
+  train::ObjectiveOptions requested;  ///< the rate
+  std::vector<Index> lengths;         ///< tokens of a sequence, those of the template included
+  Index tokens = 0;                   ///< the first ones of the text; 0: all
+  std::uint64_t seed = 0;             ///< of the tokens that are hidden
   int threads = 0;
   /// Chunk   blocks side by side.
   /// Slide   blocks every `stride` tokens, the last one at the end of the text; a token is scored

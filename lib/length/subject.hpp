@@ -57,8 +57,8 @@ class LengthSubject {
 
 struct TextSubject {
   std::string text, eval_text, tokenizer;
-  std::string objective = "mlm";  ///< mlm, tta or clm
-  train::ObjectiveOptions asked;  ///< the rate
+  std::string objective = "mlm";      ///< mlm, tta or clm
+  train::ObjectiveOptions requested;  ///< the rate
   std::vector<Index> train_lengths, eval_lengths, finetune_lengths;
   Index eval_tokens = 0;   ///< the first ones of the text are scored; 0: all
   std::uint64_t seed = 0;  ///< of the tokens that are hidden where it is scored

@@ -69,9 +69,9 @@ class TaskLearner final : public Learner {
       : task_(task),
         training_{options.initializer_range, options.trainer.hidden_dropout,
                   options.trainer.attention_dropout} {
-    train::ObjectiveOptions asked;
-    asked.seed = options.trainer.seed;
-    objective_ = std::make_unique<TaskObjective>(task, lengths, asked);
+    train::ObjectiveOptions requested;
+    requested.seed = options.trainer.seed;
+    objective_ = std::make_unique<TaskObjective>(task, lengths, requested);
     const TokenId nothing = 0;
     for (Index i = 0; i < kEpochItems; ++i) corpus_.add({&nothing, 1});
     train::DesignRecipe& recipe = options.design;
@@ -100,9 +100,9 @@ class TaskLearner final : public Learner {
                                             const train::TrainerOptions& options) override {
     Finer& finer = finer_.emplace_back();
     finer.lengths = {length};
-    train::ObjectiveOptions asked;
-    asked.seed = options.seed;
-    finer.objective = std::make_unique<TaskObjective>(task_, finer.lengths, asked);
+    train::ObjectiveOptions requested;
+    requested.seed = options.seed;
+    finer.objective = std::make_unique<TaskObjective>(task_, finer.lengths, requested);
     finer.loss = std::make_unique<train::ObjectiveLoss>(*network_, *finer.objective);
     return std::make_unique<train::Trainer>(*finer.loss, parameters_, corpus_, options);
   }

@@ -86,7 +86,7 @@ class Text final : public LengthSubject {
     StreamRequest stream;
     stream.text = request.eval_text;
     stream.objective = request.objective;
-    stream.asked = request.asked;
+    stream.requested = request.requested;
     stream.lengths = request.eval_lengths;
     stream.tokens = request.eval_tokens;
     stream.seed = request.seed;

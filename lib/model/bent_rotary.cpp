@@ -41,15 +41,15 @@ std::optional<std::string> rotary_arguments(TreatedPositions& positions) {
     if (layer.rotary != rotary) return std::nullopt;
   }
   const Index size = position_shape(design).head_size;
-  const Index turned = 2 * std::ssize(rotary.frequencies);
-  if (rotary.values || rotary.factor != 1 || turned == 0 ||
+  const Index rotated = 2 * std::ssize(rotary.frequencies);
+  if (rotary.values || rotary.factor != 1 || rotated == 0 ||
       !near(design.attention_scale, 1 / std::sqrt(static_cast<double>(size))))
     return std::nullopt;
   const auto base = base_of(rotary.frequencies);
   if (!base) return std::nullopt;
   return fmt::format("layout={}, base={}, size={}",
                      rotary.layout == kernel::RotaryLayout::kHalf ? "half" : "adjacent", *base,
-                     turned);
+                     rotated);
 }
 
 void replace_rotary_with_rerope(const std::string& scheme, TreatedPositions& positions) {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kPlainRotary =
     "rotary ones with plain frequencies that are the same in all layers, of queries and keys";
 
 /// "layout=half, base=10000, size=64": the schemes of nn that turn features of every head as the
-/// design does in all layers. Nothing if none does: scaled frequencies, turned values, another
+/// design does in all layers. Nothing if none does: scaled frequencies, rotated values, another
 /// scale of scores than 1/√(head size).
 std::optional<std::string> rotary_arguments(TreatedPositions& positions);
 

@@ -18,7 +18,7 @@ enum class PositionType {
   kNone,
   kLearned,       ///< a table added to the token embeddings
   kSinusoidal,    ///< a fixed table added to the token embeddings
-  kRotary,        ///< queries and keys are turned
+  kRotary,        ///< queries and keys are rotated
   kXlnet,         ///< XLNet's relative terms, per layer
   kT5,            ///< a bias by bucket, one table for all layers
   kDisentangled,  ///< DeBERTa's terms, one table for all layers
@@ -59,10 +59,11 @@ struct NormDesign {
 
 struct RotaryDesign {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
-  std::vector<double> frequencies;  ///< after any scaling; 2 · size() features of a head are turned
-  double factor = 1;                ///< of cosine and sine
-  bool float_angles = false;        ///< rounded to float, as transformers computes them
-  bool values = false;              ///< values are turned too (RoFormer's rotary_value)
+  std::vector<double>
+      frequencies;            ///< after any scaling; 2 · size() features of a head are rotated
+  double factor = 1;          ///< of cosine and sine
+  bool float_angles = false;  ///< rounded to float, as transformers computes them
+  bool values = false;        ///< values are rotated too (RoFormer's rotary_value)
 
   bool operator==(const RotaryDesign&) const = default;
 };

@@ -19,17 +19,17 @@ constexpr Index kSharedPanelRows = 512;
 template <class T>
 const kernel::RotaryTable<T>& Pass<T>::rotary_table(const RotaryDesign& rotary,
                                                     const Stream<T>& stream) {
-  for (const Turned& known : turned_) {
+  for (const Rotated& known : rotated_) {
     if (known.kind == stream.kind && known.rotary->frequencies == rotary.frequencies &&
         known.rotary->factor == rotary.factor) {
       return *known.table;
     }
   }
-  turned_.push_back(
+  rotated_.push_back(
       {stream.kind, &rotary,
        std::make_unique<kernel::RotaryTable<T>>(kernel::rotary_table<T>(
            rotary.frequencies, stream.positions, rotary.factor, rotary.float_angles))});
-  return *turned_.back().table;
+  return *rotated_.back().table;
 }
 
 template <class T>

@@ -20,7 +20,7 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const auto config = store::find_config(checkpoint);
   if (!config) {
     throw InputError(path,
-                     "no config.json beside the weights, nor bert_config.json, "
+                     "no config.json next to the weights, nor bert_config.json, "
                      "albert_config.json or electra_config.json");
   }
   const Family& family = choose_family(*config, options.family);

@@ -66,7 +66,7 @@ bool is_as_stored(TensorLayout turn) {
 
 /// The outputs of a transposed or interleaved tensor in the engine's order.
 template <class T>
-void turn(const PlacedTensor& tensor, const T* from, T* to) {
+void transpose(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
   const Index columns = tensor.columns;
   if (tensor.turn == TensorLayout::kTransposed) {
@@ -170,7 +170,7 @@ class Reader {
     Matrix<T> stored(1, piece.count);
     read_elements(checkpoint_, *info, 0, stored.span());
     check_finite<T>(checkpoint_, *info, 0, stored.span());
-    turn(tensor, stored.data(), matrix.data());
+    transpose(tensor, stored.data(), matrix.data());
   }
 
   /// Gives every part its rows.

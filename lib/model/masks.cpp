@@ -71,10 +71,10 @@ std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
   const mask::Lengths lengths{length, length};
   std::optional<mask::Mask> mask = own;
   if (!mask && kind.mask) {
-    const std::optional<mask::Lengths> asked = kind.mask->own_lengths();
-    if (asked && *asked != lengths) {
+    const std::optional<mask::Lengths> requested = kind.mask->own_lengths();
+    if (requested && *requested != lengths) {
       throw UsageError(fmt::format("mask '{}' is for {} × {} tokens, found a sequence of {}",
-                                   kind.mask->text(), asked->queries, asked->keys, length));
+                                   kind.mask->text(), requested->queries, requested->keys, length));
     }
     mask = kind.mask->bind(lengths);
   }

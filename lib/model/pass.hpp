@@ -160,12 +160,12 @@ class Pass {
   PassMemory<T>& scratch_;
   MatrixView<const T> key_, value_;
   /// Layers with the same angles share the table of a stream.
-  struct Turned {
+  struct Rotated {
     StreamKind kind;
     const RotaryDesign* rotary;
     std::unique_ptr<kernel::RotaryTable<T>> table;
   };
-  std::vector<Turned> turned_;
+  std::vector<Rotated> rotated_;
   /// XLNet: the sinusoids of all distances, from first_distance_ downwards, for every layer.
   Matrix<T> distances_;
   Index first_distance_ = 0;

@@ -93,7 +93,7 @@ FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_nam
 
 void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size) {
   if (size % 2 != 0 || size > kLargestHead) {
-    config.refuse(name, fmt::format("heads with an even number of turned features, at most {} "
+    config.refuse(name, fmt::format("heads with an even number of rotated features, at most {} "
                                     "(they have {})",
                                     kLargestHead, size));
   }
@@ -112,10 +112,10 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
   const FamilyConfig rope = rope_of(config, defaults.parameters_name);
   const double theta =
       rope.positive("rope_theta", config.positive(defaults.theta_name, defaults.theta));
-  const double beside = defaults.share_name.empty()
-                            ? defaults.share
-                            : config.positive(defaults.share_name, defaults.share);
-  const double share = rope.positive("partial_rotary_factor", beside);
+  const double fallback = defaults.share_name.empty()
+                              ? defaults.share
+                              : config.positive(defaults.share_name, defaults.share);
+  const double share = rope.positive("partial_rotary_factor", fallback);
   if (share > 1 || (defaults.fixed_share && share != 1)) {
     rope.refuse("partial_rotary_factor", defaults.fixed_share ? "1" : "at most 1");
   }

@@ -42,7 +42,7 @@ void add_architecture(const Design& design, std::string_view stem, std::string_v
 }
 
 /// What BERT's spelling has after the sizes of a layer.
-void add_behind_sizes(const Design& design, const TrainingConfig& training, ConfigText& to) {
+void add_after_sizes(const Design& design, const TrainingConfig& training, ConfigText& to) {
   to.text("hidden_act", word_of(kActivations, design.activation));
   to.count("max_position_embeddings", design.max_position_embeddings);
   to.count("type_vocab_size", design.type_vocab_size);
@@ -57,7 +57,7 @@ void add_encoder(const Design& design, const TrainingConfig& training, ConfigTex
   to.count("num_hidden_layers", design.num_hidden_layers);
   to.count("num_attention_heads", design.num_attention_heads);
   to.count("intermediate_size", design.intermediate_size);
-  add_behind_sizes(design, training, to);
+  add_after_sizes(design, training, to);
   if (design.mask == DefaultMask::kCausal) to.flag("is_decoder", true);
 }
 
@@ -137,7 +137,7 @@ Config gau_alpha(const Design& design, const TrainingConfig& training) {
   to.count("num_hidden_layers", design.num_hidden_layers);
   to.count("intermediate_size", design.intermediate_size);
   to.count("attention_key_size", design.attention_key_size);
-  add_behind_sizes(design, training, to);
+  add_after_sizes(design, training, to);
   to.text("normalization", design.normalizer);
   to.flag("attention_scale", design.attention_scale != 1);
   to.flag("use_bias", design.use_bias);

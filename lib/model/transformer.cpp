@@ -68,7 +68,7 @@ void Transformer<T>::check_variants(const Request& request) const {
   if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
         "weights of heads that talk, take scores of the layer before, or have factors or terms "
-        "behind them do not come from scores of their own");
+        "after them do not come from scores of their own");
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {

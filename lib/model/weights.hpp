@@ -1,4 +1,4 @@
-// The tensors of a model by role, as the file has them or turned the way the engine wants them:
+// The tensors of a model by role, as the file has them or transposed the way the engine wants them:
 // matrices (out, in). Read from a checkpoint by the family's table of names (model/family/).
 #pragma once
 

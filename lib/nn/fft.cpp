@@ -67,9 +67,9 @@ void Fourier::by_halves(std::span<Complex> x) const {
       for (std::size_t k = 0; k < half; ++k) {
         Complex& low = x[first + k];
         Complex& high = x[first + half + k];
-        const Complex turned = times(high, roots_[k * step]);
-        high = low - turned;
-        low += turned;
+        const Complex rotated = times(high, roots_[k * step]);
+        high = low - rotated;
+        low += rotated;
       }
     }
   }

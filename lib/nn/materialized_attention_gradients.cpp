@@ -146,16 +146,16 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
     const auto at = static_cast<std::size_t>(head);
     const T one = static_cast<T>(1);
     // Handed on with `previous` the gradient from the next layer passes on to it, else it does not.
-    const auto take_from_behind = [&] {
+    const auto take_from_next = [&] {
       if (!gradients.scores.empty()) {
         general::add_scaled(gradients.scores[at], one, d_scores[at].view());
       }
     };
-    if (!attention.pass_own_scores) take_from_behind();
+    if (!attention.pass_own_scores) take_from_next();
     if (!gradients.previous.empty()) {
       general::add_scaled<T>(d_scores[at].view(), one, gradients.previous[at]);
     }
-    if (attention.pass_own_scores) take_from_behind();
+    if (attention.pass_own_scores) take_from_next();
     products_backward<T>(operands.get(), head, d_scores[at].view(), gradients, d_operands);
   }
   d_operands.add_to(attention.problem, gradients.query, gradients.key);

@@ -201,7 +201,7 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
     if (auto problem = members.read(field)) return problem;
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return "something behind the JSON object, expected one a line";
+    return "something after the JSON object, expected one a line";
   if (members.has_ids) {
     state_->text.reset();
     return length_problem(record);

@@ -64,7 +64,7 @@ class Writing {
       append({file.descriptor, file.path, offset, part.size, std::move(part.source), sum,
               file.plan.checksum},
              first);
-      offset = place_behind(offset, part.size, file.path);
+      offset = place_after(offset, part.size, file.path);
     }
     reserve_space(file.descriptor, offset, file.path);
   }
@@ -188,12 +188,12 @@ OutputWeights copy_of(const WeightsFile& file) {
   for (const TensorInfo& tensor : file.content.tensors) {
     out.tensors.push_back({tensor, source_of(file.file, tensor)});
   }
-  auto behind = file.content.tensors.begin();
+  auto after = file.content.tensors.begin();
   for (const OpaqueTensor& tensor : file.content.opaque) {
-    while (behind != file.content.tensors.end() && behind->begin <= tensor.begin) ++behind;
-    const bool first = behind == file.content.tensors.begin();
+    while (after != file.content.tensors.end() && after->begin <= tensor.begin) ++after;
+    const bool first = after == file.content.tensors.begin();
     out.opaque.push_back({tensor, CopyFrom{&file.file, tensor.begin},
-                          first ? std::string() : std::prev(behind)->name});
+                          first ? std::string() : std::prev(after)->name});
   }
   out.typed = file.content.typed;
   return out;

@@ -51,9 +51,9 @@ const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile&
   return checkpoint.bundle() ? checkpoint.index_name() : file.name;
 }
 
-std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& neighbour,
                                        std::string_view key) {
-  const WeightsFile& file = checkpoint.files()[checkpoint.get(beside).file];
+  const WeightsFile& file = checkpoint.files()[checkpoint.get(neighbour).file];
   if (const std::string* found = find_metadata(file.content.metadata, key)) return *found;
   if (const auto side = side_of(checkpoint, file)) {
     if (auto value = side->string(key)) return value;

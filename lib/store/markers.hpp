@@ -25,7 +25,7 @@ const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile&
 /// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
 /// has the name of a folder's weights is looked up in the config.json next to it, too. Throws
 /// InputError if FILE.masque.json is no JSON object.
-std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& beside,
+std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& neighbour,
                                        std::string_view key);
 
 /// All markers of a checkpoint, each key once (the first file's), sorted by key. Throws as

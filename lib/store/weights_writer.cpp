@@ -51,7 +51,7 @@ std::string data_name(const WeightsWriter& writer, const std::string& name) {
   return name.substr(0, name.size() - writer.extension.size()) + std::string(writer.data);
 }
 
-std::uint64_t place_behind(std::uint64_t at, std::uint64_t size, const std::string& path) {
+std::uint64_t place_after(std::uint64_t at, std::uint64_t size, const std::string& path) {
   const auto end = checked_add(at, size);
   if (!end) throw InputError(path, "would have more than 2^64 bytes");
   return *end;

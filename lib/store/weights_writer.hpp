@@ -65,7 +65,7 @@ struct FilePlan {
 };
 
 /// at + size, which is a place in a file. Throws InputError if no file is so long.
-std::uint64_t place_behind(std::uint64_t at, std::uint64_t size, const std::string& path);
+std::uint64_t place_after(std::uint64_t at, std::uint64_t size, const std::string& path);
 
 /// A format that can be written. The functions are thread-safe.
 struct WeightsWriter {

@@ -103,9 +103,9 @@ QuestionTask::Question BinaryTask::ask(Index length, Draw& draw) const {
   const Bits a = random_bits(first, draw);
   const Bits b = random_bits(length - 1 - first, draw);
   Question question;
-  question.asked = a;
-  question.asked.push_back(kSign);
-  question.asked.insert(question.asked.end(), b.begin(), b.end());
+  question.prompt = a;
+  question.prompt.push_back(kSign);
+  question.prompt.insert(question.prompt.end(), b.begin(), b.end());
   question.answer = operation_(a, b);
   question.answer.push_back(kEnd);
   return question;

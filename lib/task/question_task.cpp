@@ -35,10 +35,10 @@ Index QuestionTask::tokens(Index length) const {
 
 TaskExample QuestionTask::make(Index length, Draw& draw) const {
   Question question = ask(length, draw);
-  MASQUE_CHECK(std::ssize(question.asked) == question_length(length) && !question.answer.empty() &&
+  MASQUE_CHECK(std::ssize(question.prompt) == question_length(length) && !question.answer.empty() &&
                std::ssize(question.answer) <= answer_length(length));
   TaskExample example;
-  example.ids = std::move(question.asked);
+  example.ids = std::move(question.prompt);
   const std::size_t begin = example.ids.size();
   const auto all = static_cast<std::size_t>(tokens(length));
   example.ids.resize(all, mark());

@@ -31,7 +31,7 @@ class QuestionTask : public Task {
 
  protected:
   struct Question {
-    std::vector<TokenId> asked;   ///< question_length() ids
+    std::vector<TokenId> prompt;  ///< question_length() ids
     std::vector<TokenId> answer;  ///< 1 … answer_length() ids
   };
 

@@ -24,8 +24,8 @@ StringTask::StringTask(std::string_view info, Index alphabet, bool blanks, Map m
 
 QuestionTask::Question StringTask::ask(Index length, Draw& draw) const {
   Question question;
-  question.asked = random_string(length, alphabet_, draw);
-  question.answer = map_(question.asked);
+  question.prompt = random_string(length, alphabet_, draw);
+  question.answer = map_(question.prompt);
   return question;
 }
 

@@ -159,18 +159,18 @@ class WordWriter {
       if (alone) end_word();
       return i;
     }
-    if (space || apart) end_behind_marks();
+    if (space || apart) end_after_marks();
     if (space) return i;
     if (!options_.strip_accents) {
       write_lower(c);
     } else {
       write_decomposition(c);
     }
-    if (apart) end_behind_marks();
+    if (apart) end_after_marks();
     return i;
   }
 
-  void end_behind_marks() {
+  void end_after_marks() {
     flush_marks();
     end_word();
   }

@@ -77,7 +77,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   options.overlong_may_be_token = flavor == Flavor::kBert4Keras;
   const std::size_t duplicates = lines.duplicates.size();
   if (flavor == Flavor::kBert4Keras && duplicates > 0) {
-    throw InputError(path, fmt::format("line {} stands in it again: bert4keras' ids behind it are "
+    throw InputError(path, fmt::format("line {} stands in it again: bert4keras' ids after it are "
                                        "not supported (use {} google)",
                                        lines.duplicates.front() + 1, field("flavor")));
   }

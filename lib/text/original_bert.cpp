@@ -22,14 +22,14 @@ class FinalSigma {
 
   /// Takes the next character, which ends at `end`; whether it is a final sigma.
   bool take(char32_t c, std::size_t end) {
-    const bool final = c == kSigma && cased_before_ && !cased_behind(end);
+    const bool final = c == kSigma && cased_before_ && !cased_after(end);
     if (!is_case_ignorable(c)) cased_before_ = is_cased(c);
     return final;
   }
 
  private:
   /// Each call looks at what is between one sigma and the next, which is cased: linear in all.
-  bool cased_behind(std::size_t i) const {
+  bool cased_after(std::size_t i) const {
     while (i < text_.size()) {
       const char32_t c = next_char(text_, i);
       if (!is_case_ignorable(c)) return is_cased(c);

@@ -83,9 +83,9 @@ def row_fields(p, ids, special, punctuation, seen):
     away, step = np.abs(j - i), j - i
     distance, offset = (p * away).sum(-1), (p * step).sum(-1)
     same = (ids[:, None] == ids[None, :]) & (j < i)
-    behind = np.zeros((n, n), bool)
-    behind[:, 1:] = same[:, :-1]
-    behind &= j < i
+    after = np.zeros((n, n), bool)
+    after[:, 1:] = same[:, :-1]
+    after &= j < i
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(visible > 1, h / np.log(visible), np.nan)
 
@@ -99,7 +99,7 @@ def row_fields(p, ids, special, punctuation, seen):
         "diagonal": np.diagonal(p), "previous": np.diagonal(p, -1), "next": np.diagonal(p, 1), "first": p[:, 0],
         "special": p @ special, "punctuation": p @ punctuation, "max_weight": p.max(-1),
         "sparsity": p.sum(-1) ** 2 / (visible * (p**2).sum(-1)),
-        "induction": mass_on(behind), "duplicate": mass_on(same),
+        "induction": mass_on(after), "duplicate": mass_on(same),
     }
 
 

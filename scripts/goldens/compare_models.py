@@ -31,7 +31,7 @@ import model_runs as runs
 from model_cases import CASES
 
 STD = 0.08
-STD_T5 = 0.05  # it has no norm behind the embedding, and does not scale scores
+STD_T5 = 0.05  # it has no norm after the embedding, and does not scale scores
 WHAT = ("hidden_states", "logits", "attentions")  # and query_states, which come with the first
 SIZES = {  # field: what it becomes; a string names another field
     "hidden_size": "hidden", "d_model": "hidden", "n_embd": "hidden", "dim": "hidden",

@@ -5,7 +5,7 @@
 
 MODEL_DATA is tests/data/model. "greedy": for each causal model and prompt the new ids of
 generate(do_sample=False), in float64, with eos token 33 (which some of the texts reach), and the
-sum of their log-probabilities. "sampling": logits and what is left of their softmax behind temperature,
+sum of their log-probabilities. "sampling": logits and what is left of their softmax after temperature,
 top_k and top_p, as generate applies them. Versions: torch 2.15.0, transformers 5.23.0.
 """
 import json

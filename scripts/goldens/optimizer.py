@@ -2,7 +2,7 @@
 """Writes tests/data/kernel/adamw.tsv: steps of torch.optim.AdamW in double.
 
 Columns: learning rate, beta1, beta2, epsilon, weight decay, start, gradients, values after each step. Start and
-values hold SIZE numbers (each step's one behind the other). The gradient of step t = 1, 2, … at place i is
+values hold SIZE numbers (each step's one after the other). The gradient of step t = 1, 2, … at place i is
 sin(1.3 t + 0.7 i² + 0.1).
 
 Written with torch 2.15.0. Run from anywhere.

@@ -10,7 +10,7 @@
     keras        tf.train.Checkpoint of a Keras model and its optimizer: an object graph
     snappy       the index of `adam` written again: several blocks, packed by Snappy
     blocks       the same, several blocks, not packed
-  good/checkpoint     what TensorFlow writes beside them; its path leads elsewhere
+  good/checkpoint     what TensorFlow writes next to them; its path leads elsewhere
   good/tensors.tsv    prefix, name, dtype, shape, SHA-256 of the row-major little-endian bytes
   good/opaque.tsv     prefix, name, TensorFlow's type, shape, bytes
   v1/model.ckpt       a checkpoint of the first version

@@ -49,7 +49,7 @@ def sentences():
 
 
 def pieces(path, mode, size=150, extra=(), **options):
-    """A model trained on the sentences, with `extra` pieces behind the others."""
+    """A model trained on the sentences, with `extra` pieces after the others."""
     rules = OUT / "rules.tsv"
     rules.write_text("".join(f"{a}\t{b}\n" for a, b in [
         ("A0", "20"), ("9", "20"), ("3000", "20"), ("D", "20"), ("A", "20"), ("D A", "20"), ("FF11", "31"), ("FF12", "32"), ("FF41", "61"),

@@ -5,7 +5,7 @@
   parts.tsv   name, normalizer and pre-tokenizer as JSON, set of strings, XXH3-128 of all results
 
 A result is the characters of all words, each as three little-endian u32: code point, begin and end in
-characters of the original; and a u32 0xFFFFFFFF behind each word. The offsets are those of the tokens
+characters of the original; and a u32 0xFFFFFFFF after each word. The offsets are those of the tokens
 of a model with a token for every character. The strings of the sets are those of strings(); the test makes the
 same ones. Written with tokenizers 0.23.3, numpy 2.4.6, xxhash 4.1.0; takes five minutes. Run from anywhere.
 

@@ -244,7 +244,7 @@ def bad_files():
     torch.jit.save(torch.jit.script(Tiny()), script)
     yield "script.pt", script.getvalue(), "torch-script"
     yield "module.pt", saved(torch.nn.Linear(2, 2)), "pickle-global"
-    # With a stand-in for the source that torch saves beside a module: torch's own, and its path here.
+    # With a stand-in for the source that torch saves with a module: torch's own, and its path here.
     with mock.patch("torch.serialization.get_source_lines_and_file",
                     lambda _: (["pass\n"], 1, "activation.py")):
         legacy = saved(torch.nn.ReLU(), **LEGACY)

@@ -7,7 +7,7 @@ FOLDER is a BERT with a masked-LM head (tests/data/model/bert); the batch is mad
 sequences and targets at each step, f64, AdamW (lr 1e-3, betas 0.9 0.999, eps 1e-8, weight decay 0.01
 for matrices and tables, none for biases and norms), gradients clipped to norm 1. OUT holds the loss
 and the norm of the gradient of each step, the gradients' norms of the first step by tensor, and sum
-and sum of squares of each tensor behind the last step. Versions: torch 2.15.0, transformers 5.23.0.
+and sum of squares of each tensor after the last step. Versions: torch 2.15.0, transformers 5.23.0.
 """
 import json
 import os

@@ -20,7 +20,7 @@ std::string as_option(std::string_view name) { return fmt::format("<{}>", name);
 const std::string kMessage =
     fmt::format("{} 2 is not read by {} tta", field("mask_token"), field("objective"));
 
-TEST_CASE("an error names its fields, and spells them as asked") {
+TEST_CASE("an error names its fields, and spells them as requested") {
   const UsageError error(kMessage);
   CHECK(std::string(error.what()) == "mask_token 2 is not read by objective tta");
   CHECK(error.with_fields(as_option) == "<mask_token> 2 is not read by <objective> tta");

@@ -26,7 +26,7 @@ TEST_CASE("the spelling of all other numbers is kept") {
         "{\n  \"eps\": 1e-12,\n  \"n\": 2,\n  \"big\": 12345678901234567890123\n}\n");
 }
 
-TEST_CASE("a missing member is added behind the last one, spaced as that one") {
+TEST_CASE("a missing member is added after the last one, spaced as that one") {
   CHECK(set_json_member("{\"a\":1}", {"b"}, "2") == "{\"a\":1,\"b\":2}");
   CHECK(set_json_member("{\"a\": 1, \"b\": 2}", {"c"}, "3") == "{\"a\": 1, \"b\": 2, \"c\": 3}");
   CHECK(set_json_member("{\n  \"a\": 1\n}\n", {"b"}, "2") == "{\n  \"a\": 1,\n  \"b\": 2\n}\n");

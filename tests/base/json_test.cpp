@@ -69,7 +69,7 @@ std::string disagreement(std::string_view text) {
   return difference(*value, *naive);
 }
 
-TEST_CASE("every value knows its first byte and the one behind its last") {
+TEST_CASE("every value knows its first byte and the one after its last") {
   const std::string text = " {\"a\" : [1, -2.5e+3,\ttrue ,null],\n\"b\":{\"c\": \"x\\ny\"} } ";
   const JsonValue root = good(text);
   const auto spelling = [&](const JsonValue& v) { return text.substr(v.begin, v.end - v.begin); };

@@ -25,7 +25,7 @@ TEST_CASE("what the writer writes has its commas and is read back") {
   CHECK(std::holds_alternative<JsonValue>(read_json(out.substr(6))));
 }
 
-TEST_CASE("a string of JSON is quoted as before and behind other text") {
+TEST_CASE("a string of JSON is quoted as before and after other text") {
   for (const char* text : {"", "plain", "\"", "tab\tend", "\\", "\x1F"}) {
     std::string out;
     append_json_string(text, out);

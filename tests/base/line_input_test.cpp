@@ -63,7 +63,7 @@ TEST_CASE("lines come whole and in order, whatever the pieces") {
   CHECK(through_pipe("", 1, 2, 10).empty());
 }
 
-TEST_CASE("a line that is too long is named, behind the good ones") {
+TEST_CASE("a line that is too long is named, after the good ones") {
   for (const int threads : {1, 2}) {
     const std::string long_line(500000, 'y');
     CHECK(through_pipe("a\nbb\n" + long_line + "\nc\n", 70000, threads, 1000) ==
@@ -73,7 +73,7 @@ TEST_CASE("a line that is too long is named, behind the good ones") {
   }
 }
 
-TEST_CASE("an error of the work ends the stream behind its item, for any number of threads") {
+TEST_CASE("an error of the work ends the stream after its item, for any number of threads") {
   for (const int threads : {1, 2, 5}) {
     int next = 0;
     std::string out;

@@ -76,7 +76,7 @@ TEST_CASE("without a commit nothing is left") {
   CHECK(read_file(folder / "old/config.json") == "{}");
 }
 
-TEST_CASE("modes are those asked for and a folder's is as usual") {
+TEST_CASE("modes are those requested and a folder's is as usual") {
   const TempFolder folder;
   const mode_t before = ::umask(027);
   OutputFolder output(folder / "new", Existing::kRefuse);

@@ -159,7 +159,7 @@ TEST_CASE("all orders of three are equally likely, every order is a permutation"
     CHECK(std::abs(count - 1000) < 5 * std::sqrt(1000 * 5.0 / 6));
 }
 
-TEST_CASE("subsets have the size asked for and are fair") {
+TEST_CASE("subsets have the requested size and are fair") {
   std::vector<double> counts(9, 0);
   for (std::uint64_t i = 0; i < 9000; ++i) {
     Draw draw(3, "subset", i);

@@ -26,7 +26,7 @@ TEST_CASE("options and arguments reach their targets") {
   CHECK_FALSE(small.folder);
 }
 
-TEST_CASE("behind -- and = anything is a value") {
+TEST_CASE("after -- and = anything is a value") {
   SmallTool small;
   CHECK(small.parse({"list", "a", "x\x01", "--", "--help", "-x", "b="}) == "list");
   CHECK(small.names == std::vector<std::string>{"a", "x\x01", "--help", "-x", "b="});

@@ -40,7 +40,7 @@ struct Tool {
       if (steps == 13) throw UsageError(field("steps") + ": found 13, expected more luck");
       if (steps == 14) throw UsageError(field("steps_and_more") + ": found 14");
       if (steps == 15) {
-        throw UsageError(fmt::format("{} beside {} and {}: found 15", field("rates"),
+        throw UsageError(fmt::format("{} with {} and {}: found 15", field("rates"),
                                      field("eval_every"), field("steps")));
       }
       if (steps == 16)
@@ -132,7 +132,7 @@ TEST_CASE("a value is one that reads back") {
     CHECK_FALSE(cli::is_setting_value(value));
 }
 
-TEST_CASE("mistakes are told with their line") {
+TEST_CASE("mistakes are reported with their line") {
   CHECK(refusal("[section]") ==
         ":3: found the section '[section]', expected key = value: these files have no sections");
   CHECK(refusal(" [] # none").starts_with(":3: found the section '[]', "));
@@ -165,7 +165,7 @@ TEST_CASE("a value of the file that the command line replaces is checked, too") 
                  ":1: steps: found 'x'"));
 }
 
-TEST_CASE("what only the command finds is told with the line, too") {
+TEST_CASE("what only the command finds is reported with the line, too") {
   cli::Session session("tool", false);
   Tool tool;
   tool.parse("output = o\nsteps = 13\n", {"i"});
@@ -182,7 +182,7 @@ TEST_CASE("what only the command finds is told with the line, too") {
   Tool several;
   several.parse("output = o\nsteps = 15\neval-every = 3\n", {"i"});
   CHECK(message_of([&] { several.tool.run(session); }) ==
-        several.path + ":3: --rates beside eval-every and steps: found 15");
+        several.path + ":3: --rates with eval-every and steps: found 15");
   // A message that begins with a field and a colon is about no other one.
   Tool advice;
   advice.parse("output = o\nsteps = 16\n", {"i"});

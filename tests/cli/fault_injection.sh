@@ -338,7 +338,7 @@ cache() {
   same "cache" "$d/blobs/$hash" "$work/model/model.safetensors"
   [ "$(readlink "$d/snapshots/main/model.safetensors")" = "../../blobs/$hash" ] ||
     fail "cache: the link was changed"
-  # Read through the link, written beside the cache: the usual way.
+  # Read through the link, written next to the cache: the usual way.
   runs=$((runs + 1))
   "$fix" mlm-correct "$d/snapshots/main" -o "$d/out" -q >/dev/null || fail "cache: not readable"
   [ -f "$d/out/model.safetensors" ] && [ ! -L "$d/out/model.safetensors" ] ||

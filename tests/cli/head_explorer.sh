@@ -10,7 +10,7 @@ printf '{"ids":[2,5,7,9,11,13,3]}\n' > "$folder/records.jsonl"
 "$bin/attn-probe" map "$data/model/bert" --records "$folder/records.jsonl" -q -o "$folder/page.html"
 "$bin/attn-probe" map "$data/model/bert" --records "$folder/records.jsonl" -q --layer 1 --head 1 \
   -o "$folder/head.npy"
-# Element (4, 2) of a 7 × 7 matrix of f32 behind a header of 128 bytes.
+# Element (4, 2) of a 7 × 7 matrix of f32 after a header of 128 bytes.
 expected=$(od -An -tf4 -j $((128 + 4 * (4 * 7 + 2))) -N4 "$folder/head.npy" | tr -d ' ')
 said=$(timeout 60 "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 \
   --user-data-dir="$folder/profile" --dump-dom \

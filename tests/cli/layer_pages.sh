@@ -35,7 +35,7 @@ for layer in $(awk -F: '/^[a-z]/ { print $1 }' LAYERS); do
     bad=1
   done < <(find "$layer" -name '*.hpp' ! -name '*.in' | sort)
 done
-# lib/README.md: what it names by a path is there, in a layer or in the folder beside it.
+# lib/README.md: what it names by a path is there, in a layer or in the folder next to it.
 while IFS= read -r name; do
   [ -e "$name" ] || [ -e "../$name" ] || { echo "README.md: names '$name', which is not there"; bad=1; }
 done < <(grep -o '`[a-z_]*/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | grep -vE 'TOOL|NAME' | sort -u)

@@ -41,7 +41,7 @@ TEST_CASE("a word that is one, and one that is not") {
   CHECK_FALSE(Substitution::is_one("s"));
 }
 
-TEST_CASE("what is wrong with it is told") {
+TEST_CASE("what is wrong with it is reported") {
   const auto why = [](const std::string& word) {
     return test::message_of<UsageError>([&] { Substitution{word}; });
   };

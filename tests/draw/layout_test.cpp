@@ -119,7 +119,7 @@ TEST_CASE("panels that have the same rows have their labels once") {
   CHECK(count("3") == 1 + 3);
 }
 
-TEST_CASE("panels wrap, and stand in as many columns as asked for") {
+TEST_CASE("panels wrap, and stand in as many columns as requested") {
   const auto corners = [](const Figure& figure) {
     std::vector<std::pair<int, int>> found;
     for (const Cells& cells : lay_out(figure, kSvgMetrics).cells) {

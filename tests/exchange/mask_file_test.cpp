@@ -157,7 +157,7 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
   CHECK(message("packed", array_of({1, 1}, {256}), mask::Lengths{1, 1}) ==
         "f: found 256, expected bytes");
   CHECK(message("packed", array_of({1, 1}, {2}), mask::Lengths{1, 1}) ==
-        "f: query 0: a bit behind its 1 keys");
+        "f: query 0: a bit after its 1 keys");
   CHECK(message_of<InputError>([&] {
           named("cu_seqlens").encode(bound("causal", {4, 4}), "f");
         }) ==
@@ -245,7 +245,7 @@ TEST_CASE("arrays of files with several are named") {
   CHECK_THROWS_AS(read_mask(path + ":third"), InputError);
 }
 
-TEST_CASE("files of other lengths than asked for are refused") {
+TEST_CASE("files of other lengths than requested are refused") {
   const TempFolder folder;
   const std::string path = (folder / "m.pbm");
   write_mask(path, bound("causal", {4, 4}), {});

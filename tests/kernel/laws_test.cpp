@@ -76,7 +76,7 @@ TEST_CASE("rotary scores depend on the distance alone, and turning keeps lengths
 TEST_CASE("rotary turns the pairs of its layout by the angle of the position") {
   const std::vector<double> frequencies = {0.5, 0.25};
   const std::vector<Index> positions = {2};
-  const auto turned = [&](kernel::RotaryLayout layout) {
+  const auto rotated = [&](kernel::RotaryLayout layout) {
     Matrix<double> x(1, 5);
     for (Index j = 0; j < 5; ++j) x.data()[j] = j == 0 ? 1 : 0;
     x.data()[4] = 7;  // beyond the pairs
@@ -84,9 +84,9 @@ TEST_CASE("rotary turns the pairs of its layout by the angle of the position") {
                            x.view());
     return std::vector<double>(x.span().begin(), x.span().end());
   };
-  CHECK(turned(kernel::RotaryLayout::kAdjacent) ==
+  CHECK(rotated(kernel::RotaryLayout::kAdjacent) ==
         std::vector<double>{std::cos(1.0), std::sin(1.0), 0, 0, 7});
-  CHECK(turned(kernel::RotaryLayout::kHalf) ==
+  CHECK(rotated(kernel::RotaryLayout::kHalf) ==
         std::vector<double>{std::cos(1.0), 0, std::sin(1.0), 0, 7});
 }
 

@@ -186,13 +186,13 @@ TEST_CASE("draws are those of the softmax's running sum") {
                                   : Draw(7, "u", static_cast<std::uint64_t>(i)).uniform());
     kernel::VocabularyTask<float> task = p.task();
     task.uniforms = uniforms;
-    std::vector<TokenId> draws(uniforms.size()), beside(uniforms.size());
+    std::vector<TokenId> draws(uniforms.size()), with_gradients(uniforms.size());
     kernel::vocabulary_loss(task, Precision::kF32, {}, {}, draws);
     Found found(p);
     for (const int threads : {1, 3}) {
       const Threads set(threads);
-      kernel::vocabulary_loss(task, Precision::kF32, found.gradients(), {}, beside);
-      CHECK(beside == draws);
+      kernel::vocabulary_loss(task, Precision::kF32, found.gradients(), {}, with_gradients);
+      CHECK(with_gradients == draws);
     }
     for (Index r = 0; r < rows; ++r) {
       std::vector<double> sums{0};

@@ -89,7 +89,7 @@ TEST_CASE("a cell goes on from its checkpoint to the same rows") {
   CHECK_FALSE(same(more.rows(), expected));
 }
 
-TEST_CASE("what comes behind training may break off without losing it") {
+TEST_CASE("what comes after training may break off without losing it") {
   for (const std::string at : {"last loss", "fine-tuned at 3", "fine-tuned at 6"}) {
     CAPTURE(at);
     Case whole({3, 6}), broken({3, 6});

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/block_map.hpp"
+#include "mask/expression.hpp"
 #include "support/message.hpp"
 
 namespace masque::mask {

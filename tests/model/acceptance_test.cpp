@@ -317,7 +317,7 @@ TEST_CASE("a GAU that sees only itself is a gated feed-forward layer") {
   }
 }
 
-TEST_CASE("a sequence without positions beside one with them numbers its own") {
+TEST_CASE("a sequence without positions next to one with them numbers its own") {
   const auto model = open("roberta");
   const auto pad = static_cast<TokenId>(model->design().pad_token_id.value());
   const std::vector<TokenId> padded = {5, pad, 7, 8, pad, 9};

@@ -307,7 +307,7 @@ TEST_CASE("what the engine does not have is refused by name and value") {
       {"llama_scaled", "rope_scaling", "{\"rope_type\":\"longrope\",\"factor\":2}",
        "rope_type is \"longrope\", expected default, linear, dynamic, llama3 or yarn"},
       {"llama", "num_key_value_heads", "4", "num_key_value_heads is 4, expected a divisor"},
-      {"llama", "head_dim", "3", "even number of turned features"},
+      {"llama", "head_dim", "3", "even number of rotated features"},
       {"xlnet", "attn_type", "\"tri\"", "attn_type is \"tri\", expected \"bi\" or \"uni\""},
       {"xlnet", "bi_data", "true", "bi_data is true"},
       {"t5_encoder", "feed_forward_proj", "\"gated-x\"", "feed_forward_proj is \"gated-x\""},
@@ -331,7 +331,7 @@ TEST_CASE("what the engine does not have is refused by name and value") {
   }
 }
 
-TEST_CASE("the family is found by model_type, by architectures, or as asked") {
+TEST_CASE("the family is found by model_type, by architectures, or as requested") {
   Parts parts("roberta");
   parts.set("model_type", "null");
   CHECK(parts.load().design.family == "roberta");

@@ -110,10 +110,10 @@ TEST_CASE("what is wrong with such a folder is said in its own names") {
   auto lost = tensors;
   std::erase_if(lost, [&](const auto& tensor) { return tensor.name == name; });
   CHECK(test::contains(message(lost), "no tensor '" + name + "', expected [40,24]"));
-  auto turned = tensors;
-  std::swap(std::ranges::find(turned, name, &test::SmallTensor::name)->shape[0],
-            std::ranges::find(turned, name, &test::SmallTensor::name)->shape[1]);
-  CHECK(test::contains(message(turned), name + ": shape [24,40], expected [40,24]"));
+  auto transposed = tensors;
+  std::swap(std::ranges::find(transposed, name, &test::SmallTensor::name)->shape[0],
+            std::ranges::find(transposed, name, &test::SmallTensor::name)->shape[1]);
+  CHECK(test::contains(message(transposed), name + ": shape [24,40], expected [40,24]"));
   auto slots = tensors;
   slots.push_back(tensors.front());
   slots.back().name += "/adam_m";

@@ -266,7 +266,7 @@ TEST_CASE("distances below the window are not bent, with keys that heads share t
   }
 }
 
-TEST_CASE("ALiBi stands beside the own positions") {
+TEST_CASE("ALiBi acts together with the own positions") {
   const Tiny none(R"("position_embedding_type": "none")");
   const Tiny alibi(R"("position_embedding_type": "alibi")");
   CHECK(farthest(run_treated(*none.model, "alibi", 20), run_treated(*alibi.model, "own", 20)) <

@@ -253,7 +253,7 @@ TEST_CASE("the engine's own positions are those of the registry") {
   }
 }
 
-TEST_CASE("a query stream beside every relative scheme") {
+TEST_CASE("a query stream with every relative scheme") {
   for (const std::string& name : nn::position_names()) {
     const auto scheme = nn::parse_position(name);
     if (scheme->facts().input || name == "xpos") continue;

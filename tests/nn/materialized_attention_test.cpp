@@ -58,7 +58,7 @@ TEST_CASE("talking heads with the identity are plain heads, to the bit, and so i
   check_plain<double>();
 }
 
-TEST_CASE("heads talk: scores before the normalizer, weights behind it") {
+TEST_CASE("heads talk: scores before the normalizer, weights after it") {
   const Example<double> example({4, 5, 2, 2, 3, 2});
   const nn::Normalizer& softmax = normalizer("softmax");
   const nn::AttentionProblem<double> problem = example.problem(softmax);
@@ -193,15 +193,15 @@ std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example
   example.forward(context.view(), second.view(), saved, second_saved);
   std::array<Matrix<double>, 2> d_handed = {Matrix<double>::zero(n, n), Matrix<double>::zero(n, n)};
   const std::vector<MatrixView<double>> to_first = {d_handed[0].view(), d_handed[1].view()};
-  nn::GeneralGradients<double> behind;
-  behind.query = d[10].view();
-  behind.key = d[11].view();
-  behind.value = d[2].view();
-  behind.previous = to_first;
-  nn::materialized_attention_backward<double>(example.second, second_saved, w2.view(), behind);
+  nn::GeneralGradients<double> after;
+  after.query = d[10].view();
+  after.key = d[11].view();
+  after.value = d[2].view();
+  after.previous = to_first;
+  nn::materialized_attention_backward<double>(example.second, second_saved, w2.view(), after);
   const std::vector<MatrixView<double>> d_previous = {d[5].view(), d[6].view()};
-  const std::vector<MatrixView<const double>> from_behind = {std::as_const(d_handed[0]).view(),
-                                                             std::as_const(d_handed[1]).view()};
+  const std::vector<MatrixView<const double>> from_next = {std::as_const(d_handed[0]).view(),
+                                                           std::as_const(d_handed[1]).view()};
   nn::GeneralGradients<double> gradients;
   gradients.query = d[0].view();
   gradients.key = d[1].view();
@@ -209,7 +209,7 @@ std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example
   gradients.talking_before = d[3].view();
   gradients.talking_after = d[4].view();
   gradients.previous = d_previous;
-  gradients.scores = from_behind;
+  gradients.scores = from_next;
   gradients.bias = &example.bias;
   gradients.weight_terms = &example.factor;
   gradients.value_terms = &example.terms;

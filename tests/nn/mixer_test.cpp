@@ -132,7 +132,7 @@ TEST_CASE("a row has the same bits whatever it may not read") {
   check_hidden_pairs<double>();
 }
 
-TEST_CASE("behind a causal mask, more tokens change no row") {
+TEST_CASE("after a causal mask, more tokens change no row") {
   const nn::MixerShape shape = small_shape();
   int checked = 0;
   for (const nn::Mixer* mixer : nn::mixers()) {

@@ -264,7 +264,7 @@ TEST_CASE("schemes act where they say, and look ahead only if they ask for every
   }
 }
 
-TEST_CASE("odd sizes are refused where pairs are turned, and nowhere else") {
+TEST_CASE("odd sizes are refused where pairs are rotated, and nowhere else") {
   for (const std::string& text : nn::position_names()) {
     CAPTURE(text);
     Layer layer = layer_of(text);

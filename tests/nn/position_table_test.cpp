@@ -121,7 +121,7 @@ TEST_CASE("transformer_xl and xlnet: the terms that loadable models have") {
   }
 }
 
-TEST_CASE("shaw: clipped distances beside keys and values") {
+TEST_CASE("shaw: clipped distances with keys and values") {
   const Layer layer("shaw(clip=2)");
   const Scored found = score(layer);
   const auto row = [](Index i, Index j) { return std::clamp<Index>(i - j, -2, 2) + 2; };

@@ -106,9 +106,9 @@ TEST_CASE("places of earlier occurrences") {
   };
   CHECK(list(facts.earlier(0)).empty());
   CHECK(list(facts.earlier(1)) == std::vector<Index>{0});
-  CHECK(list(facts.behind_earlier(1)).empty());  // the token itself
+  CHECK(list(facts.after_earlier(1)).empty());  // the token itself
   CHECK(list(facts.earlier(3)) == std::vector<Index>{0, 1});
-  CHECK(list(facts.behind_earlier(3)) == std::vector<Index>{1, 2});
+  CHECK(list(facts.after_earlier(3)) == std::vector<Index>{1, 2});
 }
 
 TEST_CASE("lines through points, in parts") {

@@ -360,7 +360,8 @@ TEST_CASE("every noise of BART keeps its ends and its original") {
   }
 }
 
-TEST_CASE("packing cuts nothing unless asked, restarts positions and says where documents are") {
+TEST_CASE(
+    "packing cuts nothing unless requested, restarts positions and says where documents are") {
   for (const bool cut : {false, true}) {
     Packer packer({.length = 10, .pos_start = 2, .cut = cut});
     std::vector<Record> out;

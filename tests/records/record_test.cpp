@@ -69,7 +69,7 @@ TEST_CASE("what is wrong with a record is said") {
       {"{\"ids\":[1],\"ids\":[2]}", "ids: given twice"},
       {"{\"pos\":[1]}", "no ids, expected them or text"},
       {"{\"ids\":[1]} x", "no JSON object"},
-      {"{\"ids\":[1]} {\"a\":1}", "something behind the JSON object"},
+      {"{\"ids\":[1]} {\"a\":1}", "something after the JSON object"},
       {"{\"ids\":[1],\"schema\":2}", "schema: expected 1"},
       {"{\"ids\":[1],\"mask\":[1]}", "mask: expected an expression of the mask language"},
       {"{\"ids\":[1],\"dropped\":[[1]]}", "dropped: expected a list of [position, id]"},

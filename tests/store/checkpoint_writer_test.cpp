@@ -112,7 +112,7 @@ TEST_CASE("a header with fields that would be lost is not copied") {
                  "'strides' is no field of safetensors and would be lost"));
 }
 
-TEST_CASE("a new tensor goes to its place in the reference order or behind its neighbour") {
+TEST_CASE("a new tensor goes to its place in the reference order or after its neighbour") {
   OutputWeights sorted{.tensors = {tensor("a", "1"), tensor("c", "2")}};
   insert_tensor(sorted, tensor("b", "3"), "c");
   CHECK(names_of(sorted) == std::vector<std::string>{"a", "b", "c"});
@@ -133,15 +133,15 @@ TEST_CASE("an output that fails its verification is discarded") {
   options.verify = [&](const std::string& path) {
     staged = path;
     CHECK(open_checkpoint(path).find("x") != nullptr);
-    throw InputError(path, "is not what was asked for");
+    throw InputError(path, "is not what was requested");
   };
   const OutputWeights weights{.name = "model.safetensors", .tensors = {tensor("x", "1")}};
   CHECK(contains(message_of([&] { write_checkpoint_file(folder / "f", weights, options); }),
-                 "is not what was asked for"));
+                 "is not what was requested"));
   CHECK(read_file(folder / "f") == "old");
   CHECK(staged == folder / ".f.masque-tmp");
   CHECK(contains(message_of([&] { write_checkpoint_folder(folder / "d", {weights}, {}, options); }),
-                 "is not what was asked for"));
+                 "is not what was requested"));
   CHECK(folder.names() == std::vector<std::string>{"f"});
 }
 

@@ -64,16 +64,16 @@ TEST_CASE("a byte too many is refused") {
   }
 }
 
-TEST_CASE("any bit of the header turned is refused or gives a header that is right") {
+TEST_CASE("any bit of the header flipped is refused or gives a header that is right") {
   const std::string file = with_header(kJson, kData);
   int right = 0;
   for (std::size_t byte = 0; byte < file.size() - kData; ++byte) {
     for (int bit = 0; bit < 8; ++bit) {
-      std::string turned = file;
-      turned[byte] = static_cast<char>(turned[byte] ^ (1 << bit));
-      const std::string wrong = wrong_verdict(turned);
+      std::string flipped = file;
+      flipped[byte] = static_cast<char>(flipped[byte] ^ (1 << bit));
+      const std::string wrong = wrong_verdict(flipped);
       if (!wrong.empty()) FAIL_CHECK("byte ", byte, " bit ", bit, ": ", wrong);
-      right += accepted(turned) ? 1 : 0;
+      right += accepted(flipped) ? 1 : 0;
     }
   }
   CHECK(right > 20);  // letters of names and of metadata

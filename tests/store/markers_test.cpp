@@ -61,7 +61,7 @@ TEST_CASE("the marker of a folder goes to config.json and back") {
   CHECK(read_file(p.folder / "again/config.json") == read_file(p.folder / "npz/config.json"));
 }
 
-TEST_CASE("the marker of a lone file goes to a file beside it and back") {
+TEST_CASE("the marker of a lone file goes to a file next to it and back") {
   Place p;
   CHECK(p.convert("in.safetensors", "out.npz") == kMark);
   CHECK(exists(p.folder / "out.npz.masque.json"));
@@ -77,7 +77,7 @@ TEST_CASE("the marker of a lone file goes to a file beside it and back") {
   CHECK(names_in(p.folder / "folder3") == std::vector<std::string>{"model.safetensors"});
 }
 
-TEST_CASE("a file beside weights that were replaced by unmarked ones goes") {
+TEST_CASE("a file next to weights that were replaced by unmarked ones goes") {
   Place p;
   p.convert("in.safetensors", "out.npz");
   write_file(p.folder / "plain.safetensors",

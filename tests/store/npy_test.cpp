@@ -256,11 +256,11 @@ TEST_CASE("an array of many pieces is put in order") {
   }
 }
 
-TEST_CASE("bytes behind the data are noted, as NumPy lets them pass") {
+TEST_CASE("bytes after the data are noted, as NumPy lets them pass") {
   const std::string file = with_text(kText, 27);
   const Array array = std::get<Array>(read_npy(test::MemoryFile(file).open(), kMost));
   CHECK(array.data.size() == 24);
-  CHECK(array.notes == std::vector<std::string>{"3 bytes behind the data"});
+  CHECK(array.notes == std::vector<std::string>{"3 bytes after the data"});
 }
 
 TEST_CASE("an npy cut anywhere is refused") {
@@ -274,13 +274,13 @@ TEST_CASE("an npy cut anywhere is refused") {
   }
 }
 
-TEST_CASE("any bit of an npy turned is refused or gives what the naive reading gives") {
+TEST_CASE("any bit of an npy flipped is refused or gives what the naive reading gives") {
   for (const char* name : {"column-major.npy", "version-2.npy", "python-2.npy"}) {
     const std::string file = test::read_file(kNpy + "/good/" + name);
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
-      std::string turned = file;
-      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
-      const std::string wrong = test::wrong_npy(turned);
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const std::string wrong = test::wrong_npy(flipped);
       if (!wrong.empty()) FAIL_CHECK(name, " byte ", bit / 8, " bit ", bit % 8, ": ", wrong);
     }
   }
@@ -297,7 +297,7 @@ TEST_CASE("any byte of an npy's header changed is refused or gives what the naiv
   }
 }
 
-TEST_CASE("a huge announced array is refused before memory is asked for") {
+TEST_CASE("a huge announced array is refused before memory is allocated") {
   const TempFolder folder;
   const std::string text = with("(2, 3)", "(1099511627776,)");
   test::write_file(folder / "f.npy", with_text(text));

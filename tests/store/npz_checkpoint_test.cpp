@@ -192,14 +192,14 @@ std::set<std::size_t> unchecked(const std::string& path) {
   std::set<std::size_t> bytes;
   const InputFile file = InputFile::open(path);
   for (const ZipMember& member : value_or_throw(read_npz_directory(file))) {
-    const bool turned = array_name(member) == "fortran" || array_name(member) == "both";
-    if (turned || member.method != ZipMethod::kStored) continue;
+    const bool flipped = array_name(member) == "fortran" || array_name(member) == "both";
+    if (flipped || member.method != ZipMethod::kStored) continue;
     for (std::uint64_t i = 0; i < member.bytes; ++i) bytes.insert(member.data_begin + i);
   }
   return bytes;
 }
 
-TEST_CASE("any bit turned is refused, is in a member that lies in order, or changes nothing") {
+TEST_CASE("any bit flipped is refused, is in a member that lies in order, or changes nothing") {
   for (const char* name : {"orders.npz", "orders-compressed.npz"}) {
     const std::string file = read_file(kNpzGood + "/" + name);
     const std::string before = all_values(file).value();
@@ -208,9 +208,9 @@ TEST_CASE("any bit turned is refused, is in a member that lies in order, or chan
     std::size_t unchanged = 0;
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
       if (members.contains(bit / 8)) continue;
-      std::string turned = file;
-      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
-      const auto after = all_values(turned);
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const auto after = all_values(flipped);
       if (!after) continue;
       if (*after != before) FAIL_CHECK("byte ", bit / 8, " bit ", bit % 8);
       ++unchanged;

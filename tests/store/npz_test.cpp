@@ -99,7 +99,7 @@ TEST_CASE("an npz cut anywhere is refused") {
   }
 }
 
-TEST_CASE("any bit of an npz turned is refused or changes nothing") {
+TEST_CASE("any bit of an npz flipped is refused or changes nothing") {
   const std::string one = npy(DType::kF32, {2}, "\x01\x02\x03\x04\x05\x06\x07\x08");
   const std::string two = npy(DType::kI8, {}, "x");
   const std::string stored = make_zip({{.data = one}, {.name = "b.npy", .data = two}}).text;
@@ -110,9 +110,9 @@ TEST_CASE("any bit of an npz turned is refused or changes nothing") {
     const Arrays before = std::get<Arrays>(read(file));
     int unchanged = 0;
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
-      std::string turned = file;
-      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
-      const auto after = read(turned);
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const auto after = read(flipped);
       if (std::holds_alternative<Violation>(after)) continue;
       if (!same(before, std::get<Arrays>(after))) FAIL_CHECK("byte ", bit / 8, " bit ", bit % 8);
       ++unchanged;
@@ -122,7 +122,7 @@ TEST_CASE("any bit of an npz turned is refused or changes nothing") {
   }
 }
 
-TEST_CASE("a broken npy inside an npz is told with its member and its place") {
+TEST_CASE("a broken npy inside an npz is reported with its member and its place") {
   const std::string text = npy(DType::kF32, {2}, "\x01\x02\x03\x04\x05\x06\x07");
   const auto zip = make_zip({{.data = text}});
   const Violation violation = std::get<Violation>(read(zip.text));
@@ -170,14 +170,14 @@ TEST_CASE("a bomb is refused by what is allowed, by its size or by its ratio") {
   CHECK(std::get<Violation>(read(announced(2'000'000))).rule == "zip-ratio");
 }
 
-TEST_CASE("bytes behind an array's data are refused in an npz") {
+TEST_CASE("bytes after an array's data are refused in an npz") {
   const auto zip = make_zip({{.data = npy(DType::kI8, {3}, "abcd")}});
   const Violation violation = std::get<Violation>(read(zip.text));
   CHECK(violation.rule == "npz-rest");
   CHECK(violation.offset == 30 + 5 + 128 + 3);
 }
 
-TEST_CASE("an array is asked for by its name") {
+TEST_CASE("an array is requested by its name") {
   const std::string file = kGood + "/savez-compressed.npz";
   CHECK(read_array(file, "größe/埋め込み", kMost).shape == Shape{3});
   CHECK(read_array(file, "w", kMost).dtype == DType::kF64);

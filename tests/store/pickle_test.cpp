@@ -289,7 +289,7 @@ TEST_CASE("every rule of the pickle sources has a test") {
   CHECK(written == tested);
 }
 
-TEST_CASE("a refused name is told, with its place in the file") {
+TEST_CASE("a refused name is reported, with its place in the file") {
   const auto checked =
       read(pickled("Nq\x01"
                    "0cos\nsystem\n"));

@@ -189,7 +189,7 @@ TEST_CASE("OpenAI's names of GPT-2 get the prefix, without a config too") {
         Names{"wte.weight"});
 }
 
-TEST_CASE("matrices of GPT-2 that lie as [out, in] are turned") {
+TEST_CASE("matrices of GPT-2 that lie as [out, in] are transposed") {
   Hf hf;
   const Checkpoint out = hf.run({matrix("module.transformer.h.0.attn.c_attn.weight", 6, 2),
                                  matrix("module.transformer.h.0.attn.c_proj.weight", 2, 2),

@@ -136,7 +136,7 @@ TEST_CASE("moments of any number of elements equal those of a plain loop") {
   }
 }
 
-TEST_CASE("a mean that is large beside the deviation costs no digits") {
+TEST_CASE("a mean that is large compared with the deviation costs no digits") {
   auto values = normal_values(4, 2 * kBlock, 1);
   for (double& x : values) x += 1e8;
   const TensorStats found = File({doubles("a", values)}).stats();

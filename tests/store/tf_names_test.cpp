@@ -201,7 +201,7 @@ TEST_CASE("a model under TensorFlow's names comes back as it was") {
   }
 }
 
-TEST_CASE("kernels are turned, element by element") {
+TEST_CASE("kernels are transposed, element by element") {
   Conversion conversion;
   conversion.run(model_folder("bert"), "tf", NameStyle::kTf);
   const Checkpoint hf = open_checkpoint(model_folder("bert"));
@@ -228,7 +228,7 @@ std::string google_config(const std::string& config) {
   return text;
 }
 
-TEST_CASE("what a Google folder's config lacks is told by the names") {
+TEST_CASE("what a Google folder's config lacks is given by the names") {
   const std::map<std::string, std::pair<std::string, std::string>> expected = {
       {"bert", {"bert", "BertForMaskedLM"}},
       {"bert_headless", {"bert", "BertModel"}},
@@ -295,7 +295,7 @@ TEST_CASE("an optimizer's state goes with a word, and what no table knows stays"
   const Checkpoint out = open_checkpoint(conversion.folder / "out.safetensors");
   CHECK(out.tensors().size() == tensors.size() - 2);
   CHECK(out.find("output_weights") != nullptr);
-  // Of two rows, as the pairs of BERT's head: not turned.
+  // Of two rows, as the pairs of BERT's head: not transposed.
   CHECK(bytes_of(out, "cls.seq_relationship.weight") == tensors[5].bytes);
   const Checkpoint kept = (conversion.run(in, "kept.safetensors", NameStyle::kKeep),
                            open_checkpoint(conversion.folder / "kept.safetensors"));

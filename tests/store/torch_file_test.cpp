@@ -80,12 +80,12 @@ TEST_CASE("what is not read is mentioned") {
   CHECK(nested.notes()[0] == "nested.pt: no tensors and left out: '_extra_state'");
   CHECK(nested.notes()[1] == "nested.pt: only the tensors of 'state_dict' are read");
   CHECK(nested.notes()[2] ==
-        "nested.pt: beside it and left out: 'epoch', 'lr', 'seed', 'optimizer', 'device' and 2 "
+        "nested.pt: next to it and left out: 'epoch', 'lr', 'seed', 'optimizer', 'device' and 2 "
         "more");
   CHECK(open_checkpoint(kGood + "/module.pt").notes().empty());
 }
 
-TEST_CASE("the state dict is found under its usual keys beside counters and losses") {
+TEST_CASE("the state dict is found under its usual keys next to counters and losses") {
   for (const char* key : {"state_dict", "model", "model_state_dict", "module", "net", "ema"}) {
     CAPTURE(key);
     const test::TempFolder folder;
@@ -103,11 +103,11 @@ TEST_CASE("the state dict is found under its usual keys beside counters and loss
     CHECK(checkpoint.tensors()[1].name == "b");
     CHECK(checkpoint.notes() ==
           std::vector<std::string>{fmt::format("f.pt: only the tensors of '{}' are read", key),
-                                   "f.pt: beside it and left out: 'epoch', 'best_loss'"});
+                                   "f.pt: next to it and left out: 'epoch', 'best_loss'"});
   }
 }
 
-TEST_CASE("what training programs save beside a model is passed over") {
+TEST_CASE("what training programs save with a model is passed over") {
   for (const char* name : {"training.pt", "training.legacy"}) {
     const Checkpoint training = open_checkpoint(kGood + "/" + name);
     CHECK(training.tensors().size() == 2);
@@ -159,16 +159,16 @@ std::string outline(const FileContent& content) {
   return out;
 }
 
-TEST_CASE("any bit of a zip file turned is refused or changes no more than elements") {
+TEST_CASE("any bit of a zip file flipped is refused or changes no more than elements") {
   for (const char* name : {"parameters.pt", "ties.pt", "big-endian.pt"}) {
     const std::string file = test::read_file(kGood + "/" + name);
     const auto before = read_weights(test::MemoryFile(file).open());
     const std::string expected = outline(std::get<FileContent>(before));
     std::size_t same = 0;
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
-      std::string turned = file;
-      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
-      const auto after = read_weights(test::MemoryFile(turned).open());
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const auto after = read_weights(test::MemoryFile(flipped).open());
       if (std::holds_alternative<Violation>(after)) continue;
       ++same;
       if (outline(std::get<FileContent>(after)) != expected)
@@ -179,13 +179,13 @@ TEST_CASE("any bit of a zip file turned is refused or changes no more than eleme
   }
 }
 
-TEST_CASE("any bit of a legacy file turned is refused or gives tensors that lie inside") {
+TEST_CASE("any bit of a legacy file flipped is refused or gives tensors that lie inside") {
   for (const char* name : {"ties.legacy", "storage-views.legacy", "parameters.legacy"}) {
     const std::string file = test::read_file(kGood + "/" + name);
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
-      std::string turned = file;
-      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
-      const std::string wrong = test::wrong_torch(turned);
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const std::string wrong = test::wrong_torch(flipped);
       if (!wrong.empty()) FAIL_CHECK(name, " byte ", bit / 8, " bit ", bit % 8, ": ", wrong);
     }
   }

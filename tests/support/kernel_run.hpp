@@ -134,10 +134,10 @@ class KernelRun {
     switch (c.operation) {
       case Operation::kMatmul: kernel::matmul_backward(in(0), in(1), d_y, out(0), out(1)); break;
       case Operation::kMatmulPlain: {  // y = x W is y = x Vᵀ with V = Wᵀ
-        const Matrix<T> turned = transposed(in(1));
-        Matrix<T> d_turned = Matrix<T>::zero(turned.rows(), turned.columns());
-        kernel::matmul_backward(in(0), turned.view(), d_y, out(0), d_turned.view());
-        const Matrix<T> added = transposed(std::as_const(d_turned).view());
+        const Matrix<T> across = transposed(in(1));
+        Matrix<T> d_across = Matrix<T>::zero(across.rows(), across.columns());
+        kernel::matmul_backward(in(0), across.view(), d_y, out(0), d_across.view());
+        const Matrix<T> added = transposed(std::as_const(d_across).view());
         kernel::add_to(added.view(), out(1));
         break;
       }

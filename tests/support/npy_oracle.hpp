@@ -31,7 +31,7 @@ inline std::string wrong_npy(std::string_view file) {
   if (array->shape != naive->shape) return "another shape";
   if (text_of(*array) != naive->data) return "other data";
   const bool is_rest = file.size() > header->data_begin + header->data_bytes;
-  if (array->notes.size() != (is_rest ? 1 : 0)) return "no word about bytes behind the data";
+  if (array->notes.size() != (is_rest ? 1 : 0)) return "no word about bytes after the data";
   const std::string again = store::write_npy_header(array->dtype, array->shape) + naive->data;
   const auto second = naive_npy(again);
   if (!second || second->shape != naive->shape || second->data != naive->data ||

@@ -83,7 +83,7 @@ TEST_CASE("in place gives what an output would be, in the same file") {
   }
 }
 
-TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse") {
+TEST_CASE("a lone file has its mark next to it, and gets it back by the inverse") {
   const TempFolder folder;
   ExampleBert bert;
   bert.dtype = DType::kF64;
@@ -106,7 +106,8 @@ TEST_CASE("a lone file has its mark beside it, and gets it back by the inverse")
                 1e-14) == "");
 }
 
-TEST_CASE("a mark moves: from the header beside the file, and from there into an output's header") {
+TEST_CASE(
+    "a mark moves: from the header next to the file, and from there into an output's header") {
   const TempFolder folder;
   ExampleBert().write(folder);
   correct_checkpoint(folder / "in", folder / "out", in_place_request(false));
@@ -286,13 +287,13 @@ TEST_CASE("files of PyTorch change in place, but no elements that views share") 
 
 TEST_CASE("what optimizer states and other dicts share does not change in place") {
   const std::string storage = pickled_storage(6);
-  const auto change = [&](const std::string& beside) {
+  const auto change = [&](const std::string& optimizer) {
     const TempFolder folder;
     const std::string path = folder / "f.pt";
     const std::string model = pickled_dict("a", pickled_tensor(storage, 0, {3}, {1}));
     write_file(path, torch_zip(pickled("}" + pickled_text("model") + model + "s" +
                                        pickled_text("epoch") + "K" + number(3, 1) + "s" +
-                                       pickled_text("optimizer") + beside + "s")));
+                                       pickled_text("optimizer") + optimizer + "s")));
     return message_of([&] {
       const LockedFiles locked = store::lock_checkpoint(path, 0);
       const store::Checkpoint checkpoint = store::open_checkpoint(path);

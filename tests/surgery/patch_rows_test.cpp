@@ -91,7 +91,7 @@ TEST_CASE("assignments run in order, each on what the earlier ones left") {
   CHECK(rows == std::map<std::uint64_t, Vector>{{1, {4, 6}}, {3, {4, 6}}, {4, {4, 7}}});
 }
 
-TEST_CASE("every mistake is told with its byte") {
+TEST_CASE("every mistake is reported with its byte") {
   const Table t;
   struct Case {
     const char* program;
@@ -101,11 +101,11 @@ TEST_CASE("every mistake is told with its byte") {
            Case{"", "byte 1: expected ROW = EXPRESSION"},
            {"#1 = #2;", "byte 9: expected ROW = EXPRESSION"},
            {"= #2", "byte 1: found '=', expected a row"},
-           {"#1 #2", "byte 4: found '#', expected '=' behind the row"},
+           {"#1 #2", "byte 4: found '#', expected '=' after the row"},
            {"#1 = ", "byte 6: ends, expected a row, a number, a function or '('"},
            {"#1 = #2 #3", "byte 9: found '#', expected an operator, ';' or the end"},
            {"#1 = #8", "byte 6: id 8, expected below 8"},
-           {"#1 = #x", "byte 6: expected an id behind '#'"},
+           {"#1 = #x", "byte 6: expected an id after '#'"},
            {"#1 = [queen]", "byte 6: no token 'queen' in vocab.txt"},
            {"queen = #1", "byte 1: no token 'queen' in vocab.txt"},
            {"#1 = [king", "byte 6: a bracket that does not close"},

@@ -148,7 +148,7 @@ TEST_CASE("positions and token types are found, and their slots grow by zeros") 
   CHECK(in_config(folder / "t", "type_vocab_size") == 3);
 }
 
-TEST_CASE("a tied head cannot be untied, and stays tied where asked") {
+TEST_CASE("a tied head cannot be untied, and stays tied where requested") {
   const TempFolder folder;
   write_folder(folder);
   const std::string refusal =

@@ -67,7 +67,7 @@ TEST_CASE("vocab.txt: line ends, empty and equal lines stay, ids without a token
 }
 
 TEST_CASE(
-    "vocab.txt: a token that the pre-tokenizer splits is listed, one that is rewritten told") {
+    "vocab.txt: a token that the pre-tokenizer splits is listed, one that is rewritten reported") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
   const ChangedFiles files = folder.change(all_of(kFileTokens), with(kFileTokens, 5, "[E1]"));
   CHECK(files["added_tokens.json"] == "{\n  \"[E1]\": 5\n}\n");
@@ -158,7 +158,7 @@ TEST_CASE("added_tokens.json goes with its last token") {
   CHECK(empty.change({0, 1, kNew}, {"a", "b", "c d"})["added_tokens.json"] == R"({"c d": 2})");
 }
 
-TEST_CASE("tokenizer.json: added tokens that the model lacks move behind it or into it") {
+TEST_CASE("tokenizer.json: added tokens that the model lacks move after it or into it") {
   const TokenizerFolder folder(
       {{"tokenizer.json", kWordPiece}, {"vocab.txt", "[PAD]\n[UNK]\nthe\nbé\n"}});
   // One token less in the model: <x> is the next number still.
@@ -177,7 +177,7 @@ TEST_CASE("tokenizer.json: added tokens that the model lacks move behind it or i
                  "\"rstrip\": false, \"normalized\": true, \"special\": false}\n  ]"));
 }
 
-TEST_CASE("tokenizer.json: what is wrong is told with its place") {
+TEST_CASE("tokenizer.json: what is wrong is reported with its place") {
   const auto error = [](const std::string& text) {
     const TokenizerFolder folder({{"tokenizer.json", text}});
     return folder.error({0, 1, 2, kNew}, {"a", "b", "c", "d"});
@@ -196,7 +196,7 @@ TEST_CASE("tokenizer.json: what is wrong is told with its place") {
       contains(folder.error({0, 2, 3, 4}, {"[PAD]", "the", "bé", "<x>"}), "'[UNK]' would be gone"));
 }
 
-TEST_CASE("files that do not agree: told where nothing changes, refused where something does") {
+TEST_CASE("files that do not agree: reported where nothing changes, refused where something does") {
   const TokenizerFolder folder(
       {{"tokenizer.json", kWordPiece}, {"vocab.txt", "[PAD]\n[UNK]\nTHE\nbé\n"}});
   const std::vector<std::string> tokens{"[PAD]", "[UNK]", "the", "bé", "<x>"};

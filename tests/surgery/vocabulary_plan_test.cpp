@@ -40,7 +40,7 @@ struct PlanExample {
   std::vector<std::string> notes;
 };
 
-TEST_CASE("add fills rows without token, then goes on behind the last") {
+TEST_CASE("add fills rows without token, then goes on after the last") {
   PlanExample example;
   const auto one = plan_add(example.state(), {"king"}, false, 1);
   CHECK(one.from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, kNew, 10});
@@ -167,7 +167,7 @@ TEST_CASE("resize pads, rounds up, and cuts off no token") {
   CHECK(contains(example.refusal([](auto s) { plan_resize(s, 0, 1); }), "0 rows"));
 }
 
-TEST_CASE("a list is of ids if all of it are numbers, unless told") {
+TEST_CASE("a list is of ids if all of it are numbers, unless stated") {
   PlanExample example;
   write_file(example.folder / "in/vocab.txt", "[PAD]\n7\n2\nthe\n");
   example.names = TokenNames::load(example.folder / "in");

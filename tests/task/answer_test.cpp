@@ -112,7 +112,7 @@ TEST_CASE("addition: digits of the sum, or of all numbers, from the smallest on,
 
 TEST_CASE("needle: several names, one number each, all of them in the haystack") {
   const auto task = task::parse_task("needle(needles=3, digits=2, alphabet=4)");
-  std::set<std::string> asked;
+  std::set<std::string> queried;
   for (std::uint64_t item = 0; item < 60; ++item) {
     const Printed p = printed(*task, task->example(9 + static_cast<Index>(item), stream(item)));
     REQUIRE(p.answer.size() == 2);
@@ -121,9 +121,9 @@ TEST_CASE("needle: several names, one number each, all of them in the haystack")
       REQUIRE(p.question.end() - at > 3);
       if (p.question.back() == name) CHECK(p.answer == Words(at + 1, at + 3));
     }
-    asked.insert(p.question.back());
+    queried.insert(p.question.back());
   }
-  CHECK(asked.size() == 3);
+  CHECK(queried.size() == 3);
 }
 
 TEST_CASE("associative recall: no key twice, every query has the value of its key") {
@@ -133,7 +133,7 @@ TEST_CASE("associative recall: no key twice, every query has the value of its ke
     for (Index length = 1; length <= 20; ++length) {
       const TaskExample e = task->example(length, stream(static_cast<std::uint64_t>(length)));
       std::map<TokenId, TokenId> value;
-      std::set<TokenId> asked;
+      std::set<TokenId> queried;
       for (std::size_t i = 0; i < e.ids.size(); i += 2) {
         CHECK(e.ids[i] < 20);
         CHECK(e.targets[i + 1] == kNoTarget);
@@ -141,11 +141,11 @@ TEST_CASE("associative recall: no key twice, every query has the value of its ke
           CHECK(value.emplace(e.ids[i], e.ids[i + 1]).second);
           CHECK(e.targets[i] == kNoTarget);
         } else {
-          CHECK(asked.insert(e.ids[i]).second);
+          CHECK(queried.insert(e.ids[i]).second);
           CHECK(e.targets[i] == value.at(e.ids[i]));
         }
       }
-      CHECK(std::ssize(asked) == (queries == 0 ? length : std::min(queries, length)));
+      CHECK(std::ssize(queried) == (queries == 0 ? length : std::min(queries, length)));
     }
   }
 }

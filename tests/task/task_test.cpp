@@ -92,7 +92,7 @@ TEST_CASE("ids and targets are of the vocabulary, in the layout and number that 
   }
 }
 
-TEST_CASE("with blanks, no id at or behind the first target says anything") {
+TEST_CASE("with blanks, no id at or after the first target says anything") {
   int with_blanks = 0;
   for (const std::string& name : task::task_names()) {
     if (task::task_parameters(name).find("blanks") == std::string::npos) continue;

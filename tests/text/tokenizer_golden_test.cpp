@@ -105,7 +105,7 @@ TEST_CASE("tokenizers give the tokens, offsets and text of Hugging Face's") {
   }
 }
 
-TEST_CASE("ids of added tokens are given as Hugging Face gives them, and told") {
+TEST_CASE("ids of added tokens are given as Hugging Face gives them, and reported") {
   const Tokenizer tokenizer = Tokenizer::open(kTokenizerFolder + "gpt2.json");
   REQUIRE(tokenizer.warnings().size() == 1);
   CHECK(tokenizer.warnings()[0] ==

@@ -35,7 +35,7 @@ constexpr TokenId kVocabulary = 40;
 constexpr std::size_t kLength = 8;
 constexpr Index kSequences = 8;
 
-ObjectiveOptions asked(std::uint64_t seed) {
+ObjectiveOptions requested(std::uint64_t seed) {
   ObjectiveOptions options = objective_options(seed);
   options.tokens.size = kVocabulary;
   options.tokens.begins_word.assign(kVocabulary, 1);
@@ -57,7 +57,7 @@ DesignRecipe recipe_of(Index layers, const std::string& placement, Index width =
 /// A masked language model as its recipe starts it.
 struct Started {
   Started(const DesignRecipe& recipe, double residual_scale, std::uint64_t seed)
-      : objective(make_objective("mlm", asked(seed))), design(design_of(recipe)) {
+      : objective(make_objective("mlm", requested(seed))), design(design_of(recipe)) {
     design.variants.residual_scale = residual_scale;
     objective->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
@@ -185,7 +185,7 @@ TEST_CASE("DeepNorm's constants are the published ones, for encoders and decoder
     const DesignRecipe recipe = recipe_of(row.layers, "deepnorm");
     for (const char* objective : {"mlm", "clm"}) {
       model::Design design = design_of(recipe);
-      make_objective(objective, asked(1))->adapt(design);
+      make_objective(objective, requested(1))->adapt(design);
       CHECK(std::abs(design.variants.residual_scale - row.scale) < 0.0005);
     }
     CHECK(std::abs(residual_gain(recipe) - row.gain) < 0.0005);
@@ -201,7 +201,7 @@ TEST_CASE("DeepNorm's constants are the published ones, for encoders and decoder
   }
 }
 
-TEST_CASE("DeepNorm's weights start as Xavier's, with the gain behind the residual alone") {
+TEST_CASE("DeepNorm's weights start as Xavier's, with the gain in the residual branches alone") {
   for (const char* placement : {"deepnorm", "deepnorm_su"}) {
     CAPTURE(placement);
     const DesignRecipe recipe = recipe_of(2, placement, 64);

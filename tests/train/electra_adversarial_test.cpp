@@ -38,8 +38,8 @@ Play play(Pair<double>& pair, std::span<const StepItem> items) {
     const ElectraItem one = selection.select(item.item, item.epoch);
     Sampling sampling;
     sampling.uniforms = draw_numbers(item.item, item.epoch, one, 11);
-    const Example asked = generator_example(one);
-    generator.evaluate({&asked, 1}, {.sampling = &sampling});
+    const Example requested = generator_example(one);
+    generator.evaluate({&requested, 1}, {.sampling = &sampling});
     std::vector<double>& rewards = out.rewards.emplace_back();
     const Example judged = discriminator_example(one, sampling.tokens, false);
     second.evaluate({&judged, 1}, {.losses = &rewards});
@@ -137,7 +137,7 @@ TEST_CASE("adversarial: chunks change nothing") {
   }
 }
 
-TEST_CASE("adversarial: the discriminator learns as it does beside any generator") {
+TEST_CASE("adversarial: the discriminator learns as it does with any generator") {
   const Corpus corpus = small_corpus();
   const std::vector<StepItem> items = items_of(corpus);
   Pair<double> with({.weight = 50, .adversarial = true});

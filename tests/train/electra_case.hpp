@@ -58,14 +58,14 @@ struct Pair {
     recipe.hidden_size = 16;
     recipe.num_attention_heads = 2;
     recipe.max_position_embeddings = 20;
-    train::ObjectiveOptions asked;
-    asked.tokens = small_tokens();
+    train::ObjectiveOptions requested;
+    requested.tokens = small_tokens();
     model.variant = train::find_electra(setting.variant);
     REQUIRE(model.variant != nullptr);
     model.second = design_of(recipe);
     model.second.type_vocab_size = 2;
-    adapt_electra(*model.variant, asked, model.second);
-    model.generator = generator_design(recipe, setting.size, asked, model.second);
+    adapt_electra(*model.variant, requested, model.second);
+    model.generator = generator_design(recipe, setting.size, requested, model.second);
     model.adversarial = setting.adversarial;
     add_electra(model, setting.switch_step == 0, parameters);
     const train::StartOptions start{.seed = 3, .initializer_range = 0.2};

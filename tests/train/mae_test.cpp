@@ -18,11 +18,11 @@ using namespace masque::train;
 namespace {
 
 ObjectiveOptions small_options() {
-  ObjectiveOptions asked;
-  asked.seed = 6;
-  asked.tokens = small_tokens();
-  asked.mae.ratio = 0.6;
-  return asked;
+  ObjectiveOptions requested;
+  requested.seed = 6;
+  requested.tokens = small_tokens();
+  requested.mae.ratio = 0.6;
+  return requested;
 }
 
 DesignRecipe small_recipe() {
@@ -43,16 +43,16 @@ struct Coder {
   std::unique_ptr<MaeLoss<T>> loss;
 
   explicit Coder(const DesignRecipe& recipe = small_recipe(), double size = 0.5) {
-    const ObjectiveOptions asked = small_options();
+    const ObjectiveOptions requested = small_options();
     model.encoder = design_of(recipe);
-    adapt_mae(asked, model.encoder);
-    model.decoder = decoder_design(decoder_recipe(recipe, size, 1), asked, model.encoder);
+    adapt_mae(requested, model.encoder);
+    model.decoder = decoder_design(decoder_recipe(recipe, size, 1), requested, model.encoder);
     add_mae(model, parameters);
     const StartOptions start{.seed = 3, .initializer_range = 0.3};
     initialize_parameters(model.decoder, model.decoder_slots, start, parameters);
     initialize_parameters(model.encoder, model.encoder_slots, start, parameters);
     loss = std::make_unique<MaeLoss<T>>(
-        asked, model, parameters,
+        requested, model, parameters,
         std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32);
     loss->prepare();
   }

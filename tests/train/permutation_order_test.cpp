@@ -37,7 +37,7 @@ namespace {
 
 constexpr TokenId kVocabulary = 13;
 
-ObjectiveOptions asked(double predict) {
+ObjectiveOptions requested(double predict) {
   ObjectiveOptions options = objective_options();
   options.tokens.size = kVocabulary;
   options.tokens.begins_word.assign(kVocabulary, 1);
@@ -78,7 +78,7 @@ Ordered draw(const Objective& plm, const CorpusItem& item) {
   return out;
 }
 
-mask::Mask causal_behind(Index context, mask::Lengths lengths, Index lo) {
+mask::Mask causal_after(Index context, mask::Lengths lengths, Index lo) {
   std::vector<bool> front(static_cast<std::size_t>(lengths.keys), false);
   std::fill_n(front.begin(), context, true);
   return mask::band(lengths, lo, mask::kUnbounded) |
@@ -97,8 +97,8 @@ Example sorted(const Ordered& from) {
     out.rows.push_back(static_cast<Index>(r));
     out.targets.push_back(out.ids.back());
   }
-  out.mask = causal_behind(from.context, lengths, 0);
-  out.query_mask = causal_behind(from.context, lengths, 1);
+  out.mask = causal_after(from.context, lengths, 0);
+  out.query_mask = causal_after(from.context, lengths, 1);
   return out;
 }
 
@@ -121,7 +121,7 @@ Example doubled(const Objective& clm, const Ordered& from) {
   Example out = clm.example({0, ids, {}}, 0);
   out.positions = positions;
   const mask::Lengths lengths{out.size(), out.size()};
-  out.mask = causal_behind(from.context, lengths, 0) & mask::columns(lengths, content);
+  out.mask = causal_after(from.context, lengths, 0) & mask::columns(lengths, content);
   for (const Index row : out.rows)
     out.weights.push_back(content[static_cast<std::size_t>(row)] ? 0 : 1);
   return out;
@@ -284,7 +284,7 @@ void compare(const model::Design& design, const Batches& batches, const Objectiv
 TEST_CASE("losses and gradients of plm are those of a causal model on the tokens in its order") {
   int compared = 0, transforms = 0;
   for (const double predict : {1.0, 0.4}) {
-    const ObjectiveOptions options = asked(predict);
+    const ObjectiveOptions options = requested(predict);
     const auto plm = make_objective("plm", options);
     const auto clm = make_objective("clm", options);
     const Batches batches(*plm, *clm);
@@ -305,7 +305,7 @@ TEST_CASE("losses and gradients of plm are those of a causal model on the tokens
 }
 
 TEST_CASE("the same in float to 1e-6, and not without the positions or with another order") {
-  const ObjectiveOptions options = asked(1);
+  const ObjectiveOptions options = requested(1);
   const auto plm = make_objective("plm", options);
   const auto clm = make_objective("clm", options);
   const Batches batches(*plm, *clm);

@@ -75,7 +75,7 @@ Corpus small_corpus() {
   return corpus;
 }
 
-ObjectiveOptions asked() {
+ObjectiveOptions requested() {
   ObjectiveOptions options = objective_options();
   options.tokens.size = kVocabulary;
   options.tokens.begins_word.assign(static_cast<std::size_t>(kVocabulary), 1);
@@ -100,7 +100,7 @@ struct Model {
     design.type_vocab_size = 2;
     const StartOptions start{.seed = 3, .initializer_range = 0.2};
     if (find_electra(name) == nullptr) {
-      objective = find_objective(name).make(asked());
+      objective = find_objective(name).make(requested());
       objective->adapt(design);
       const model::ModelPlan plan = model::plan_of(design);
       const ParameterMap slots =
@@ -113,14 +113,14 @@ struct Model {
     }
     pair.variant = find_electra(name);
     pair.second = design;
-    adapt_electra(*pair.variant, asked(), pair.second);
-    pair.generator = generator_design(recipe(), 0.5, asked(), pair.second);
+    adapt_electra(*pair.variant, requested(), pair.second);
+    pair.generator = generator_design(recipe(), 0.5, requested(), pair.second);
     add_electra(pair, true, parameters);
     initialize_parameters(pair.generator, pair.generator_slots, start, parameters);
     initialize_parameters(pair.second, pair.second_slots, start, parameters);
     ElectraOptions options;
     options.selection.selection.rate = 0.3;
-    options.selection.tokens = asked().tokens;
+    options.selection.tokens = requested().tokens;
     loss = std::make_unique<ElectraLoss<float>>(options, pair, parameters);
   }
 

@@ -168,7 +168,7 @@ mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& re
       }
       if ((byte >> (k % 8) & 1) == 0) continue;
       if (k >= keys) {
-        throw InputError(request.path, fmt::format("query {}: a bit behind its {} keys", q, keys));
+        throw InputError(request.path, fmt::format("query {}: a bit after its {} keys", q, keys));
       }
       bits.set(q, k);
     }

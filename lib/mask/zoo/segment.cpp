@@ -67,7 +67,7 @@ const MaskKind kPad{
     "pad",
     {{"len"}},
     "j < len",
-    "keys behind a sequence of this length are padding",
+    "keys after a sequence of this length are padding",
     "n·len",
     "pad(12)",
     [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("len"), l.keys)); },

@@ -100,7 +100,7 @@ const MaskKind kVisible{
     "i and j on one branch: the sentence, or an injected branch with its head",
     "K-BERT's visible matrix, Liu et al. 2019, arXiv:1909.07606; the sentence's length, then "
     "len@head "
-    "for each branch behind it",
+    "for each branch after it",
     "",
     "visible(9,4@2,3@6)",
     [](const MaskValues& v, Lengths l) {

@@ -69,7 +69,7 @@ void read_own_heads(Design& design, const FamilyConfig& config) {
     config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
   }
   if (!config.has("head_size") && design.hidden_size % design.num_attention_heads != 0) {
-    config.refuse("num_attention_heads", "a divisor of hidden_size, or head_size beside it");
+    config.refuse("num_attention_heads", "a divisor of hidden_size, or head_size with it");
   }
   design.head_size = config.size(
       {"head_size"}, std::max<Index>(1, design.hidden_size / design.num_attention_heads));
@@ -116,7 +116,7 @@ void read_position(Design& design, const FamilyConfig& config) {
     }
   } else {
     if (config.has("position_embedding_type")) {
-      config.refuse("position_embedding_type", "nothing beside position");
+      config.refuse("position_embedding_type", "nothing with position");
     }
     check_variant(config, "position", [&] { position_scheme(design); });
     design.position = PositionType::kNone;
@@ -164,12 +164,12 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   if (needs_materialized_attention(design)) {
     config.refuse(
         "mixer",
-        "none beside talking_heads, previous_scores and position schemes of weights and values");
+        "none with talking_heads, previous_scores and position schemes of weights and values");
   }
   const auto scheme = position_scheme(design);
   if ((scheme && !scheme->facts().input && scheme->name() != "none") ||
       design.position == PositionType::kRotary || design.position == PositionType::kAlibi) {
-    config.refuse("mixer", "none beside positions that act on queries, keys or scores");
+    config.refuse("mixer", "none with positions that act on queries, keys or scores");
   }
   check_variant(config, "mixer", [&] { mixer_parameters(design); });
 }

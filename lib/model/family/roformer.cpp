@@ -1,4 +1,4 @@
-// RoFormer: BERT whose queries and keys are turned by their positions. Su 2021, arXiv:2104.09864.
+// RoFormer: BERT whose queries and keys are rotated by their positions. Su 2021, arXiv:2104.09864.
 // RoFormerV2 (`norm_type` rms_norm): no biases, RMS norms without weights, a head that is the
 // vocabulary matrix alone. ZhuiyiTechnology/roformer-v2, in the names of JunnYu/RoFormer_pytorch.
 #include "model/encoder_family.hpp"

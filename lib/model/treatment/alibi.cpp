@@ -9,7 +9,7 @@ namespace {
 class Alibi final : public PositionTreatment {
  public:
   std::string_view about() const override {
-    return "-slope |i-j| added to scores, beside the model's own positions: Press et al. 2021, "
+    return "-slope |i-j| added to scores, with the model's own positions: Press et al. 2021, "
            "arXiv:2108.12409";
   }
   void apply(const LengthExtension& /*stretch*/, TreatedPositions& positions) const override {

@@ -34,8 +34,8 @@ class MlpMixer final : public MixerOf<MlpMixer> {
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     const auto p = problem.parameters;
-    const Matrix<T> turned = turned_norm(problem);
-    Matrix<T> hidden = hidden_units(problem, turned);
+    const Matrix<T> across = transposed_norm(problem);
+    Matrix<T> hidden = hidden_units(problem, across);
     kernel::activation_forward(Activation::kGelu, hidden.view());
     Matrix<T> out = mixing::project(std::as_const(hidden).view(), p[4].middle_rows(0, y.rows));
     mixing::add_to_rows(p[5].middle_columns(0, y.rows), out.view());
@@ -50,8 +50,8 @@ class MlpMixer final : public MixerOf<MlpMixer> {
     const auto p = problem.parameters;
     const auto d = gradients.parameters;
     const Index tokens = d_y.rows;
-    const Matrix<T> turned = turned_norm(problem);
-    const Matrix<T> before = hidden_units(problem, turned);
+    const Matrix<T> across = transposed_norm(problem);
+    const Matrix<T> before = hidden_units(problem, across);
     const Matrix<T> hidden = mixing::activated<T>(Activation::kGelu, before.view());
     const Matrix<T> d_out = mixing::transposed(d_y);
     mixing::add_row_sums(d_out.view(), d[5].middle_columns(0, tokens));
@@ -61,17 +61,17 @@ class MlpMixer final : public MixerOf<MlpMixer> {
     const Matrix<T> d_before = mixing::activated_backward<T>(Activation::kGelu, before.view(),
                                                              std::as_const(d_hidden).view());
     mixing::add_row_sums(d_before.view(), d[3]);
-    Matrix<T> d_turned = Matrix<T>::zero(turned.rows(), turned.columns());
-    kernel::matmul_backward<T>(turned.view(), p[2].middle_columns(0, tokens), d_before.view(),
-                               d_turned.view(), d[2].middle_columns(0, tokens));
-    const Matrix<T> d_norm = mixing::transposed(std::as_const(d_turned).view());
+    Matrix<T> d_across = Matrix<T>::zero(across.rows(), across.columns());
+    kernel::matmul_backward<T>(across.view(), p[2].middle_columns(0, tokens), d_before.view(),
+                               d_across.view(), d[2].middle_columns(0, tokens));
+    const Matrix<T> d_norm = mixing::transposed(std::as_const(d_across).view());
     mixing::layer_norm_backward<T>(problem.x, p[0], d_norm.view(), gradients.x, d[0], d[1]);
   }
 
  private:
   /// LN(x)ᵀ (d, T).
   template <class T>
-  static Matrix<T> turned_norm(const MixerProblem<T>& problem) {
+  static Matrix<T> transposed_norm(const MixerProblem<T>& problem) {
     const Matrix<T> norm =
         mixing::layer_norm(problem.x, problem.parameters[0], problem.parameters[1]);
     return mixing::transposed(norm.view());
@@ -79,9 +79,9 @@ class MlpMixer final : public MixerOf<MlpMixer> {
 
   /// Before the activation (d, inner).
   template <class T>
-  static Matrix<T> hidden_units(const MixerProblem<T>& problem, const Matrix<T>& turned) {
+  static Matrix<T> hidden_units(const MixerProblem<T>& problem, const Matrix<T>& across) {
     Matrix<T> out =
-        mixing::project(turned.view(), problem.parameters[2].middle_columns(0, problem.x.rows));
+        mixing::project(across.view(), problem.parameters[2].middle_columns(0, problem.x.rows));
     mixing::add_to_rows(problem.parameters[3], out.view());
     return out;
   }

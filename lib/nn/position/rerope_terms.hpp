@@ -66,7 +66,7 @@ class ReropeTerms final : public PositionTerms<T>,
         sum += (q[a] * k[a] + q[b] * k[b]) * cosine_.view().at(row, t) +
                (q[a] * k[b] - q[b] * k[a]) * sine_.view().at(row, t);
       }
-      for (Index c = turned(); c < head_size_; ++c) sum += static_cast<T>(scale_) * q[c] * k[c];
+      for (Index c = rotated(); c < head_size_; ++c) sum += static_cast<T>(scale_) * q[c] * k[c];
       return sum;
     });
   }
@@ -91,7 +91,7 @@ class ReropeTerms final : public PositionTerms<T>,
             d_key.at(j, b) += c * q[b] + s * q[a];
           }
         }
-        for (Index c = turned(); c < head_size_; ++c) {
+        for (Index c = rotated(); c < head_size_; ++c) {
           const T d = d_scores.at(i, j) * static_cast<T>(scale_);
           if (d_query.data != nullptr) d_query.at(i, c) += d * k[c];
           if (d_key.data != nullptr) d_key.at(j, c) += d * q[c];
@@ -105,8 +105,8 @@ class ReropeTerms final : public PositionTerms<T>,
     return rows_.row(places_.queries[static_cast<std::size_t>(i)] -
                      places_.keys[static_cast<std::size_t>(j)]);
   }
-  /// Features that are turned: those after them have no place.
-  Index turned() const { return 2 * cosine_.columns(); }
+  /// Features that are rotated: those after them have no place.
+  Index rotated() const { return 2 * cosine_.columns(); }
   std::pair<Index, Index> pair(Index t) const {
     if (layout_ == kernel::RotaryLayout::kAdjacent) return {2 * t, 2 * t + 1};
     return {t, t + cosine_.columns()};

@@ -14,7 +14,7 @@ namespace masque::nn {
 struct RotarySettings {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kAdjacent;
   double base = 10000;
-  /// Features of a head that are turned, the first ones; 0: all. Of ReropeScheme alone.
+  /// Features of a head that are rotated, the first ones; 0: all. Of ReropeScheme alone.
   Index size = 0;
 };
 
@@ -22,7 +22,7 @@ struct RotarySettings {
 /// Llama) and `base`.
 RotarySettings read_rotary(NamedArguments& spelled);
 
-/// Queries and keys turned by tables.
+/// Queries and keys rotated by tables.
 template <class T>
 class RotaryTerms final : public PositionTerms<T> {
  public:

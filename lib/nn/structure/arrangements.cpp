@@ -45,11 +45,11 @@ std::vector<VariantInfo> list_variants() {
                 "from positions; models with kv input, family tta",
                 "tta", "n² d", "Shin et al. 2020, arXiv:2004.08097"),
       structure("two_streams",
-                "arrangement: a query stream g beside the content stream h with the same weights, "
+                "arrangement: a query stream g next to the content stream h with the same weights, "
                 "start w (d); family xlnet",
                 "perm_content, perm_query", "2 n² d", "Yang et al. 2019, arXiv:1906.08237"),
       structure("two_tower",
-                "arrangement: two stacks side by side, row i − 1 of one beside row i + 1 of the "
+                "arrangement: two stacks side by side, row i − 1 of one next to row i + 1 of the "
                 "other",
                 "causal, reverse", "2 n² d", "Clark et al. 2020, arXiv:2012.08561"),
   };

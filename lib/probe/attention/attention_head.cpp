@@ -125,7 +125,7 @@ class Measure {
 
   void repeats() {
     rows(HeadField::kDuplicate, [&](Index i) { return mass_on(i, facts_.earlier(i)); });
-    rows(HeadField::kInduction, [&](Index i) { return mass_on(i, facts_.behind_earlier(i)); });
+    rows(HeadField::kInduction, [&](Index i) { return mass_on(i, facts_.after_earlier(i)); });
   }
 
   void one(HeadField field, double value) { sample_[field] = {1, value, 0}; }
@@ -211,16 +211,16 @@ SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::
   std::fill_n(uniform_.begin(), ids.size(), 1.0F / static_cast<float>(ids.size()));
   std::unordered_map<TokenId, std::vector<Index>> seen;
   earlier_ends_.reserve(ids.size());
-  behind_ends_.reserve(ids.size());
+  after_ends_.reserve(ids.size());
   for (Index i = 0; i < size_; ++i) {
     std::vector<Index>& places = seen[ids[static_cast<std::size_t>(i)]];
     for (const Index j : places) {
       earlier_.push_back(j);
-      if (j + 1 < i) behind_.push_back(j + 1);
+      if (j + 1 < i) after_.push_back(j + 1);
     }
     places.push_back(i);
     earlier_ends_.push_back(std::ssize(earlier_));
-    behind_ends_.push_back(std::ssize(behind_));
+    after_ends_.push_back(std::ssize(after_));
   }
 }
 

@@ -29,7 +29,7 @@ class SentenceFacts {
   /// The places j < i of the token at i.
   std::span<const Index> earlier(Index i) const { return of(earlier_, earlier_ends_, i); }
   /// The places j + 1 < i after an earlier occurrence j of the token at i.
-  std::span<const Index> behind_earlier(Index i) const { return of(behind_, behind_ends_, i); }
+  std::span<const Index> after_earlier(Index i) const { return of(after_, after_ends_, i); }
 
  private:
   static std::span<const Index> of(const std::vector<Index>& all, const std::vector<Index>& ends,
@@ -44,7 +44,7 @@ class SentenceFacts {
   bool knows_special_ = false;
   bool knows_punctuation_ = false;
   std::vector<float> places_, uniform_, special_, punctuation_;
-  std::vector<Index> earlier_, earlier_ends_, behind_, behind_ends_;
+  std::vector<Index> earlier_, earlier_ends_, after_, after_ends_;
 };
 
 /// What one sentence adds to a head.

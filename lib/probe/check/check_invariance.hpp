@@ -53,7 +53,7 @@ struct PaddingRequest {
 /// and positions that stay ("append", "prepend"), and once more with the positions that the model
 /// counts itself ("append, own positions"; "prepend, own positions" where that is promised to
 /// change nothing: relative schemes, and RoBERTa's, which passes over padding; not where values are
-/// turned, or angles rounded to float). Ways for which the model has not enough positions are left
+/// rotated, or angles rounded to float). Ways for which the model has not enough positions are left
 /// out. `options` are those with which the model was opened. Throws UsageError for a list of masks
 /// in `options`, and as Model::run does.
 void check_padding(const model::Model& model, const model::ModelOptions& options,

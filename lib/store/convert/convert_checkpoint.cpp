@@ -28,7 +28,7 @@ namespace masque::store {
 
 namespace {
 
-/// Matrices up to here are turned by each thread for itself.
+/// Matrices up to here are transposed by each thread for itself.
 constexpr std::uint64_t kMostWholeBytes = 16 << 20;
 
 std::string writer_names() {
@@ -39,7 +39,7 @@ std::string writer_names() {
 }
 
 /// The writer that the request asks for by its name; nullptr if by none.
-const WeightsWriter* asked_writer(const ConvertRequest& request) {
+const WeightsWriter* requested_writer(const ConvertRequest& request) {
   if (request.format.empty()) return nullptr;
   const auto writers = weights_writers();
   const auto found = std::ranges::find(writers, request.format, &WeightsWriter::name);
@@ -50,21 +50,22 @@ const WeightsWriter* asked_writer(const ConvertRequest& request) {
 
 void check_request(const std::string& out, const ConvertRequest& request) {
   const WeightsWriter* by_path = writer_for_path(out);
-  const WeightsWriter* asked = asked_writer(request);
+  const WeightsWriter* requested = requested_writer(request);
   if (by_path != nullptr && request.shard_bytes) {
     throw UsageError(
         fmt::format("{} writes a folder, found the file '{}'", field("shard_size"), escape(out)));
   }
-  if (by_path != nullptr && asked != nullptr && asked != by_path) {
+  if (by_path != nullptr && requested != nullptr && requested != by_path) {
     throw UsageError(fmt::format("{} {}: found the file '{}', which would be {}", field("format"),
-                                 asked->name, escape(out), by_path->name));
+                                 requested->name, escape(out), by_path->name));
   }
-  if (by_path == nullptr && asked != nullptr && asked->single.empty()) {
+  if (by_path == nullptr && requested != nullptr && requested->single.empty()) {
     throw UsageError(fmt::format("{} {}: not for a folder, expected a file like '{}{}'",
-                                 field("format"), asked->name, escape(out), asked->extension));
+                                 field("format"), requested->name, escape(out),
+                                 requested->extension));
   }
-  if (asked != nullptr && request.shard_bytes && asked->shard.empty())
-    throw UsageError(fmt::format("{}: {} has no shards", field("shard_size"), asked->name));
+  if (requested != nullptr && request.shard_bytes && requested->shard.empty())
+    throw UsageError(fmt::format("{}: {} has no shards", field("shard_size"), requested->name));
   if (request.dtype && !can_encode(*request.dtype)) {
     throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
                                  dtype_name(*request.dtype)));
@@ -78,7 +79,7 @@ void check_request(const std::string& out, const ConvertRequest& request) {
 const WeightsWriter& target_of(const Checkpoint& checkpoint, const std::string& out,
                                const ConvertRequest& request) {
   if (const WeightsWriter* by_path = writer_for_path(out)) return *by_path;
-  if (const WeightsWriter* asked = asked_writer(request)) return *asked;
+  if (const WeightsWriter* requested = requested_writer(request)) return *requested;
   const WeightsWriter& own = weights_writer(checkpoint.files().front().content.writer);
   const bool fits = !own.single.empty() && (!request.shard_bytes || !own.shard.empty());
   return fits ? own : weights_writer("safetensors");
@@ -192,11 +193,11 @@ class Values {
         request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
     tensor.info.reader = nullptr;
     if (!transposed && !converted) return false;
-    ReadFunction read = transposed ? transposed_values(checkpoint_, source, turned_)
+    ReadFunction read = transposed ? transposed_values(checkpoint_, source, unpacked_)
                                    : plain_values(checkpoint_, source);
     if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
     if (!converted) {
-      // Whole, a matrix is turned where it is written from, and each thread has its own.
+      // Whole, a matrix is transposed where it is written from, and each thread has its own.
       const bool whole = source.bytes() <= kMostWholeBytes;
       tensor.source = whole ? Computed{std::move(read), source.bytes()} : Computed{std::move(read)};
       return false;
@@ -215,7 +216,7 @@ class Values {
   const Checkpoint& checkpoint_;
   const ConvertRequest& request_;
   const NameMap& names_;
-  std::shared_ptr<UnpackedTensor> turned_ = std::make_shared<UnpackedTensor>();
+  std::shared_ptr<UnpackedTensor> unpacked_ = std::make_shared<UnpackedTensor>();
   Overflow overflow_;
 };
 

@@ -48,8 +48,8 @@ struct ConvertResult {
 /// is too. Markers are kept wherever the format has its place for them (store/markers), other
 /// metadata where it has one. Tensors without a DType go only into a file of their own format.
 /// Tensors that share their bytes: see store/aliases. Memory: a few MiB a thread, and the largest
-/// tensor where one has to be unpacked or turned. Throws UsageError and InputError; `out` is then
-/// as it was.
+/// tensor where one has to be unpacked or transposed. Throws UsageError and InputError; `out` is
+/// then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

@@ -34,25 +34,25 @@ struct Stored {
 /// All tensors: opaque ones after those that they stood after, at the end if these are gone.
 std::vector<Stored> in_order(const OutputWeights& weights) {
   std::vector<Stored> all;
-  std::multimap<std::string_view, const OutputOpaque*> behind;
-  for (const OutputOpaque& tensor : weights.opaque) behind.emplace(tensor.after, &tensor);
-  const auto add_behind = [&](std::string_view name) {
-    const auto [first, last] = behind.equal_range(name);
+  std::multimap<std::string_view, const OutputOpaque*> after;
+  for (const OutputOpaque& tensor : weights.opaque) after.emplace(tensor.after, &tensor);
+  const auto add_after = [&](std::string_view name) {
+    const auto [first, last] = after.equal_range(name);
     for (auto at = first; at != last; ++at) {
       const OpaqueTensor& info = at->second->info;
       const GgmlType* type = find_ggml_type(info.type);
       MASQUE_CHECK(type != nullptr);
       all.push_back({info.name, type, &info.shape, info.bytes(), &at->second->source});
     }
-    behind.erase(first, last);
+    after.erase(first, last);
   };
-  add_behind("");
+  add_after("");
   for (const auto& [info, source] : weights.tensors) {
     all.push_back({info.name, ggml_type_of(info.dtype), &info.shape,
                    byte_count(info.dtype, info.shape).value(), &source});
-    add_behind(info.name);
+    add_after(info.name);
   }
-  while (!behind.empty()) add_behind(behind.begin()->first);
+  while (!after.empty()) add_after(after.begin()->first);
   return all;
 }
 
@@ -118,8 +118,8 @@ std::string header_of(const std::vector<TypedValue>& metadata, const std::vector
                   [&](std::uint64_t dimension) { append_number(out, dimension); });
     append_number(out, tensor.type->number);
     append_number(out, offset);
-    const std::uint64_t end = place_behind(offset, tensor.bytes, path);
-    offset = place_behind(end, padding(end, alignment), path);
+    const std::uint64_t end = place_after(offset, tensor.bytes, path);
+    offset = place_after(end, padding(end, alignment), path);
   }
   out.append(padding(out.size(), alignment), '\0');
   return out;

@@ -77,7 +77,7 @@ struct FamilyNames {
   std::vector<SizeField> sizes;
   std::vector<TensorPattern> tensors;  ///< as the language model saves them when tied
   /// The first position has the row after that of pad_token_id (1 where the config has none).
-  bool positions_behind_padding = false;
+  bool positions_after_padding = false;
   std::vector<PositionBuffer> position_buffers = {};
 };
 

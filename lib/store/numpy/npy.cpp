@@ -38,10 +38,10 @@ class HeaderParser {
       if (!entry()) return false;
       if (next_is(',')) continue;
       if (next_is('}')) break;
-      return fail("npy-header", "expected ',' or '}' behind a value");
+      return fail("npy-header", "expected ',' or '}' after a value");
     }
     skip_space();
-    if (at_ < text_.size()) return fail("npy-header", "bytes behind the dictionary");
+    if (at_ < text_.size()) return fail("npy-header", "bytes after the dictionary");
     at_ = 0;
     for (std::size_t i = 0; i < kKeys.size(); ++i) {
       if (!seen_[i]) return fail("missing-field", fmt::format("no '{}'", kKeys[i]));
@@ -91,7 +91,7 @@ class HeaderParser {
     }
     if (seen_[place]) return fail("duplicate-key", fmt::format("a second '{}'", *key));
     seen_[place] = true;
-    if (!next_is(':')) return fail("npy-header", "expected ':' behind a key");
+    if (!next_is(':')) return fail("npy-header", "expected ':' after a key");
     skip_space();
     if (place == 0) return descr();
     return place == 1 ? fortran_order() : shape();
@@ -194,7 +194,7 @@ Checked<TextRange> find_text(Bytes first, std::uint64_t size, const NpyLimits& l
   std::memcpy(&range.length, &first[8], width);
   if (range.length > size - range.begin) {
     return Violation{"header-beyond-file",
-                     fmt::format("a header of {} bytes, the file has {} behind its length",
+                     fmt::format("a header of {} bytes, the file has {} after its length",
                                  range.length, size - range.begin),
                      "", 8};
   }
@@ -230,12 +230,12 @@ Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLi
   if (header.data_bytes > there) {
     return Violation{
         "size-mismatch",
-        fmt::format("{} {} needs {} bytes, the file has {} behind its header",
+        fmt::format("{} {} needs {} bytes, the file has {} after its header",
                     dtype_name(header.dtype), shape_text(header.shape), header.data_bytes, there),
         "", header.data_begin};
   }
   if (header.data_bytes < there) {
-    header.notes.push_back(fmt::format("{} bytes behind the data", there - header.data_bytes));
+    header.notes.push_back(fmt::format("{} bytes after the data", there - header.data_bytes));
   }
   return std::move(header);
 }

@@ -42,11 +42,11 @@ FilePlan plan(const OutputWeights& weights, const std::string& path) {
   for (const auto& [info, source] : weights.tensors) {
     std::string header = npy_header_for(path, info.dtype, info.shape);
     const std::uint64_t bytes = npy_data_bytes(path, info.dtype, info.shape);
-    const ZipEntry& entry = entries.emplace_back(ZipEntry{
-        info.name + std::string(kSuffix), 0, place_behind(header.size(), bytes, path), at});
+    const ZipEntry& entry = entries.emplace_back(
+        ZipEntry{info.name + std::string(kSuffix), 0, place_after(header.size(), bytes, path), at});
     std::string before = write_zip_local_header(entry);
     const int sum = static_cast<int>(plan.sums++);
-    at = place_behind(at, place_behind(before.size(), entry.bytes, path), path);
+    at = place_after(at, place_after(before.size(), entry.bytes, path), path);
     const std::uint64_t before_size = before.size();
     const std::uint64_t header_size = header.size();
     plan.parts.push_back({before_size, Literal{std::move(before)}});

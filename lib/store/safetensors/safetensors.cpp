@@ -322,7 +322,7 @@ Checked<std::uint64_t> safetensors_header_length(Bytes first, std::uint64_t file
   }
   if (length > file_size - 8) {
     return Violation{"header-beyond-file",
-                     fmt::format("a header of {} bytes, the file has {} behind its length", length,
+                     fmt::format("a header of {} bytes, the file has {} after its length", length,
                                  file_size - 8),
                      "", 0};
   }

@@ -67,9 +67,9 @@ class TableReader {
     std::vector<TableEntry> blocks;
     if (!read_block(*meta, ignored) || !read_block(*index, blocks)) return false;
     for (const TableEntry& block : blocks) {
-      std::size_t behind = 0;
-      const auto handle = read_handle(block.value, behind);
-      if (!handle || behind != block.value.size())
+      std::size_t after = 0;
+      const auto handle = read_handle(block.value, after);
+      if (!handle || after != block.value.size())
         return fail("table-handle", block.offset, "the index holds something else than a handle");
       const std::size_t before = entries_.size();
       if (!read_block(*handle, entries_) || !check_order(before, block)) return false;

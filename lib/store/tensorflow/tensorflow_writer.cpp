@@ -73,7 +73,7 @@ FilePlan plan(const OutputWeights& weights, const std::string& path) {
   std::uint64_t at = 0;
   for (Item& item : items_of(weights, path)) {
     item.entry.offset = at;
-    at = place_behind(at, item.entry.size, path);
+    at = place_after(at, item.entry.size, path);
     const int sum = item.sum_is_known ? -1 : static_cast<int>(plan.sums++);
     plan.parts.push_back({item.entry.size, std::move(item.source), sum});
     entries.push_back(std::move(item.entry));

@@ -21,11 +21,11 @@ constexpr std::array kOptimizers{"AdamWeightDecayOptimizer"sv, "LAMBOptimizer"sv
 
 using TfFamilies = Registry<TfFamily>;
 
-/// The ends of the two names of a kind, and whether the matrix is turned.
+/// The ends of the two names of a kind, and whether the matrix is transposed.
 struct Ends {
   std::string_view tf;
   std::string_view hf;
-  bool turned = false;
+  bool transposed = false;
 };
 
 std::span<const Ends> ends_of(TfKind kind) {
@@ -84,7 +84,7 @@ std::optional<NewName> other_name(const TfFamily& family, std::string_view name,
       const auto numbers = numbers_in(from_tf ? row.tf : row.hf, stem);
       if (!numbers) continue;
       std::string other = with_numbers(from_tf ? row.hf : row.tf, *numbers);
-      return NewName{other.append(from_tf ? ends.hf : ends.tf), ends.turned};
+      return NewName{other.append(from_tf ? ends.hf : ends.tf), ends.transposed};
     }
   }
   return std::nullopt;

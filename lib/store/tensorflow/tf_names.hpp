@@ -65,7 +65,7 @@ const TfFamily* find_tf_family(const Checkpoint& checkpoint,
 /// Whether a file holds two models of one vocabulary under TensorFlow's names.
 bool holds_two_models(const Checkpoint& checkpoint);
 
-/// The name in transformers, and whether the matrix is turned; nothing if the table has none.
+/// The name in transformers, and whether the matrix is transposed; nothing if the table has none.
 std::optional<NewName> hf_name(const TfFamily& family, std::string_view tf);
 /// The name in TensorFlow. The base model's prefix may be missing.
 std::optional<NewName> tf_name(const TfFamily& family, std::string_view hf);

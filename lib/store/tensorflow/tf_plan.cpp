@@ -39,14 +39,14 @@ void note_unknown(NamePlan& plan, std::string_view family) {
                                    listed(plan.unknown)));
 }
 
-/// No table has names of tensors without a DType: a matrix of them could not be turned.
+/// No table has names of tensors without a DType: a matrix of them could not be transposed.
 void add_opaque(NamePlan& plan, const Checkpoint& checkpoint) {
   for (const OpaqueTensor& tensor : checkpoint.opaque()) {
     if (tensor.name != kGraphKey) plan.unknown.push_back(tensor.name);
   }
 }
 
-/// Whether a name may be given: a matrix is turned only if it is one.
+/// Whether a name may be given: a matrix is transposed only if it is one.
 bool fits(const TensorInfo& tensor, const std::optional<NewName>& name) {
   return name &&
          (!name->transposed || (tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0));

@@ -128,7 +128,7 @@ class LegacyFile {
     }
     if (!missing.empty()) return fail("tensors of storages that are not listed", keys_at);
     if (at_ == file_.size()) return std::nullopt;
-    return fail(fmt::format("{} bytes behind the last storage", file_.size() - at_), at_);
+    return fail(fmt::format("{} bytes after the last storage", file_.size() - at_), at_);
   }
 
   const InputFile& file_;

@@ -180,7 +180,7 @@ class StateReader {
                                                                       : "(a key that is no text)");
     }
     content_.notes.push_back(fmt::format("only the tensors of '{}' are read", state.key));
-    note("beside it and left out: {}", others);
+    note("next to it and left out: {}", others);
   }
 
   void note(std::string_view text, const std::vector<std::string>& names) {

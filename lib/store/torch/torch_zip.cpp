@@ -46,7 +46,7 @@ class TorchZip {
     const auto& pickle = std::get<Pickle>(read);
     if (pickle.end != data->second->bytes) {
       return Violation{"pickle-rest",
-                       fmt::format("{} bytes behind its end", data->second->bytes - pickle.end),
+                       fmt::format("{} bytes after its end", data->second->bytes - pickle.end),
                        "data.pkl", places.pickle_begin + pickle.end};
     }
     if (auto broken = find_storages(pickle, places.begin)) return *std::move(broken);

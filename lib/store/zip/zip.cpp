@@ -55,7 +55,7 @@ class DirectoryReader {
     }
     at_ = range_.begin + range_.size - rest.size();
     if (!rest.empty()) {
-      return fail("zip-directory", fmt::format("{} bytes behind its last entry", rest.size()));
+      return fail("zip-directory", fmt::format("{} bytes after its last entry", rest.size()));
     }
     if (auto broken = check_names()) return broken;
     return check_places();

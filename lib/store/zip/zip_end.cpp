@@ -32,7 +32,7 @@ Checked<std::uint64_t> find_end(const InputFile& file) {
       const std::uint64_t comment = get<std::uint16_t>(tail, at + 20);
       if (at + kEndBytes + comment == size) return begin + at;
       return Violation{"zip-end",
-                       fmt::format("a comment of {} bytes, the file has {} behind its end record",
+                       fmt::format("a comment of {} bytes, the file has {} after its end record",
                                    comment, size - at - kEndBytes),
                        "", begin + at};
     }

@@ -126,7 +126,7 @@ std::optional<Violation> ZipStream::finish() {
       if (!wrong.empty()) return broken(wrong);
     }
     if (stream.avail_in > 0 || inflater_->left > 0) {
-      return broken("bytes behind the end of the packed data");
+      return broken("bytes after the end of the packed data");
     }
   }
   if (crc_ == member_.crc) return std::nullopt;

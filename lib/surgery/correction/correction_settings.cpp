@@ -128,11 +128,12 @@ class Settler {
     if (!row) {
       row = names_.id(text);
       if (!row) {
-        refuse(names_.empty()
-                   ? fmt::format("{} '{}': no tokenizer file beside the checkpoint, expected an id",
-                                 option, escape(text))
-                   : fmt::format("{} '{}': no such token in {}", option, escape(text),
-                                 names_.source()));
+        refuse(
+            names_.empty()
+                ? fmt::format("{} '{}': no tokenizer file next to the checkpoint, expected an id",
+                              option, escape(text))
+                : fmt::format("{} '{}': no such token in {}", option, escape(text),
+                              names_.source()));
       }
     }
     if (*row >= table_.rows()) {
@@ -147,7 +148,7 @@ class Settler {
     const auto row = names_.role("mask_token");
     if (!row) {
       refuse(names_.empty()
-                 ? fmt::format("no tokenizer file beside the checkpoint: name the mask with {}",
+                 ? fmt::format("no tokenizer file next to the checkpoint: name the mask with {}",
                                field("mask_token"))
                  : fmt::format("{} names no mask token: name it with {}", names_.source(),
                                field("mask_token")));
@@ -199,7 +200,7 @@ class Settler {
     } else if (mean == "used") {
       correction.mean = MeanKind::kUsed;
       if (names_.empty())
-        refuse(fmt::format("{} used: no tokenizer file beside the checkpoint", field("mean")));
+        refuse(fmt::format("{} used: no tokenizer file next to the checkpoint", field("mean")));
       out_.weights = used_weights(table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else if (mean.starts_with("freq:")) {

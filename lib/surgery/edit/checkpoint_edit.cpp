@@ -54,23 +54,23 @@ void CheckpointEdit::replace(const std::string& name, Shape shape, store::Source
   replaced_.insert_or_assign(name, store::OutputTensor{std::move(info), std::move(source)});
 }
 
-void CheckpointEdit::add(store::OutputTensor tensor, const std::string& beside) {
-  MASQUE_CHECK(checkpoint_->find(beside) != nullptr);
+void CheckpointEdit::add(store::OutputTensor tensor, const std::string& neighbour) {
+  MASQUE_CHECK(checkpoint_->find(neighbour) != nullptr);
   if (checkpoint_->find(tensor.info.name) != nullptr ||
       checkpoint_->find_opaque(tensor.info.name) != nullptr) {
     throw InputError(checkpoint_->path(),
                      fmt::format("tensor '{}' is there already", escape(tensor.info.name)));
   }
-  added_.push_back({std::move(tensor), beside});
+  added_.push_back({std::move(tensor), neighbour});
 }
 
 void CheckpointEdit::remove(const std::string& name) {
   removed_[checkpoint_->get(name).name] = true;
 }
 
-void CheckpointEdit::set_marker(const std::string& beside, std::string_view key,
+void CheckpointEdit::set_marker(const std::string& neighbour, std::string_view key,
                                 std::optional<std::string> value) {
-  markers_.push_back({checkpoint_->get(beside).file, std::string(key), std::move(value)});
+  markers_.push_back({checkpoint_->get(neighbour).file, std::string(key), std::move(value)});
 }
 
 void CheckpointEdit::set_typed(store::TypedValue value) {
@@ -153,7 +153,7 @@ bool CheckpointEdit::changes(const store::WeightsFile& file) const {
          (store::weights_writer(file.content.writer).has_metadata &&
           std::ranges::any_of(markers_, [&](const Marker& m) { return m.file == number; })) ||
          std::ranges::any_of(added_, [&](const Addition& addition) {
-           return checkpoint_->get(addition.beside).file == number;
+           return checkpoint_->get(addition.neighbour).file == number;
          });
 }
 
@@ -192,8 +192,8 @@ store::OutputWeights CheckpointEdit::changed(store::OutputWeights weights,
     }
   }
   for (Addition& addition : added_) {
-    if (holds(checkpoint_->get(addition.beside).file))
-      store::insert_tensor(weights, std::move(addition.tensor), addition.beside);
+    if (holds(checkpoint_->get(addition.neighbour).file))
+      store::insert_tensor(weights, std::move(addition.tensor), addition.neighbour);
   }
   return weights;
 }
@@ -215,8 +215,8 @@ std::string CheckpointEdit::edited_index() const {
     count(checkpoint_->get(name), -1);
     text = erase_json_member(text, {"weight_map", name});
   }
-  for (const auto& [tensor, beside] : added_) {
-    const std::string& shard = checkpoint_->files()[checkpoint_->get(beside).file].name;
+  for (const auto& [tensor, neighbour] : added_) {
+    const std::string& shard = checkpoint_->files()[checkpoint_->get(neighbour).file].name;
     text = set_json_member(text, {"weight_map", tensor.info.name}, quote_json(shard));
     count(tensor.info, 1);
   }

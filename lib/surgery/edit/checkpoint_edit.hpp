@@ -30,13 +30,13 @@ class CheckpointEdit {
   void replace(const std::string& name, Shape shape, store::Source source);
   /// A new tensor, into the file that holds `neighbour`, after it where files are not sorted. Its
   /// name must be new.
-  void add(store::OutputTensor tensor, const std::string& beside);
+  void add(store::OutputTensor tensor, const std::string& neighbour);
   /// A stored tensor goes.
   void remove(const std::string& name);
   /// A marker: in the metadata of the file that holds `neighbour`; where the format has none or the
   /// file is changed in place, in config.json, or for a lone file or without a config in
   /// FILE.masque.json next to it. It goes from where it was before. Nothing removes it.
-  void set_marker(const std::string& beside, std::string_view key,
+  void set_marker(const std::string& neighbour, std::string_view key,
                   std::optional<std::string> value);
   /// Metadata with a type: replaces that of the same key in every file that has it. Not a text.
   void set_typed(store::TypedValue value);
@@ -98,7 +98,7 @@ class CheckpointEdit {
  private:
   struct Addition {
     store::OutputTensor tensor;
-    std::string beside;
+    std::string neighbour;
   };
   struct Marker {
     std::size_t file;

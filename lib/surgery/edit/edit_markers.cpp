@@ -27,13 +27,13 @@ std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) c
     const store::WeightsFile& file = checkpoint_->files()[marker.file];
     const std::string side = store::side_path(store::weights_name(*checkpoint_, file));
     const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
-    const bool beside = marker.value && (in_place || !has_metadata(file));
+    const bool outside = marker.value && (in_place || !has_metadata(file));
     const std::string place = config ? config_file : side;
     for (const std::string& name : {config_file, side}) {
       if (name == config_file && !config) continue;
       const auto edited = out.find(name);
       const auto before = edited != out.end() ? std::optional(edited->second) : file_text(name);
-      const bool here = beside && name == place;
+      const bool here = outside && name == place;
       if (!before && !here) continue;
       std::string text = before.value_or("{}\n");
       text = here ? set_json_member(text, {marker.key}, quote_json(*marker.value))

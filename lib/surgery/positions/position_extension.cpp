@@ -46,7 +46,7 @@ std::unique_ptr<const PositionExtension> parse_position_extension(std::string_vi
       throw UsageError(fmt::format("{} '{}': expected {}", field("how"), escape(text),
                                    found->argument.empty()
                                        ? std::string(found->name)
-                                       : fmt::format("a number behind '{}:'", found->name)));
+                                       : fmt::format("a number after '{}:'", found->name)));
     }
   }
   return found->make(argument);

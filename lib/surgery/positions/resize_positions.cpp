@@ -65,7 +65,7 @@ Positions find_positions(const store::Checkpoint& checkpoint,
 std::uint64_t offset_of(const Positions& positions, const std::optional<store::ModelConfig>& config,
                         const std::optional<std::uint64_t>& given) {
   if (given) return *given;
-  if (positions.family == nullptr || !positions.family->positions_behind_padding) return 0;
+  if (positions.family == nullptr || !positions.family->positions_after_padding) return 0;
   return (config ? config->size("pad_token_id").value_or(1) : 1) + 1;
 }
 

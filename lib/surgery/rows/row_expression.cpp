@@ -83,7 +83,7 @@ class RowProgram {
       if (at_ == text_.size()) fail(at_, "expected ROW = EXPRESSION");
       const std::uint64_t row = target();
       skip();
-      expect('=', "'=' behind the row");
+      expect('=', "'=' after the row");
       skip();
       const std::size_t begin = at_;
       Value value = sum(0);
@@ -139,7 +139,7 @@ class RowProgram {
     if (accept('#')) {
       while (is_digit(peek())) ++at_;
       const auto id = parse_unsigned(text_.substr(begin + 1, at_ - begin - 1));
-      if (!id) fail(begin, "expected an id behind '#'");
+      if (!id) fail(begin, "expected an id after '#'");
       return within(begin, *id);
     }
     if (peek() == '[') return bracketed();

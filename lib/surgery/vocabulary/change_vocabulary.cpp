@@ -101,7 +101,7 @@ class Change {
                        "exchanged: expected the Hugging Face folder");
     }
     if (!checkpoint_.is_folder() && ((!names_.empty() && !inside) || config_))
-      report_.notes.emplace_back("a file alone: config and tokenizer beside it stay as they are");
+      report_.notes.emplace_back("a file alone: config and tokenizer next to it stay as they are");
     append(report_.notes, renumber_correction_mark(edit_, *table_.input, names_, change_));
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;

@@ -91,7 +91,7 @@ std::optional<TokenMoves::Token> TokenMoves::follow(std::uint64_t old, std::stri
                                          before_->source(), escape(known));
   if (to != old || now != known)
     throw InputError(file, differ + ": expected files that agree about what changes");
-  if (told_.insert(file).second) notes_.push_back(fmt::format("{}: {}", file, differ));
+  if (reported_.insert(file).second) notes_.push_back(fmt::format("{}: {}", file, differ));
   return Token{*to, own};
 }
 

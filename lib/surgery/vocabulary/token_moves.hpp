@@ -64,7 +64,7 @@ class TokenMoves {
   std::vector<Token> added_;
   std::vector<Role> roles_;
   std::vector<Token> renamed_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
   std::vector<std::string> notes_;
 };
 

@@ -46,9 +46,9 @@ class Addition final : public QuestionTask {
       std::reverse(a.begin(), a.end());
       std::reverse(b.begin(), b.end());
     }
-    question.asked = std::move(a);
-    question.asked.push_back(base);
-    question.asked.insert(question.asked.end(), b.begin(), b.end());
+    question.prompt = std::move(a);
+    question.prompt.push_back(base);
+    question.prompt.insert(question.prompt.end(), b.begin(), b.end());
     return question;
   }
 

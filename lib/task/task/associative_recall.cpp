@@ -28,10 +28,12 @@ class AssociativeRecall final : public Task {
   bool causal() const override { return true; }
   Index shortest() const override { return 1; }
   Index longest() const override { return keys_; }
-  Index tokens(Index length) const override { return 2 * (length + asked(length)); }
+  Index tokens(Index length) const override { return 2 * (length + query_count(length)); }
 
  private:
-  Index asked(Index length) const { return queries_ == 0 ? length : std::min(queries_, length); }
+  Index query_count(Index length) const {
+    return queries_ == 0 ? length : std::min(queries_, length);
+  }
 
   TaskExample make(Index length, Draw& draw) const override {
     TaskExample example;
@@ -47,7 +49,7 @@ class AssociativeRecall final : public Task {
       put(keys[pair], values[pair], false);
     }
     std::vector<Index> order = random_order(length, draw);
-    order.resize(static_cast<std::size_t>(asked(length)));
+    order.resize(static_cast<std::size_t>(query_count(length)));
     for (const Index pair : order) {
       put(keys[static_cast<std::size_t>(pair)], values[static_cast<std::size_t>(pair)], true);
     }

@@ -20,9 +20,9 @@ class ComputeSqrt final : public QuestionTask {
   Index answer_length(Index length) const override { return (length + 1) / 2; }
   Question ask(Index length, Draw& draw) const override {
     Question question;
-    question.asked = random_bits(length, draw);
-    question.answer = square_root(question.asked);
-    std::reverse(question.asked.begin(), question.asked.end());
+    question.prompt = random_bits(length, draw);
+    question.answer = square_root(question.prompt);
+    std::reverse(question.prompt.begin(), question.prompt.end());
     std::reverse(question.answer.begin(), question.answer.end());
     return question;
   }

@@ -26,9 +26,9 @@ class CycleNavigation final : public QuestionTask {
   Index answer_length(Index /*length*/) const override { return 1; }
   Question ask(Index length, Draw& draw) const override {
     Question question;
-    question.asked = random_string(length, kMoves, draw);
+    question.prompt = random_string(length, kMoves, draw);
     Index place = 0;
-    for (TokenId& move : question.asked) {
+    for (TokenId& move : question.prompt) {
       place = (place + move - 1 + kPlaces) % kPlaces;
       move += static_cast<TokenId>(kPlaces);
     }

@@ -23,10 +23,10 @@ class Induction final : public QuestionTask {
   Index answer_length(Index /*length*/) const override { return 1; }
   Question ask(Index length, Draw& draw) const override {
     Question question;
-    question.asked = random_string(length - 1, alphabet_, draw);
+    question.prompt = random_string(length - 1, alphabet_, draw);
     const auto at = static_cast<std::size_t>(draw.below(length - 2));
-    question.asked[at] = mark();
-    question.answer = {question.asked[at + 1]};
+    question.prompt[at] = mark();
+    question.answer = {question.prompt[at + 1]};
     return question;
   }
   double exact_chance(Index /*length*/) const override {

@@ -23,12 +23,12 @@ class MissingDuplicate final : public QuestionTask {
   Question ask(Index length, Draw& draw) const override {
     const std::vector<TokenId> once = random_string(length / 2, 2, draw);
     Question question;
-    question.asked = once;
-    question.asked.insert(question.asked.end(), once.begin(), once.end());
-    TokenId& hidden = question.asked[static_cast<std::size_t>(draw.below(2 * (length / 2)))];
+    question.prompt = once;
+    question.prompt.insert(question.prompt.end(), once.begin(), once.end());
+    TokenId& hidden = question.prompt[static_cast<std::size_t>(draw.below(2 * (length / 2)))];
     question.answer = {hidden};
     hidden = kHidden;
-    if (length % 2 == 1) question.asked.push_back(kFiller);
+    if (length % 2 == 1) question.prompt.push_back(kFiller);
     return question;
   }
   double exact_chance(Index /*length*/) const override { return 0.5; }

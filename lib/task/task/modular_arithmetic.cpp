@@ -27,7 +27,7 @@ class ModularArithmetic final : public QuestionTask {
   Index answer_length(Index /*length*/) const override { return 1; }
   Question ask(Index length, Draw& draw) const override {
     Question question;
-    const Index value = random_expression(modulus_, length, with_times_, draw, question.asked);
+    const Index value = random_expression(modulus_, length, with_times_, draw, question.prompt);
     question.answer = {static_cast<TokenId>(value)};
     return question;
   }

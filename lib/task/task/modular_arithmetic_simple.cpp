@@ -30,12 +30,12 @@ class ModularArithmeticSimple final : public QuestionTask {
     Question question;
     Index sum = 0;
     Index term = draw.below(modulus_);  // with its sign
-    question.asked.push_back(static_cast<TokenId>(term));
-    while (std::ssize(question.asked) < question_length(length)) {
+    question.prompt.push_back(static_cast<TokenId>(term));
+    while (std::ssize(question.prompt) < question_length(length)) {
       const Index sign = draw.below(3);
       const Index residue = draw.below(modulus_);
-      question.asked.push_back(static_cast<TokenId>(modulus_ + sign));
-      question.asked.push_back(static_cast<TokenId>(residue));
+      question.prompt.push_back(static_cast<TokenId>(modulus_ + sign));
+      question.prompt.push_back(static_cast<TokenId>(residue));
       if (sign == 2) {
         term = term * residue % modulus_;
       } else {

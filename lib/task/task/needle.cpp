@@ -21,7 +21,7 @@ class Needle final : public QuestionTask {
  public:
   Needle(Index needles, Index digits, Index alphabet, bool blanks)
       : QuestionTask(
-            "a number behind its name, lost in random letters; length: haystack with "
+            "a number after its name, lost in random letters; length: haystack with "
             "needles; Mohtashami and Jaggi 2023, arXiv:2305.16300; Hsieh et al. 2024, "
             "arXiv:2404.06654",
             texts(alphabet, needles), blanks),
@@ -43,16 +43,16 @@ class Needle final : public QuestionTask {
     std::size_t needle = 0;
     for (const bool here : is_needle) {
       if (!here) {
-        question.asked.push_back(static_cast<TokenId>(kDigits + draw.below(alphabet_)));
+        question.prompt.push_back(static_cast<TokenId>(kDigits + draw.below(alphabet_)));
         continue;
       }
       const Index name = order[needle++];
       const std::vector<TokenId> number = random_string(digits_, kDigits, draw);
-      question.asked.push_back(first_name + static_cast<TokenId>(name));
-      question.asked.insert(question.asked.end(), number.begin(), number.end());
+      question.prompt.push_back(first_name + static_cast<TokenId>(name));
+      question.prompt.insert(question.prompt.end(), number.begin(), number.end());
       if (name == wanted) question.answer = number;
     }
-    question.asked.push_back(first_name + static_cast<TokenId>(wanted));
+    question.prompt.push_back(first_name + static_cast<TokenId>(wanted));
     return question;
   }
   double exact_chance(Index /*length*/) const override { return 1.0 / kDigits; }

@@ -19,11 +19,11 @@ class Parity final : public QuestionTask {
   Index answer_length(Index length) const override { return steps_ ? length : 1; }
   Question ask(Index length, Draw& draw) const override {
     Question question;
-    question.asked = random_string(length, 2, draw);
+    question.prompt = random_string(length, 2, draw);
     TokenId odd = 0;
-    for (std::size_t i = 0; i < question.asked.size(); ++i) {
-      odd ^= question.asked[i];
-      if (steps_ || i + 1 == question.asked.size()) question.answer.push_back(odd);
+    for (std::size_t i = 0; i < question.prompt.size(); ++i) {
+      odd ^= question.prompt[i];
+      if (steps_ || i + 1 == question.prompt.size()) question.answer.push_back(odd);
     }
     return question;
   }

@@ -28,7 +28,7 @@ class SolveEquation final : public QuestionTask {
   Question ask(Index length, Draw& draw) const override {
     const auto unknown = static_cast<TokenId>(modulus_ + 4);
     Question question;
-    std::vector<TokenId>& ids = question.asked;
+    std::vector<TokenId>& ids = question.prompt;
     const Index value = random_expression(modulus_, length - 2, false, draw, ids);
     // The first residue from a random place on, as in the paper's code.
     auto at = static_cast<std::size_t>(draw.below(length - 2));

@@ -24,10 +24,10 @@ class StackManipulation final : public QuestionTask {
     const Index height = length == 1 ? 1 : 1 + draw.below(length - 1);
     std::vector<TokenId> stack = random_string(height, 2, draw);
     Question question;
-    question.asked = stack;
-    while (std::ssize(question.asked) < length) {
+    question.prompt = stack;
+    while (std::ssize(question.prompt) < length) {
       const auto action = static_cast<TokenId>(kPop + draw.below(3));
-      question.asked.push_back(action);
+      question.prompt.push_back(action);
       if (action != kPop) {
         stack.push_back(action - kPush0);
       } else if (!stack.empty()) {

@@ -16,7 +16,7 @@ namespace {
 class BertEncoder final : public FastEncoder {
  public:
   BertEncoder(Steps steps, const BertFields& fields)
-      : plain_(std::move(steps)), fields_(fields), alone_(kBmp, kNotAsked) {
+      : plain_(std::move(steps)), fields_(fields), alone_(kBmp, kNotKnown) {
     kinds_.fill(Kind::kOther);
     for (char c = 0x20; c < 0x7F; ++c) {
       kind(c) = ascii_letter(c) || ascii_digit(c) ? Kind::kWord : Kind::kAlone;
@@ -42,7 +42,7 @@ class BertEncoder final : public FastEncoder {
   // A byte, or for those from 0x80 the character that begins with it, which `alone_` knows.
   enum class Kind : unsigned char { kSpace, kWord, kAlone, kOther };
   static constexpr std::size_t kBmp = 0x10000;
-  static constexpr TokenId kNotAsked = -3;
+  static constexpr TokenId kNotKnown = -3;
   static constexpr TokenId kNotAlone = -2;
   static constexpr TokenId kNotOne = -1;  // a word of its own, but not one token
 
@@ -89,7 +89,7 @@ class BertEncoder final : public FastEncoder {
     const char32_t c = next_char(text, at);
     if (c >= kBmp) return judge(c);
     TokenId& known = alone_[c];
-    if (known == kNotAsked) known = judge(c) ? one_token(c) : kNotAlone;
+    if (known == kNotKnown) known = judge(c) ? one_token(c) : kNotAlone;
     return known != kNotAlone;
   }
   bool judge(char32_t c) const {
@@ -110,7 +110,7 @@ class BertEncoder final : public FastEncoder {
     const char32_t c = next_char(text, end);
     if (c < kBmp) {
       TokenId& known = alone_[c];
-      if (known == kNotAsked) known = one_token(c);  // ASCII: never looked up by is_alone()
+      if (known == kNotKnown) known = one_token(c);  // ASCII: never looked up by is_alone()
       if (known >= 0) {
         sink.push(known);
         return end;

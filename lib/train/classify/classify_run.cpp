@@ -37,9 +37,9 @@ Matrix<float> read_floats(const store::Checkpoint& checkpoint, const store::Name
     to_float(tensor->dtype, bytes, out.span());
     if (!names.is_transposed(*tensor)) return out;
     MASQUE_CHECK(out.rows() == out.columns());
-    const MatrixView<float> turned = out.view();
+    const MatrixView<float> transposed = out.view();
     for (Index i = 0; i < columns; ++i) {
-      for (Index j = 0; j < i; ++j) std::swap(turned.row(i)[j], turned.row(j)[i]);
+      for (Index j = 0; j < i; ++j) std::swap(transposed.row(i)[j], transposed.row(j)[i]);
     }
     return out;
   }

@@ -31,12 +31,13 @@ constexpr std::array<ElectraVariant, 4> kVariants{{
      .vocabulary = true},
 }};
 
-DesignNeeds needs_of(std::string_view name, const ObjectiveOptions& asked, model::HeadKind head) {
+DesignNeeds needs_of(std::string_view name, const ObjectiveOptions& requested,
+                     model::HeadKind head) {
   return {.objective = name,
           .head = head,
-          .segments = asked.pairs,
-          .vocab_size = asked.tokens.size,
-          .mask_token = asked.tokens.mask};
+          .segments = requested.pairs,
+          .vocab_size = requested.tokens.size,
+          .mask_token = requested.tokens.mask};
 }
 
 }  // namespace
@@ -48,10 +49,10 @@ const ElectraVariant* find_electra(std::string_view name) {
   return found == kVariants.end() ? nullptr : found;
 }
 
-void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
+void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& requested,
                    model::Design& design) {
   const auto kind = variant.vocabulary ? model::HeadKind::kMasked : model::HeadKind::kDiscriminator;
-  adapt_design(needs_of(variant.name, asked, kind), design);
+  adapt_design(needs_of(variant.name, requested, kind), design);
   if (variant.vocabulary) return;
   design.head = {};
   design.head.kind = kind;
@@ -61,7 +62,7 @@ void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
 }
 
 model::Design generator_design(const DesignRecipe& recipe, double size,
-                               const ObjectiveOptions& asked, const model::Design& second) {
+                               const ObjectiveOptions& requested, const model::Design& second) {
   if (!(size > 0 && size <= 1)) {
     throw UsageError(fmt::format("{}: found {}, expected more than 0, at most 1",
                                  field("generator_size"), size));
@@ -71,7 +72,7 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
   design.type_vocab_size = second.type_vocab_size;
   design.pad_token_id = second.pad_token_id;
   design.mask_token_id = second.mask_token_id;
-  adapt_design(needs_of("generator", asked, model::HeadKind::kMasked), design);
+  adapt_design(needs_of("generator", requested, model::HeadKind::kMasked), design);
   return design;
 }
 

@@ -28,13 +28,13 @@ std::span<const ElectraVariant> electra_variants();
 const ElectraVariant* find_electra(std::string_view name);
 
 /// Sets what the variant decides of the second network's design, as Objective::adapt.
-void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& asked,
+void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& requested,
                    model::Design& design);
 
 /// The generator of a second network made by `recipe`: as many layers, widths of `size` (0 … 1)
 /// times its own, heads of the same size where that is possible, its tables. Throws as design_of.
 model::Design generator_design(const DesignRecipe& recipe, double size,
-                               const ObjectiveOptions& asked, const model::Design& second);
+                               const ObjectiveOptions& requested, const model::Design& second);
 
 /// Both, in one set of parameters.
 struct ElectraModel {

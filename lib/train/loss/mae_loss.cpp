@@ -5,9 +5,9 @@
 namespace masque::train {
 
 template <class T>
-MaeLoss<T>::MaeLoss(const ObjectiveOptions& asked, const MaeModel& model, Parameters<T>& parameters,
-                    kernel::Precision precision)
-    : objective_(find_objective("mae-mask").make(asked)),
+MaeLoss<T>::MaeLoss(const ObjectiveOptions& requested, const MaeModel& model,
+                    Parameters<T>& parameters, kernel::Precision precision)
+    : objective_(find_objective("mae-mask").make(requested)),
       encoder_(model.encoder, model.encoder_slots, parameters, precision),
       decoder_(model.decoder, model.decoder_slots, parameters, precision),
       head_(model.decoder, model.decoder_slots, parameters, precision) {}

@@ -19,7 +19,7 @@ class MaeLoss final : public StepLoss {
  public:
   /// `parameters` are those of add_mae and must stay. Throws UsageError as mae-mask and for designs
   /// that cannot be.
-  MaeLoss(const ObjectiveOptions& asked, const MaeModel& model, Parameters<T>& parameters,
+  MaeLoss(const ObjectiveOptions& requested, const MaeModel& model, Parameters<T>& parameters,
           kernel::Precision precision);
 
   void check(const Corpus& corpus) const override { objective_->check(corpus); }

@@ -12,7 +12,7 @@ namespace masque::train {
 
 using model::Role;
 
-void adapt_mae(const ObjectiveOptions& asked, model::Design& encoder) {
+void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (!encoder.variants.mixer.empty()) {
     throw UsageError(fmt::format("{}: the mixer {} goes by places, which hidden tokens leave", kMae,
                                  encoder.variants.mixer));
@@ -20,9 +20,9 @@ void adapt_mae(const ObjectiveOptions& asked, model::Design& encoder) {
   encoder.head = {};
   adapt_design({.objective = kMae,
                 .head = model::HeadKind::kNone,
-                .segments = asked.pairs,
-                .vocab_size = asked.tokens.size,
-                .mask_token = asked.tokens.mask},
+                .segments = requested.pairs,
+                .vocab_size = requested.tokens.size,
+                .mask_token = requested.tokens.mask},
                encoder);
 }
 
@@ -36,7 +36,7 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
   return own;
 }
 
-model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& asked,
+model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& requested,
                              const model::Design& encoder) {
   MASQUE_CHECK(encoder.embedding_size == encoder.hidden_size);
   model::Design design = design_of(own);
@@ -45,9 +45,9 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& as
   design.pad_token_id = encoder.pad_token_id;
   design.mask_token_id = encoder.mask_token_id;
   adapt_design({.objective = "decoder",
-                .segments = asked.pairs,
-                .vocab_size = asked.tokens.size,
-                .mask_token = asked.tokens.mask},
+                .segments = requested.pairs,
+                .vocab_size = requested.tokens.size,
+                .mask_token = requested.tokens.mask},
                design);
   return design;
 }

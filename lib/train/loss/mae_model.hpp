@@ -14,7 +14,7 @@ inline constexpr std::string_view kMae = "mae";
 
 /// Sets what the objective decides of the encoder's design, as Objective::adapt: no head. Throws
 /// UsageError too for a mixer, which would mix the places that are left.
-void adapt_mae(const ObjectiveOptions& asked, model::Design& encoder);
+void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder);
 
 /// The recipe of the decoder of an encoder made by `recipe`: scaled_recipe with its own layers.
 DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layers);
@@ -22,7 +22,7 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
 /// The design of that recipe. It reads the encoder's states as its embeddings, so that these have
 /// the encoder's width; a projection follows where its own states are narrower. Throws as
 /// design_of.
-model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& asked,
+model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& requested,
                              const model::Design& encoder);
 
 /// Both, in one set of parameters.

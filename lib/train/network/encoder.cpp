@@ -30,7 +30,7 @@ void check_trainable(const model::Design& design) {
       design.position == PositionType::kDisentangled || design.position == PositionType::kAlibi) {
     refuse("its position terms are those of another program, expected the family masque");
   }
-  if (design.convolution_size > 0) refuse("its convolution beside the first layer");
+  if (design.convolution_size > 0) refuse("its convolution next to the first layer");
   const bool gated = design.layer_kind == model::LayerKind::kGatedAttention;
   if (gated && design.norm_placement != model::NormPlacement::kPost)
     refuse("gated attention units with norms in front");
@@ -127,7 +127,7 @@ void EncoderRun<T>::make_streams() {
     stream->x.resize(layers + 1);
     stream->layers.resize(layers);
     stream->maps.clear();
-    stream->turns.clear();
+    stream->rotary_tables.clear();
   }
   Stream& content = tape_.content;
   content.begins = chunk_.begins;

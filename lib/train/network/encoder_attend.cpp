@@ -106,14 +106,15 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Hea
 }
 
 template <class T>
-void EncoderRun<T>::turn(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x) {
+void EncoderRun<T>::rotate(Index l, Stream& stream, const Heads& heads, bool back,
+                           MatrixView<T> x) {
   const model::RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(l)].rotary;
   // Layers with the same angles share a table.
   Index first = 0;
   while (!(design_.layers[static_cast<std::size_t>(first)].rotary == rotary)) ++first;
-  auto found = stream.turns.find(first);
-  if (found == stream.turns.end()) {
-    found = stream.turns
+  auto found = stream.rotary_tables.find(first);
+  if (found == stream.rotary_tables.end()) {
+    found = stream.rotary_tables
                 .emplace(first, kernel::rotary_table<T>(rotary.frequencies, stream.positions,
                                                         rotary.factor, rotary.float_angles))
                 .first;
@@ -130,10 +131,10 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& memory, const Heads&
                            MatrixView<T> query, MatrixView<T> key, MatrixView<T> value,
                            MatrixView<T> context) {
   if (design_.position == model::PositionType::kRotary) {
-    turn(l, stream, heads, false, query);
-    turn(l, memory, heads, false, key);
+    rotate(l, stream, heads, false, query);
+    rotate(l, memory, heads, false, key);
     if (design_.layers[static_cast<std::size_t>(l)].rotary.values)
-      turn(l, memory, heads, false, value);
+      rotate(l, memory, heads, false, value);
   }
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, false);
   for (Sequence& one : all) {
@@ -197,10 +198,10 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
                                   d_key.middle_rows(one.memory_begin, one.keys));
   }
   if (design_.position != model::PositionType::kRotary) return;
-  turn(l, stream, heads, true, d_query);
-  turn(l, memory, heads, true, d_key);
+  rotate(l, stream, heads, true, d_query);
+  rotate(l, memory, heads, true, d_key);
   if (design_.layers[static_cast<std::size_t>(l)].rotary.values)
-    turn(l, memory, heads, true, d_value);
+    rotate(l, memory, heads, true, d_value);
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                      \

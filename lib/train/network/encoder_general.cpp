@@ -92,7 +92,7 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
   const Index w = weights_of(l);
   const bool hands_on = design_.variants.previous_scores != PreviousScores::kNone;
   std::vector<std::vector<Matrix<T>>>& d_scores = d_scores_[&stream == &tape_.query ? 1 : 0];
-  const std::vector<std::vector<Matrix<T>>> d_behind = std::move(d_scores);
+  const std::vector<std::vector<Matrix<T>>> d_next = std::move(d_scores);
   d_scores.clear();
   d_scores.resize(all.size());
   // One after the other: they share the gradients of parameters.
@@ -109,8 +109,8 @@ void EncoderRun<T>::general_backward(Index l, Stream& stream, std::span<Sequence
         d_previous.push_back(d_scores[s].back().view());
       }
     }
-    if (s < d_behind.size()) {
-      for (const Matrix<T>& d : d_behind[s]) d_own.push_back(d.view());
+    if (s < d_next.size()) {
+      for (const Matrix<T>& d : d_next[s]) d_own.push_back(d.view());
     }
     std::vector<Matrix<T>> d_normalized;
     std::vector<MatrixView<const T>> d_diversity;

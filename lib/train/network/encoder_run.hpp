@@ -72,7 +72,7 @@ class EncoderRun {
     Index head_size = 0;
     Index value_size = 0;
   };
-  /// Queries and keys are turned in place first.
+  /// Queries and keys are rotated in place first.
   void attend(Index l, Stream& stream, Stream& memory, const Heads& heads, MatrixView<T> query,
               MatrixView<T> key, MatrixView<T> value, MatrixView<T> context);
   /// d_query, d_key, d_value are filled.
@@ -102,7 +102,7 @@ class EncoderRun {
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
-  void turn(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
+  void rotate(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);
 

@@ -40,8 +40,8 @@ struct StreamTape {
   std::vector<LayerTape<T>> layers;
   Matrix<T> embedded, normed;  ///< in front of the embedding norm, and after it
   std::map<std::size_t, std::vector<std::shared_ptr<const mask::BlockMap>>>
-      maps;                                       ///< by kind of layer
-  std::map<Index, kernel::RotaryTable<T>> turns;  ///< by layer
+      maps;                                               ///< by kind of layer
+  std::map<Index, kernel::RotaryTable<T>> rotary_tables;  ///< by layer
 
   Index count() const { return begins.back(); }
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }

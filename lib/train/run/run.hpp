@@ -24,7 +24,7 @@ struct RunOptions {
   std::shared_ptr<const model::StartingModel> init;
   DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
-  ObjectiveOptions asked;         ///< `tokens`, `seed` and `pairs` are filled in
+  ObjectiveOptions requested;     ///< `tokens`, `seed` and `pairs` are filled in
   // Of electra_variants() alone:
   double generator_size = 0.25;                ///< share of the widths
   std::optional<double> discriminator_weight;  ///< none: the variant's

@@ -53,10 +53,10 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
 }
 
 void TrainingRun::fill_in() {
-  ObjectiveOptions& asked = options_.asked;
-  asked.tokens = token_table(tokenizer_);
-  asked.seed = options_.trainer.seed;
-  asked.pairs = corpus_.pairs();
+  ObjectiveOptions& requested = options_.requested;
+  requested.tokens = token_table(tokenizer_);
+  requested.seed = options_.trainer.seed;
+  requested.pairs = corpus_.pairs();
   if (options_.init) {
     if (options_.objective == kMae || find_electra(options_.objective) != nullptr) {
       throw UsageError(
@@ -121,7 +121,7 @@ void TrainingRun::adapt_design() {
 }
 
 void TrainingRun::make_one() {
-  objective_ = find_objective(options_.objective).make(options_.asked);
+  objective_ = find_objective(options_.objective).make(options_.requested);
   adapt_design();
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionType::kLearned ||
@@ -152,7 +152,7 @@ void TrainingRun::make_one() {
 }
 
 void TrainingRun::check_leak() {
-  if (!objective_ || options_.asked.allow_leak) return;
+  if (!objective_ || options_.requested.allow_leak) return;
   const auto leak = probe_leak(*network_, *objective_, corpus_);
   if (!leak) return;
   throw UsageError(fmt::format(
@@ -163,12 +163,12 @@ void TrainingRun::check_leak() {
 }
 
 void TrainingRun::make_two(const ElectraVariant& variant) {
-  const ObjectiveOptions& asked = options_.asked;
-  adapt_electra(variant, asked, design_);
+  const ObjectiveOptions& requested = options_.requested;
+  adapt_electra(variant, requested, design_);
   ElectraModel& model = electra_.emplace();
   model.variant = &variant;
   model.second = design_;
-  model.generator = generator_design(options_.design, options_.generator_size, asked, design_);
+  model.generator = generator_design(options_.design, options_.generator_size, requested, design_);
   model.adversarial = options_.adversarial;
   add_electra(model, options_.switch_step == 0, parameters_);
   slots_ = model.second_slots;
@@ -178,16 +178,16 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   initialize_parameters(model.generator, model.generator_slots, start, parameters_);
   initialize_parameters(model.second, model.second_slots, start, parameters_);
   ElectraOptions electra;
-  electra.selection.selection.rate = asked.mlm.selection.rate;
-  electra.selection.selection.rate_high = asked.mlm.selection.rate_high;
-  electra.selection.drop = asked.drop;
-  electra.selection.seed = asked.seed;
-  electra.selection.tokens = asked.tokens;
+  electra.selection.selection.rate = requested.mlm.selection.rate;
+  electra.selection.selection.rate_high = requested.mlm.selection.rate_high;
+  electra.selection.drop = requested.drop;
+  electra.selection.seed = requested.seed;
+  electra.selection.tokens = requested.tokens;
   electra.weight = options_.discriminator_weight.value_or(variant.weight);
   electra.switch_step = options_.switch_step;
   electra.precision = options_.precision;
   electra.chunk_rows = options_.chunk_rows;
-  electra.pairs = asked.pairs;
+  electra.pairs = requested.pairs;
   electra.diversity = options_.diversity;
   loss_ = std::make_unique<ElectraLoss<float>>(electra, model, parameters_);
 }
@@ -195,13 +195,13 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
 void TrainingRun::make_mae() {
   if (options_.diversity)
     throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
-  const ObjectiveOptions& asked = options_.asked;
-  adapt_mae(asked, design_);
+  const ObjectiveOptions& requested = options_.requested;
+  adapt_mae(requested, design_);
   const DesignRecipe recipe =
       decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
   MaeModel& model = mae_.emplace();
   model.encoder = design_;
-  model.decoder = decoder_design(recipe, asked, design_);
+  model.decoder = decoder_design(recipe, requested, design_);
   add_mae(model, parameters_);
   slots_ = model.encoder_slots;
   StartOptions start{.seed = options_.trainer.seed,
@@ -210,7 +210,7 @@ void TrainingRun::make_mae() {
   initialize_parameters(model.decoder, model.decoder_slots, start, parameters_);
   start.residual_gain = residual_gain(options_.design);
   initialize_parameters(model.encoder, model.encoder_slots, start, parameters_);
-  auto loss = std::make_unique<MaeLoss<float>>(asked, model, parameters_, options_.precision);
+  auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
   loss->chunk_rows = options_.chunk_rows;
   loss_ = std::move(loss);
 }

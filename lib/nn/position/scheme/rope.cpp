@@ -1,4 +1,4 @@
-// rope: pairs of features of queries and keys turned by place · θ_t, θ_t = base^(−2t/d).
+// rope: pairs of features of queries and keys rotated by place · θ_t, θ_t = base^(−2t/d).
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::nn {

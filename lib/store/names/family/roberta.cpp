@@ -64,7 +64,7 @@ const FamilyNames kFamily{
             {"lm_head.layer_norm.weight", "H", Init::kOne},
             {"lm_head.layer_norm.bias", "H", Init::kZero},
         },
-    .positions_behind_padding = true,
+    .positions_after_padding = true,
     .position_buffers = {{"~embeddings.position_ids", PositionBuffer::Content::kCount},
                          {"~embeddings.token_type_ids", PositionBuffer::Content::kZero}},
 };

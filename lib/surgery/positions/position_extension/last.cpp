@@ -7,7 +7,7 @@ namespace {
 
 class Last final : public PositionExtension {
  public:
-  std::string_view about() const override { return "the last row at every place behind the table"; }
+  std::string_view about() const override { return "the last row at every place beyond the table"; }
   TableRows row(Index place, Index rows, Index /*length*/) const override {
     return table_rows(place, rows, 0);
   }

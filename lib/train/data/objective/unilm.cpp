@@ -61,7 +61,7 @@ class Unilm final : public Objective {
   static std::size_t source_size(const Segments& segments) {
     const auto target = std::find(segments.begin(), segments.end(), 1);
     if (std::find(target, segments.end(), 0) != segments.end()) {
-      throw InputError("seg: a source behind the target, expected 0 … 0 1 … 1");
+      throw InputError("seg: a source after the target, expected 0 … 0 1 … 1");
     }
     return static_cast<std::size_t>(target - segments.begin());
   }
