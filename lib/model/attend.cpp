@@ -2,18 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "model/pass.hpp"
-#include "nn/position.hpp"
 
 namespace masque::model {
 namespace {
-
-// Positions of a sequence may lie this far apart where a table of all distances is made.
-constexpr Index kFarthest = Index{1} << 20;
 
 template <class V>
 std::span<const Index> part(const V& values, std::span<const Index> begins, Index sequence) {
@@ -66,23 +59,10 @@ void Pass<T>::make_distances() {
   Index farthest = 0;
   for (Index s = 0; s < chunk_.sequences(); ++s) {
     const auto own = part(content_.positions, chunk_.begins, s);
-    if (own.empty()) continue;
-    const auto [low, high] = std::minmax_element(own.begin(), own.end());
-    farthest = std::max(farthest, *high - *low);
-  }
-  if (farthest > kFarthest) {
-    throw InputError(model_.path,
-                     fmt::format("positions {} apart, expected at most {}", farthest, kFarthest));
+    farthest = std::max(farthest, farthest_distance(own, model_.path));
   }
   first_distance_ = farthest;
-  std::vector<double> distances;
-  distances.reserve(static_cast<std::size_t>(2 * farthest + 1));
-  const Index clamp = design_.distance_clamp > 0 ? design_.distance_clamp : farthest;
-  for (Index d = farthest; d >= -farthest; --d) {
-    distances.push_back(static_cast<double>(std::clamp(d, -clamp, clamp)));
-  }
-  distances_ = Matrix<T>(2 * farthest + 1, design_.hidden_size);
-  nn::sinusoidal_table<T>(distances, false, distances_.view());
+  distances_ = xlnet_waves<T>(design_, farthest);
 }
 
 template <class T>
@@ -114,44 +94,27 @@ nn::PositionIds Pass<T>::places(const Stream<T>& stream, Index sequence,
 }
 
 template <class T>
-std::unique_ptr<nn::ScoreBias<T>> Pass<T>::position_terms(Index layer, const Stream<T>& stream,
-                                                          MatrixView<const T> query, Index sequence,
-                                                          nn::PositionIds places) const {
+std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream<T>& stream,
+                                                     Index sequence, nn::PositionIds places) const {
   const PreparedLayer<T>& weights = model_.layer(layer);
-  switch (design_.position) {
-    case PositionType::kT5:
-      return nn::t5_bias<T>(model_.relative_table.view, design_.relative_max_distance, true,
-                            places);
-    case PositionType::kAlibi: return nn::alibi_bias<T>(design_.num_attention_heads, places);
-    case PositionType::kXlnet: {
-      nn::XlnetTerms<T> terms;
-      terms.query = query;
-      terms.relative = scratch_.relative.view();
-      terms.first_distance = first_distance_;
-      terms.position_bias = weights.position_bias.span();
-      terms.scale = design_.attention_scale;
-      // One segment throughout adds the same to every key: left out, as without token types.
-      const auto types = part(content_.segments, chunk_.begins, sequence);
-      if (std::ranges::adjacent_find(types, std::ranges::not_equal_to{}) != types.end()) {
-        terms.segment_bias = weights.segment_bias.span();
-        terms.segment_table = weights.segment_table.view;
-        terms.query_segments = part(stream.segments, stream.begins, sequence);
-        terms.key_segments = part(content_.segments, chunk_.begins, sequence);
-      }
-      return nn::xlnet_bias<T>(terms, places);
-    }
-    case PositionType::kDisentangled: {
-      nn::DisentangledTerms<T> terms;
-      terms.position_key = weights.position_key.view();
-      terms.position_query = weights.position_query.view();
-      terms.buckets = design_.position_buckets;
-      terms.max_distance = design_.max_relative_positions;
-      terms.span = terms.buckets > 0 ? terms.buckets : terms.max_distance;
-      terms.scale = design_.attention_scale;
-      return nn::disentangled_bias<T>(terms, places);
-    }
-    default: return nullptr;
-  }
+  PositionInputs<T> in;
+  in.places = places;
+  in.query_segments = part(stream.segments, stream.begins, sequence);
+  in.key_segments = part(content_.segments, chunk_.begins, sequence);
+  // A scheme that acts on the input has no terms.
+  if (model_.scheme && !model_.scheme_facts.input) in.scheme = model_.scheme.get();
+  in.shape = model_.scheme_shape;
+  in.parameters = model_.position_is_shared ? model_.shared_position.views : weights.position.views;
+  in.table = model_.relative_table.view;
+  in.first_distance = first_distance_;
+  in.xlnet.relative = scratch_.relative.view();
+  in.xlnet.content_bias = weights.content_bias.view;
+  in.xlnet.position_bias = weights.position_bias.view;
+  in.xlnet.segment_bias = weights.segment_bias.view;
+  in.xlnet.segment_table = weights.segment_table.view;
+  in.disentangled.position_key = weights.position_key.view();
+  in.disentangled.position_query = weights.position_query.view();
+  return position_terms(design_, in);
 }
 
 template <class T>
@@ -165,35 +128,22 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
   std::vector<Index> counted;
   const nn::PositionIds where = places(stream, sequence, counted);
-  const std::unique_ptr<nn::ScoreBias<T>> bias =
-      position_terms(layer, stream, own, sequence, where);
-  const std::unique_ptr<nn::PositionTerms<T>> terms = scheme_terms(layer, stream, sequence, where);
+  const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, where);
   nn::AttentionProblem<T> problem;
   problem.query = own;
-  Matrix<T> moved;
-  const PreparedLayer<T>& weights = model_.layer(layer);
-  if (weights.content_bias) {  // XLNet's r_w_bias
-    moved = Matrix<T>::copy(own);
-    const std::span<const T> added = weights.content_bias.span();
-    for (Index i = 0; i < queries; ++i) {
-      T* row = moved.view().row(i);
-      for (std::size_t c = 0; c < added.size(); ++c) row[c] += added[c];
-    }
-    problem.query = moved.view();
-  }
   problem.key = key_.middle_rows(chunk_.begins[s], keys);
   problem.value = value_.middle_rows(chunk_.begins[s], keys);
   problem.num_heads = shape.heads;
   problem.num_key_value_heads = shape.key_heads;
   problem.scale = shape.scale;
   problem.normalizer = normalizer_;
-  problem.bias = terms ? terms->bias() : bias.get();
-  Matrix<T> moved_key;
+  if (terms) problem.bias = terms->bias();
+  Matrix<T> moved_query, moved_key;
   if (model_.scheme_facts.query_key) {
-    moved = Matrix<T>::copy(own);
+    moved_query = Matrix<T>::copy(own);
     moved_key = Matrix<T>::copy(problem.key);
-    terms->query_key(moved.view(), moved_key.view());
-    problem.query = moved.view();
+    terms->query_key(moved_query.view(), moved_key.view());
+    problem.query = moved_query.view();
     problem.key = moved_key.view();
   }
   problem.blocks = blocks;
@@ -201,8 +151,8 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {
     // Queries of zeros score every key alike.
-    moved = Matrix<T>::zero(own.rows, own.columns);
-    problem.query = moved.view();
+    moved_query = Matrix<T>::zero(own.rows, own.columns);
+    problem.query = moved_query.view();
     problem.bias = nullptr;
     problem.normalizer = nn::find_normalizer("softmax");
   }

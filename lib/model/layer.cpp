@@ -4,6 +4,7 @@
 #include "kernel/activation.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
+#include "model/convolution_windows.hpp"
 #include "model/pass.hpp"
 
 namespace masque::model {
@@ -164,21 +165,8 @@ void Pass<T>::layer_forward(Index layer, Stream<T>& stream) {
 template <class T>
 void Pass<T>::convolve(const PreparedLayer<T>& weights, MatrixView<const T> before,
                        Stream<T>& after) {
-  const Index size = design_.convolution_size;
-  Matrix<T> windows = Matrix<T>::zero(before.rows, before.columns * size);
-  for (Index s = 0; s < chunk_.sequences(); ++s) {
-    const Index begin = chunk_.begins[static_cast<std::size_t>(s)];
-    const Index end = chunk_.begins[static_cast<std::size_t>(s) + 1];
-    for (Index i = begin; i < end; ++i) {
-      for (Index k = 0; k < size; ++k) {
-        const Index from = i + k - (size - 1) / 2;
-        if (from < begin || from >= end) continue;
-        for (Index c = 0; c < before.columns; ++c) {
-          windows.view().at(i, c * size + k) = before.at(from, c);
-        }
-      }
-    }
-  }
+  Matrix<T> windows(before.rows, before.columns * design_.convolution_size);
+  convolution_windows<T>(before, chunk_.begins, design_.convolution_size, windows.view());
   scratch_.attended.resize(before.rows, before.columns);
   weights.convolution.forward(windows.view(), scratch_.attended.view());
   kernel::activation_forward<T>(design_.convolution_activation, scratch_.attended.view());

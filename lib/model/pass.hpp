@@ -9,11 +9,10 @@
 #include "model/chunk.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
+#include "model/position_terms.hpp"
 #include "model/prepared.hpp"
 #include "model/repeats.hpp"
 #include "nn/attention.hpp"
-#include "nn/position.hpp"
-#include "nn/position_scheme.hpp"
 
 namespace masque::model {
 
@@ -88,9 +87,6 @@ class Pass {
   // Variants (variant_layer.cpp).
   /// x + what the position scheme adds to the input; x (rows of the stream, all of each sequence).
   void act_on_input(const Stream<T>& stream, MatrixView<T> x) const;
-  /// The scheme at work on a sequence of a layer; `places` lives as long.
-  std::unique_ptr<nn::PositionTerms<T>> scheme_terms(Index layer, const Stream<T>& stream,
-                                                     Index sequence, nn::PositionIds places) const;
   /// Attention beyond nn::AttentionProblem; `terms` may be null.
   void attend_general(Index layer, const Stream<T>& stream, Index sequence,
                       const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
@@ -121,9 +117,9 @@ class Pass {
   void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
                        MatrixView<const T> query, Index sequence, const mask::BlockMap* blocks,
                        MatrixView<T> context);
-  std::unique_ptr<nn::ScoreBias<T>> position_terms(Index layer, const Stream<T>& stream,
-                                                   MatrixView<const T> query, Index sequence,
-                                                   nn::PositionIds places) const;
+  /// The position terms of a sequence of a layer, if it has any; `places` lives as long.
+  std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const Stream<T>& stream, Index sequence,
+                                              nn::PositionIds places) const;
   /// Where the queries and keys of a sequence stand for its position terms; `counted` keeps what
   /// they point to.
   nn::PositionIds places(const Stream<T>& stream, Index sequence,

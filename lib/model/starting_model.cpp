@@ -62,6 +62,8 @@ bool StartingModel::writes(const Design& design) const {
   Design own = plan_.design;
   own.head = design.head;
   own.mask_token_id = design.mask_token_id;
+  // XLNet's content stream alone is no other model.
+  if (design.streams == Streams::kOne && own.streams == Streams::kTwo) own.streams = Streams::kOne;
   return same_design(own, design);
 }
 
@@ -79,6 +81,7 @@ ModelPlan StartingModel::plan(const Design& design) const {
   ModelPlan plan = plan_;
   plan.design.head = design.head;
   plan.design.mask_token_id = design.mask_token_id;
+  plan.design.streams = design.streams;
   return plan;
 }
 

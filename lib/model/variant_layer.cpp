@@ -41,21 +41,6 @@ void Pass<T>::act_on_input(const Stream<T>& stream, MatrixView<T> x) const {
 }
 
 template <class T>
-std::unique_ptr<nn::PositionTerms<T>> Pass<T>::scheme_terms(Index layer, const Stream<T>& stream,
-                                                            Index sequence,
-                                                            nn::PositionIds places) const {
-  if (!model_.scheme || model_.scheme_facts.input) return nullptr;
-  nn::PositionProblem<T> problem;
-  problem.shape = model_.scheme_shape;
-  problem.places = places;
-  problem.parameters =
-      model_.position_is_shared ? model_.shared_position.views : model_.layer(layer).position.views;
-  problem.query_segments = of_sequence(stream.segments, stream.begins, sequence);
-  problem.key_segments = of_sequence(content_.segments, chunk_.begins, sequence);
-  return model_.scheme->terms(problem);
-}
-
-template <class T>
 void Pass<T>::attend_general(Index layer, const Stream<T>& stream, Index sequence,
                              const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
                              MatrixView<T> context, const nn::WeightsVisitor<T>& visit) {
@@ -116,10 +101,6 @@ void Pass<T>::scale_residual(MatrixView<T> x) const {
 }
 
 template void Pass<float>::act_on_input(const Stream<float>&, MatrixView<float>) const;
-template std::unique_ptr<nn::PositionTerms<float>> Pass<float>::scheme_terms(Index,
-                                                                             const Stream<float>&,
-                                                                             Index,
-                                                                             nn::PositionIds) const;
 template void Pass<float>::attend_general(Index, const Stream<float>&, Index,
                                           const nn::AttentionProblem<float>&,
                                           nn::PositionTerms<float>*, MatrixView<float>,
@@ -128,8 +109,6 @@ template void Pass<float>::mix(Index, const Stream<float>&, MatrixView<const flo
 template bool Pass<float>::needs_all_rows() const;
 template void Pass<float>::scale_residual(MatrixView<float>) const;
 template void Pass<double>::act_on_input(const Stream<double>&, MatrixView<double>) const;
-template std::unique_ptr<nn::PositionTerms<double>> Pass<double>::scheme_terms(
-    Index, const Stream<double>&, Index, nn::PositionIds) const;
 template void Pass<double>::attend_general(Index, const Stream<double>&, Index,
                                            const nn::AttentionProblem<double>&,
                                            nn::PositionTerms<double>*, MatrixView<double>,

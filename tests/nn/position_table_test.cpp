@@ -6,23 +6,35 @@
 namespace masque::test {
 namespace {
 
-/// What the scheme adds to q·k of its scale, against other terms of the same q and k.
+/// What the scheme adds to q·k of its scale, against term(head, i, j, q, k) of the same q and k.
 template <class Make>
 void check_against(const Layer& layer, const Make& make) {
   const Scored found = score(layer);
-  const auto bias = make(found);
+  const auto term = make(found);
   for (Index h = 0; h < 2; ++h) {
     const auto q = head_part<const double>(found.saved.query.view(), h, 2);
     const auto k = head_part<const double>(found.saved.key.view(), h, 2);
     Matrix<double> expected = Matrix<double>::zero(layer.tokens(), layer.tokens());
-    bias->head(h, q, k)->add({0, layer.tokens()}, {0, layer.tokens()}, expected.view());
     for (Index i = 0; i < layer.tokens(); ++i) {
       for (Index j = 0; j < layer.tokens(); ++j) {
-        expected.view().at(i, j) += layer.scheme->scale(layer.shape) * found.product(h, i, j);
+        expected.view().at(i, j) = layer.scheme->scale(layer.shape) * found.product(h, i, j) +
+                                   term(h, i, j, q.row_span(i), k.row_span(j));
       }
     }
     CHECK(distance(found.saved.scores[static_cast<std::size_t>(h)], expected) < 1e-12);
   }
+}
+
+/// (x + added) · row of a table, columns of a head; `added` may be empty.
+double product(std::span<const double> x, const double* added, const Matrix<double>& table,
+               Index row, Index head) {
+  const auto size = static_cast<Index>(x.size());
+  double sum = 0;
+  for (Index d = 0; d < size; ++d) {
+    const double v = added != nullptr ? added[head * size + d] : 0;
+    sum += (x[static_cast<std::size_t>(d)] + v) * table.view().at(row, head * size + d);
+  }
+  return sum;
 }
 
 /// w · v for a projection of trained rows.
@@ -38,85 +50,45 @@ Matrix<double> times(const Matrix<double>& a, const Matrix<double>& b) {
   return out;
 }
 
-TEST_CASE("deberta: the terms that loadable models have") {
+TEST_CASE("deberta: queries and keys with projected rows of the bucket") {
   for (const char* text :
        {"deberta(span=4)", "deberta(span=8,position_buckets=8,max_relative_positions=12)"}) {
     CAPTURE(text);
-    Layer layer(text, 20);
-    Matrix<double> key;
-    Matrix<double> query;
-    check_against(layer, [&](const Scored& found) {
+    const Layer layer(text, 20);
+    check_against(layer, [](const Scored& found) {
       const auto& p = found.in.parameters;
-      key = times(p[0], p[1]);
-      query = times(p[0], p[2]);
-      nn::DisentangledTerms<double> terms;
-      terms.position_key = key.view();
-      terms.position_query = query.view();
-      terms.span = p[0].rows() / 2;
-      if (terms.span == 8) terms.buckets = 8;
-      terms.max_distance = 12;
-      terms.scale = 1 / std::sqrt(12.0);
-      return nn::disentangled_bias(terms, {layer.places, layer.places});
+      const Index span = p[0].rows() / 2;
+      return [key = times(p[0], p[1]), query = times(p[0], p[2]), span](
+                 Index h, Index i, Index j, std::span<const double> q, std::span<const double> k) {
+        const Index bucket = span == 8 ? nn::disentangled_bucket(i - j, 8, 12) : i - j;
+        const Index row = std::clamp<Index>(bucket + span, 0, 2 * span - 1);
+        return (product(q, nullptr, key, row, h) + product(k, nullptr, query, row, h)) /
+               std::sqrt(12.0);
+      };
     });
   }
 }
 
-TEST_CASE("transformer_xl and xlnet: the terms that loadable models have") {
+TEST_CASE("transformer_xl and xlnet: content, distance and segments") {
   for (const bool segments : {false, true}) {
     Layer layer(segments ? "xlnet" : "transformer_xl");
     if (segments) layer.segments = {0, 0, 1, 1, 1, 0, 2};
-    Matrix<double> relative;
-    Matrix<double> shifted;
-    nn::XlnetTerms<double> terms;
-    const Scored plain = score(layer);
-    // The content bias belongs to the queries that the other terms leave alone.
     check_against(layer, [&](const Scored& found) {
       const auto& p = found.in.parameters;
       std::vector<double> distances;
       for (Index r = 0; r < 13; ++r) distances.push_back(number(6 - r));
       Matrix<double> waves(13, 8);
       nn::sinusoidal_table<double>(distances, false, waves.view());
-      relative = times(waves, p[0]);
-      terms.query = found.saved.query.view();
-      terms.relative = relative.view();
-      terms.first_distance = 6;
-      terms.position_bias = p[2].view().row_span(0);
-      terms.scale = 0.5;
-      if (segments) {
-        terms.segment_bias = p[3].view().row_span(0);
-        terms.segment_table = p[4].view();
-        terms.query_segments = terms.key_segments = layer.segments;
-      }
-      struct Sum final : nn::ScoreBias<double>, nn::HeadBias<double> {
-        std::unique_ptr<nn::ScoreBias<double>> xlnet;
-        mutable std::unique_ptr<nn::HeadBias<double>> part;
-        mutable MatrixView<const double> key;
-        mutable Index first = 0;
-        std::span<const double> content;
-        std::unique_ptr<nn::HeadBias<double>> head(Index h, MatrixView<const double> q,
-                                                   MatrixView<const double> k) const override {
-          auto made = std::make_unique<Sum>();
-          made->part = xlnet->head(h, q, k);
-          made->key = k;
-          made->first = h * k.columns;
-          made->content = content;
-          return made;
+      return [&layer, &p, segments, relative = times(waves, p[0])](
+                 Index h, Index i, Index j, std::span<const double> q, std::span<const double> k) {
+        double sum =
+            product(k, nullptr, p[1], 0, h) + product(q, p[2].data(), relative, 6 - (i - j), h);
+        if (segments) {
+          const auto segment = [&](Index t) { return layer.segments[static_cast<std::size_t>(t)]; };
+          sum += product(q, p[3].data(), p[4], segment(i) == segment(j) ? 0 : 1, h);
         }
-        void add(mask::Range queries, mask::Range keys, MatrixView<double> s) const override {
-          part->add(queries, keys, s);
-          for (Index i = 0; i < s.rows; ++i) {
-            for (Index j = 0; j < s.columns; ++j) {
-              for (Index d = 0; d < key.columns; ++d) {
-                s.at(i, j) += 0.5 * content[static_cast<std::size_t>(first + d)] * key.at(j, d);
-              }
-            }
-          }
-        }
+        return 0.5 * sum;
       };
-      auto sum = std::make_unique<Sum>();
-      sum->xlnet = nn::xlnet_bias(terms, {layer.places, layer.places});
-      sum->content = p[1].view().row_span(0);
-      return sum;
     });
   }
 }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "nn/example.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::test {
 namespace {
@@ -174,7 +175,8 @@ TEST_CASE_TEMPLATE("XLNet: distance and segment terms", T, float, double) {
     const Index keys = static_cast<Index>(p.keys.size());
     const Matrix<T> query = random_matrix<T>(queries, kHeads * kSize, 1);
     const Matrix<T> relative = random_matrix<T>(700, kHeads * kSize, 2);
-    const Matrix<T> biases = random_matrix<T>(2, kHeads * kSize, 3);
+    const Matrix<T> biases = random_matrix<T>(3, kHeads * kSize, 3);
+    const Matrix<T> key = random_matrix<T>(keys, kHeads * kSize, 5);
     const Matrix<T> segments = random_matrix<T>(2, kHeads * kSize, 4);
     std::vector<Index> query_segments = run_of(0, queries);
     std::vector<Index> key_segments = run_of(0, keys);
@@ -182,19 +184,22 @@ TEST_CASE_TEMPLATE("XLNet: distance and segment terms", T, float, double) {
     for (Index& s : key_segments) s /= 10;
     for (const bool with_segments : {false, true}) {
       nn::XlnetTerms<T> terms;
-      terms.query = query.view();
       terms.relative = relative.view();
-      terms.first_distance = 320;
-      terms.position_bias = biases.view().row_span(0);
-      if (with_segments) terms.segment_bias = biases.view().row_span(1);
-      terms.segment_table = segments.view();
-      terms.query_segments = query_segments;
-      terms.key_segments = key_segments;
+      terms.row = [](Index distance) { return 320 - distance; };
+      terms.content_bias = biases.view().middle_rows(2, 1);
+      terms.position_bias = biases.view().middle_rows(0, 1);
+      if (with_segments) {
+        terms.segment_bias = biases.view().middle_rows(1, 1);
+        terms.segment_table = segments.view();
+        terms.query_segments = query_segments;
+        terms.key_segments = key_segments;
+      }
       terms.scale = 0.3;
-      const auto bias = nn::xlnet_bias<T>(terms, p.places());
-      check_terms<T>(*bias, p, query.view(), {}, [&](Index head, Index i, Index j) {
+      const auto made = nn::xlnet_terms<T>(terms, p.places());
+      check_terms<T>(*made->bias(), p, query.view(), key.view(), [&](Index head, Index i, Index j) {
         const Index row = 320 - (at(p.queries, i) - at(p.keys, j));
-        double sum = dot(query, i, relative, row, head) + dot(biases, 0, relative, row, head);
+        double sum = dot(query, i, relative, row, head) + dot(biases, 0, relative, row, head) +
+                     dot(biases, 2, key, j, head);
         if (with_segments) {
           const Index other = at(query_segments, i) == at(key_segments, j) ? 0 : 1;
           sum += dot(query, i, segments, other, head) + dot(biases, 1, segments, other, head);
@@ -223,16 +228,17 @@ TEST_CASE_TEMPLATE("DeBERTa: queries with distances, keys with distances, or bot
         terms.buckets = buckets;
         terms.max_distance = 32;
         terms.scale = 0.2;
-        const auto bias = nn::disentangled_bias<T>(terms, p.places());
-        check_terms<T>(*bias, p, query.view(), key.view(), [&](Index head, Index i, Index j) {
-          const Index distance = at(p.queries, i) - at(p.keys, j);
-          const Index bucket = nn::disentangled_bucket(distance, buckets, 32);
-          const Index row = std::clamp<Index>(bucket + kSpan, 0, 2 * kSpan - 1);
-          double sum = 0;
-          if ((parts & 1) != 0) sum += dot(query, i, position_key, row, head);
-          if ((parts & 2) != 0) sum += dot(key, j, position_query, row, head);
-          return 0.2 * sum;
-        });
+        const auto made = nn::disentangled_terms<T>(terms, p.places());
+        check_terms<T>(*made->bias(), p, query.view(), key.view(),
+                       [&](Index head, Index i, Index j) {
+                         const Index distance = at(p.queries, i) - at(p.keys, j);
+                         const Index bucket = nn::disentangled_bucket(distance, buckets, 32);
+                         const Index row = std::clamp<Index>(bucket + kSpan, 0, 2 * kSpan - 1);
+                         double sum = 0;
+                         if ((parts & 1) != 0) sum += dot(query, i, position_key, row, head);
+                         if ((parts & 2) != 0) sum += dot(key, j, position_query, row, head);
+                         return 0.2 * sum;
+                       });
       }
     }
   }
@@ -253,8 +259,9 @@ TEST_CASE("a shift of all places changes nothing") {
     const auto k = key.view().middle_columns(0, kSize);
     return distance(added<double>(a, 0, here, q, k), added<double>(b, 0, there, q, k)) == 0;
   };
-  CHECK(same(*nn::disentangled_bias(terms, here.places()),
-             *nn::disentangled_bias(terms, there.places())));
+  const auto near = nn::disentangled_terms(terms, here.places());
+  const auto far = nn::disentangled_terms(terms, there.places());
+  CHECK(same(*near->bias(), *far->bias()));
   CHECK(same(*nn::alibi_bias<double>(kHeads, here.places()),
              *nn::alibi_bias<double>(kHeads, there.places())));
   CHECK(same(*nn::t5_bias<double>(table.view(), 128, true, here.places()),
@@ -285,7 +292,7 @@ void check_in_attention(const Make& make) {
   const auto bias = make(example);
   for (const char* name : {"softmax", "softmax_plus", "squared_relu"}) {
     nn::AttentionProblem<double> problem = example.problem(normalizer(name), &blocks);
-    problem.bias = bias.get();
+    problem.bias = bias->bias();
     const Matrix<double> expected = define(problem);
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -299,16 +306,15 @@ TEST_CASE("every evaluation adds position terms") {
   const nn::PositionIds both{places, places};
   const Matrix<double> table = random_matrix<double>(300, kHeads * kSize, 5);
   check_in_attention([&](const auto&) {
-    return nn::t5_bias<double>(table.view().middle_rows(0, 32), 128, true, both);
+    return nn::t5_terms<double>(table.view().middle_rows(0, 32), {}, 128, true, both);
   });
-  check_in_attention([&](const auto& example) {
+  check_in_attention([&](const auto&) {
     nn::XlnetTerms<double> terms;
-    terms.query = example.query.view();
     terms.relative = table.view();
-    terms.first_distance = 150;
-    terms.position_bias = table.view().row_span(0);
+    terms.row = [](Index distance) { return 150 - distance; };
+    terms.position_bias = table.view().middle_rows(0, 1);
     terms.scale = 0.4;
-    return nn::xlnet_bias(terms, both);
+    return nn::xlnet_terms(terms, both);
   });
   check_in_attention([&](const auto&) {
     nn::DisentangledTerms<double> terms;
@@ -316,7 +322,7 @@ TEST_CASE("every evaluation adds position terms") {
     terms.span = terms.buckets = 32;
     terms.max_distance = 128;
     terms.scale = 0.4;
-    return nn::disentangled_bias(terms, both);
+    return nn::disentangled_terms(terms, both);
   });
 }
 

@@ -59,7 +59,7 @@ void scheme(Design& d, std::string name) {
 std::vector<NetworkCase> network_cases() {
   std::vector<NetworkCase> cases;
   const auto add = [&](std::string name, const std::function<void(Design&)>& change) {
-    NetworkCase one{std::move(name), small_design()};
+    NetworkCase one{std::move(name), small_design(), {}};
     change(one.design);
     cases.push_back(std::move(one));
   };
@@ -169,6 +169,19 @@ std::vector<NetworkCase> network_cases() {
     add("mixer " + std::string(mixer->info().name),
         [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
   }
+  add("gau pre", [](Design& d) {
+    make_gated(d);
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  add("gau pre tta", [](Design& d) {
+    make_gated(d);
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+  });
+  add("alibi of a family", [](Design& d) { d.position = model::PositionType::kAlibi; });
   return cases;
 }
 

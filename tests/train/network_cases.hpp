@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/design.hpp"
+#include "model/family.hpp"
 #include "train/data/example.hpp"
 
 namespace masque::test {
@@ -13,7 +15,7 @@ namespace masque::test {
 struct NetworkCase {
   std::string name;
   model::Design design;
-  bool causal = false;  ///< only masks that a causal scheme bears
+  std::optional<model::ModelPlan> plan;  ///< none: plan_of(design)
 };
 
 /// A transformer of two layers: hidden size 8, two heads, 13 tokens, post-norm, masked head.

@@ -3,7 +3,8 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "nn/position/offset_bias.hpp"
+#include "nn/position/bias_terms.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::nn {
 
@@ -33,8 +34,16 @@ std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds places) {
       places);
 }
 
+template <class T>
+std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds places) {
+  return std::make_unique<OffsetTerms<T>>(alibi_bias<T>(num_heads, places), places);
+}
+
 template std::unique_ptr<ScoreBias<float>> alibi_bias(Index, PositionIds);
 template std::unique_ptr<ScoreBias<double>> alibi_bias(Index, PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> alibi_bias(Index, PositionIds);
+template std::unique_ptr<PositionTerms<float>> alibi_terms(Index, PositionIds);
+template std::unique_ptr<PositionTerms<double>> alibi_terms(Index, PositionIds);
+template std::unique_ptr<PositionTerms<std::complex<double>>> alibi_terms(Index, PositionIds);
 
 }  // namespace masque::nn

@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "nn/position/offset_bias.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -27,8 +29,9 @@ class PairBias final : public HeadBias<T> {
   Value value_;
 };
 
-/// Terms that depend on the distance alone: `bias` adds them, `slope` gets the gradient d of each
-/// pair and adds to the gradients of parameters (empty: nothing is trained).
+/// Terms that depend on the distance alone: `bias` adds them, `slope` gets the gradients d of
+/// pairs, summed over those of an offset or not, and adds to the gradients of parameters (empty:
+/// nothing is trained).
 template <class T>
 class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> {
  public:
@@ -43,13 +46,23 @@ class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> 
   void backward(Index head, MatrixView<const T> /*query*/, MatrixView<const T> /*key*/,
                 MatrixView<const T> d_scores, MatrixView<T> /*d_query*/,
                 MatrixView<T> /*d_key*/) override {
-    if (!slope_) return;
+    if (!slope_ || d_scores.empty()) return;
+    const OffsetBounds bounds = offset_bounds(places_);
+    const bool dense = worth_a_table(bounds, places_);
+    std::vector<T> sums(dense ? static_cast<std::size_t>(bounds.count()) : 0, T{});
     for (Index i = 0; i < d_scores.rows; ++i) {
       const Index query = places_.queries[static_cast<std::size_t>(i)];
       for (Index j = 0; j < d_scores.columns; ++j) {
-        slope_(head, places_.keys[static_cast<std::size_t>(j)] - query, d_scores.at(i, j));
+        const Index offset = places_.keys[static_cast<std::size_t>(j)] - query;
+        if (dense) {
+          sums[static_cast<std::size_t>(offset - bounds.least)] += d_scores.at(i, j);
+        } else {
+          slope_(head, offset, d_scores.at(i, j));
+        }
       }
     }
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      slope_(head, bounds.least + static_cast<Index>(k), sums[k]);
   }
 
  private:

@@ -1,22 +1,15 @@
-// Matrix products of position tables in plain loops, for every T. Gradients are left out where a
-// view has no data.
+// Matrix products of position tables. Gradients are left out where a view has no data.
 #pragma once
 
-#include "base/error.hpp"
-#include "tensor/matrix.hpp"
+#include "kernel/linear.hpp"
 
 namespace masque::nn {
 
-/// a (n, m) · b (m, k).
+/// a (n, m) · b (m, k). T is float, double or std::complex<double>.
 template <class T>
 Matrix<T> product_of(MatrixView<const T> a, MatrixView<const T> b) {
-  MASQUE_CHECK(a.columns == b.rows);
-  Matrix<T> out = Matrix<T>::zero(a.rows, b.columns);
-  for (Index i = 0; i < a.rows; ++i) {
-    for (Index m = 0; m < a.columns; ++m) {
-      for (Index j = 0; j < b.columns; ++j) out.view().at(i, j) += a.at(i, m) * b.at(m, j);
-    }
-  }
+  Matrix<T> out(a.rows, b.columns);
+  kernel::matmul_plain<T>(a, b, out.view());
   return out;
 }
 
@@ -24,13 +17,13 @@ Matrix<T> product_of(MatrixView<const T> a, MatrixView<const T> b) {
 template <class T>
 void add_product_gradients(MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> d,
                            MatrixView<T> d_a, MatrixView<T> d_b) {
+  // d_yᵀ x of a dense layer with d_y = a and x = d; and x wᵀ with x = d and w = b.
+  if (d_b.data != nullptr) kernel::matmul_backward<T>(d, b, a, {}, d_b);
+  if (d_a.data == nullptr) return;
+  Matrix<T> added(a.rows, a.columns);
+  kernel::matmul_forward<T>(d, b, added.view());
   for (Index i = 0; i < a.rows; ++i) {
-    for (Index m = 0; m < a.columns; ++m) {
-      for (Index j = 0; j < b.columns; ++j) {
-        if (d_a.data != nullptr) d_a.at(i, m) += d.at(i, j) * b.at(m, j);
-        if (d_b.data != nullptr) d_b.at(m, j) += a.at(i, m) * d.at(i, j);
-      }
-    }
+    for (Index m = 0; m < a.columns; ++m) d_a.at(i, m) += added.view().at(i, m);
   }
 }
 

@@ -3,7 +3,8 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "nn/position/offset_bias.hpp"
+#include "nn/position/bias_terms.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::nn {
 
@@ -25,23 +26,57 @@ Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectio
   return first + std::min(exact + step, buckets - 1);
 }
 
+namespace {
+
+/// The buckets of all offsets, each found once.
+class Buckets {
+ public:
+  Buckets(Index count, Index max_distance, bool bidirectional)
+      // From there on everything lies in the last bucket.
+      : farthest_(std::max(max_distance, count)) {
+    MASQUE_CHECK(count >= 4 && max_distance > count / 4);
+    table_.reserve(static_cast<std::size_t>(2 * farthest_ + 1));
+    for (Index offset = -farthest_; offset <= farthest_; ++offset)
+      table_.push_back(t5_bucket(offset, count, max_distance, bidirectional));
+  }
+  Index of(Index offset) const {
+    return table_[static_cast<std::size_t>(std::clamp(offset, -farthest_, farthest_) + farthest_)];
+  }
+
+ private:
+  Index farthest_;
+  std::vector<Index> table_;
+};
+
+template <class T>
+std::unique_ptr<ScoreBias<T>> bucket_bias(MatrixView<const T> table,
+                                          std::shared_ptr<const Buckets> buckets,
+                                          PositionIds places) {
+  return offset_bias<T>(
+      [=](Index head, Index offset) { return table.at(buckets->of(offset), head); }, places);
+}
+
+}  // namespace
+
 template <class T>
 std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
                                       bool bidirectional, PositionIds places) {
-  MASQUE_CHECK(table.rows >= 4 && max_distance > table.rows / 4);
-  // From `farthest` on everything lies in the last bucket.
-  const Index farthest = std::max(max_distance, table.rows);
-  std::vector<Index> buckets;
-  buckets.reserve(static_cast<std::size_t>(2 * farthest + 1));
-  for (Index offset = -farthest; offset <= farthest; ++offset) {
-    buckets.push_back(t5_bucket(offset, table.rows, max_distance, bidirectional));
+  return bucket_bias<T>(
+      table, std::make_shared<const Buckets>(table.rows, max_distance, bidirectional), places);
+}
+
+template <class T>
+std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
+                                           Index max_distance, bool bidirectional,
+                                           PositionIds places) {
+  const auto buckets = std::make_shared<const Buckets>(table.rows, max_distance, bidirectional);
+  typename OffsetTerms<T>::Slope slope;
+  if (d_table.data != nullptr) {
+    slope = [=](Index head, Index offset, const T& d) {
+      d_table.at(buckets->of(offset), head) += d;
+    };
   }
-  return offset_bias<T>(
-      [=, buckets = std::move(buckets)](Index head, Index offset) {
-        const Index at = std::clamp(offset, -farthest, farthest) + farthest;
-        return table.at(buckets[static_cast<std::size_t>(at)], head);
-      },
-      places);
+  return std::make_unique<OffsetTerms<T>>(bucket_bias<T>(table, buckets, places), places, slope);
 }
 
 template std::unique_ptr<ScoreBias<float>> t5_bias(MatrixView<const float>, Index, bool,
@@ -50,5 +85,13 @@ template std::unique_ptr<ScoreBias<double>> t5_bias(MatrixView<const double>, In
                                                     PositionIds);
 template std::unique_ptr<ScoreBias<std::complex<double>>> t5_bias(
     MatrixView<const std::complex<double>>, Index, bool, PositionIds);
+template std::unique_ptr<PositionTerms<float>> t5_terms(MatrixView<const float>, MatrixView<float>,
+                                                        Index, bool, PositionIds);
+template std::unique_ptr<PositionTerms<double>> t5_terms(MatrixView<const double>,
+                                                         MatrixView<double>, Index, bool,
+                                                         PositionIds);
+template std::unique_ptr<PositionTerms<std::complex<double>>> t5_terms(
+    MatrixView<const std::complex<double>>, MatrixView<std::complex<double>>, Index, bool,
+    PositionIds);
 
 }  // namespace masque::nn

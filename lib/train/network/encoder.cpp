@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
+#include "model/position_terms.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 
@@ -22,18 +23,9 @@ using model::Role;
 constexpr Index kLarge = Index{1} << 25;
 
 void check_trainable(const model::Design& design) {
-  using model::PositionType;
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be trained: {}", design.family, what));
   };
-  if (design.position == PositionType::kXlnet || design.position == PositionType::kT5 ||
-      design.position == PositionType::kDisentangled || design.position == PositionType::kAlibi) {
-    refuse("its position terms are those of another program, expected the family masque");
-  }
-  if (design.convolution_size > 0) refuse("its convolution next to the first layer");
-  const bool gated = design.layer_kind == model::LayerKind::kGatedAttention;
-  if (gated && design.norm_placement != model::NormPlacement::kPost)
-    refuse("gated attention units with norms in front");
   if (!design.variants.mixer.empty() && design.streams != model::Streams::kOne)
     refuse("a mixer reads one stream");
   const auto scheme = model::position_scheme(design);
@@ -64,6 +56,16 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
   for (Index l = 0; l < model::count_layers(design); ++l) {
     EncoderLayer<T> layer;
     layer.output = dense({Role::kOutput}, l);
+    if (design.position == model::PositionType::kXlnet) {
+      layer.distance_key = dense({Role::kRelative}, l);
+    } else if (design.position == model::PositionType::kDisentangled) {
+      const bool share = design.share_attention_key;
+      if (design.content_to_position)
+        layer.distance_key = dense({share ? Role::kKey : Role::kPositionKey}, l);
+      if (design.position_to_content)
+        layer.distance_query = dense({share ? Role::kQuery : Role::kPositionQuery}, l);
+    }
+    layer.convolution = dense({Role::kConvolution}, l);
     if (design.layer_kind == model::LayerKind::kGatedAttention) {
       layer.wide = dense({Role::kGatedInput}, l);
     } else {
@@ -138,7 +140,8 @@ void EncoderRun<T>::make_streams() {
   const bool fewer = std::ssize(chunk_.wanted) < chunk_.rows();
   // Nobody reads the other rows of the last layer.
   const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
-                          encoder_.mixer_ == nullptr && !encoder_.general_ && layers > 0;
+                          encoder_.mixer_ == nullptr && !encoder_.general_ && layers > 0 &&
+                          layer_of(static_cast<Index>(layers) - 1).convolution.empty();
   tape_.split = fixed_keys() || two_streams() || narrow_end;
   if (!tape_.split) return;
   Stream& query = tape_.query;
@@ -157,10 +160,44 @@ void EncoderRun<T>::make_streams() {
 }
 
 template <class T>
+void EncoderRun<T>::make_distances() {
+  tape_.distances = Matrix<T>();
+  if (design_.position == model::PositionType::kXlnet) {
+    Index farthest = 0;
+    for (Index s = 0; s < chunk_.sequences(); ++s) {
+      const auto begin = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s)]);
+      const auto end = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s) + 1]);
+      farthest = std::max(farthest, model::farthest_distance(
+                                        std::span(chunk_.positions).subspan(begin, end - begin)));
+    }
+    tape_.first_distance = farthest;
+    tape_.distances = model::xlnet_waves<T>(design_, farthest);
+  } else if (design_.position == model::PositionType::kDisentangled) {
+    const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
+    tape_.distances = Matrix<T>::copy(table);
+    if (design_.relative_norm)
+      norm(Role::kRelativeNorm, 0, design_.norm, table, tape_.distances.view());
+  }
+}
+
+template <class T>
+void EncoderRun<T>::distances_backward() {
+  if (design_.position != model::PositionType::kDisentangled) return;
+  const Index table = encoder_.slots_.weight(Role::kRelativeTable);
+  if (design_.relative_norm) {
+    norm_backward(Role::kRelativeNorm, 0, design_.norm, value(table), tape_.d_distances.view(),
+                  gradient(table));
+  } else {
+    kernel::add_to<T>(tape_.d_distances.view(), gradient(table));
+  }
+}
+
+template <class T>
 void EncoderRun<T>::forward_layers() {
   Stream& content = tape_.content;
   Stream& query = tape_.query;
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  make_distances();
   embed(content);
   if (fixed_keys()) embed(query);
   if (two_streams()) {
@@ -200,7 +237,7 @@ void EncoderRun<T>::forward(MatrixView<T> last) {
   } else {
     kernel::embedding_forward<T, Index>(states, chunk_.wanted, tape_.last.view());
   }
-  if (has_norm(Role::kFinalNorm, 0)) {
+  if (design_.final_norm) {
     norm(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), last);
   } else {
     std::copy_n(tape_.last.data(), last.rows * last.columns, last.data);
@@ -214,7 +251,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   const Index width = design_.hidden_size;
   Matrix<T>& d_last_states = tape_.d_state;
   d_last_states = Matrix<T>::zero(d_last.rows, width);
-  if (has_norm(Role::kFinalNorm, 0)) {
+  if (design_.final_norm) {
     norm_backward(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), d_last,
                   d_last_states.view());
   } else {
@@ -232,7 +269,11 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
     kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
                                          tape_.d_content.view());
   }
+  if (tape_.distances.rows() > 0) {
+    fill_zero(tape_.d_distances, tape_.distances.rows(), tape_.distances.columns());
+  }
   backward_layers();
+  distances_backward();
   if (fixed_keys()) embed_backward(query, tape_.d_query.view());
   if (two_streams()) {
     const std::span<T> start = vector_gradient(encoder_.slots_.weight(Role::kQueryStart));
@@ -302,14 +343,6 @@ std::span<T> EncoderRun<T>::vector_gradient(Index parameter) const {
 }
 
 template <class T>
-bool EncoderRun<T>::has_norm(Role role, Index layer) const {
-  if (role == Role::kFinalNorm) return design_.final_norm;
-  if (role == Role::kEmbeddingNorm) return design_.embedding_norm.has_value();
-  (void)layer;
-  return true;
-}
-
-template <class T>
 void EncoderRun<T>::norm(Role role, Index layer, const model::NormDesign& design,
                          MatrixView<const T> x, MatrixView<T> y) const {
   kernel::norm_forward<T>(design.kind, x, vector(encoder_.slots_.weight(role, layer)),
@@ -371,7 +404,6 @@ template class Encoder<std::complex<double>>;
   template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \
   template std::span<const T> EncoderRun<T>::vector(Index) const;                               \
   template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                            \
-  template bool EncoderRun<T>::has_norm(Role, Index) const;                                     \
   template void EncoderRun<T>::norm(Role, Index, const model::NormDesign&, MatrixView<const T>, \
                                     MatrixView<T>) const;                                       \
   template void EncoderRun<T>::norm_backward(Role, Index, const model::NormDesign&,             \

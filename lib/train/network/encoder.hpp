@@ -19,7 +19,7 @@
 
 namespace masque::train {
 
-/// DropoutOptions of a training step; every number is a function of the stream and its place.
+/// The dropout of a training step; every number is a function of the stream and its place.
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights
@@ -36,11 +36,15 @@ struct EncoderLayer {
   Dense<T> all;                 ///< queries, keys and values of one input
   Dense<T> query, key_value;    ///< where these have different inputs
   Dense<T> output, wide, down;  ///< wide: (gate and) up; of GAU everything that reads the input
+  Dense<T> distance_key, distance_query;  ///< XLNet, DeBERTa: of the distances
+  Dense<T> convolution;                   ///< DeBERTa, next to the first layer
 
   /// Calls visit(dense) for all.
   template <class F>
   void for_each(const F& visit) {
-    for (Dense<T>* part : {&all, &query, &key_value, &output, &wide, &down}) visit(*part);
+    for (Dense<T>* part : {&all, &query, &key_value, &output, &wide, &down, &distance_key,
+                           &distance_query, &convolution})
+      visit(*part);
   }
 };
 

@@ -4,11 +4,30 @@
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
+#include "model/position_terms.hpp"
 #include "model/variants.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {
+
+namespace {
+
+// Scratch matrices, after those of a layer.
+enum : std::size_t { kDDistanceKeys = 16, kDDistanceQueries };
+
+/// The part of a sequence in values of all rows of a stream, if there are any.
+template <class T>
+std::span<const Index> of_sequence(const StreamTape<T>& stream, const std::vector<Index>& values,
+                                   Index sequence) {
+  if (values.empty()) return {};
+  const auto s = static_cast<std::size_t>(sequence);
+  return std::span<const Index>(values).subspan(
+      static_cast<std::size_t>(stream.begins[s]),
+      static_cast<std::size_t>(stream.begins[s + 1] - stream.begins[s]));
+}
+
+}  // namespace
 
 template <class T>
 const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
@@ -32,40 +51,105 @@ const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index seque
 }
 
 template <class T>
+nn::PositionIds EncoderRun<T>::places(const Stream& stream, const Stream& memory, Index sequence,
+                                      std::vector<Index>& counted) const {
+  if (encoder_.slots_.weight(Role::kPositionTable) == ParameterMap::kNone)
+    return {of_sequence(stream, stream.positions, sequence),
+            of_sequence(memory, memory.positions, sequence)};
+  // Given positions move the table's rows; relative terms next to it count places, as in
+  // transformers.
+  const auto s = static_cast<std::size_t>(sequence);
+  const Index begin = chunk_.begins[s];
+  const auto count = [&](const Stream& of) {
+    for (Index i = of.begins[s]; i < of.begins[s + 1]; ++i)
+      counted.push_back(of.rows.empty() ? i - begin : of.rows[static_cast<std::size_t>(i)] - begin);
+  };
+  count(stream);
+  const std::size_t queries = counted.size();
+  count(memory);
+  const std::span<const Index> all(counted);
+  return {all.first(queries), all.subspan(queries)};
+}
+
+template <class T>
 typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, const Stream& stream,
                                                    const Stream& memory, Index sequence,
                                                    bool gradients) {
   const auto s = static_cast<std::size_t>(sequence);
-  const auto part = [s](const Stream& from, const std::vector<Index>& of) {
-    if (of.empty()) return std::span<const Index>();
-    return std::span<const Index>(of).subspan(
-        static_cast<std::size_t>(from.begins[s]),
-        static_cast<std::size_t>(from.begins[s + 1] - from.begins[s]));
-  };
-  nn::PositionProblem<T> problem;
-  problem.shape = model::position_shape(design_);
-  problem.places = {part(stream, stream.positions), part(memory, memory.positions)};
-  const auto parameters = encoder_.scheme_->parameters(problem.shape);
-  const bool shared = model::shares_position(design_);
+  const ParameterMap& slots = encoder_.slots_;
+  const Index w = weights_of(l);
   Terms made;
-  made.values.reserve(parameters.size());
-  made.gradients.reserve(parameters.size());
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const Index at =
-        encoder_.slots_.weight(shared ? Role::kSharedPositionPart : Role::kPositionPart,
-                               shared ? 0 : weights_of(l), static_cast<Index>(k));
-    made.values.push_back(value(at));
-    if (gradients) made.gradients.push_back(gradient(at));
+  model::PositionInputs<T> in;
+  in.places = places(stream, memory, sequence, made.counted);
+  in.query_segments = of_sequence(stream, stream.segments, sequence);
+  in.key_segments = of_sequence(memory, memory.segments, sequence);
+  if (encoder_.scheme_ != nullptr) {
+    in.scheme = encoder_.scheme_.get();
+    in.shape = model::position_shape(design_);
+    const std::size_t parameters = in.scheme->parameters(in.shape).size();
+    const bool shared = model::shares_position(design_);
+    made.values.reserve(parameters);
+    made.gradients.reserve(parameters);
+    for (std::size_t k = 0; k < parameters; ++k) {
+      const Index at = slots.weight(shared ? Role::kSharedPositionPart : Role::kPositionPart,
+                                    shared ? 0 : w, static_cast<Index>(k));
+      made.values.push_back(value(at));
+      if (gradients) made.gradients.push_back(gradient(at));
+    }
+    in.parameters = made.values;
+    in.gradients = made.gradients;
+    if (noise_.draw)
+      in.draw = *noise_.draw + static_cast<std::uint64_t>(noise_.first_row + memory.begins[s]);
   }
-  problem.parameters = made.values;
-  problem.gradients = made.gradients;
-  problem.query_segments = part(stream, stream.segments);
-  problem.key_segments = part(memory, memory.segments);
-  if (noise_.draw) {
-    problem.draw = *noise_.draw + static_cast<std::uint64_t>(noise_.first_row + memory.begins[s]);
-  }
-  made.own = encoder_.scheme_->terms(problem);
+  const auto wanted = [&](Index parameter) {
+    return gradients ? gradient(parameter) : MatrixView<T>();
+  };
+  const LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  const Index table = slots.weight(Role::kRelativeTable);
+  in.table = value(table);
+  in.d_table = wanted(table);
+  in.first_distance = tape_.first_distance;
+  in.xlnet.relative = in.disentangled.position_key = tape.distance_keys.view();
+  in.xlnet.d_relative = in.disentangled.d_position_key = d_distance_keys_;
+  in.disentangled.position_query = tape.distance_queries.view();
+  in.disentangled.d_position_query = d_distance_queries_;
+  const auto place = [&](Role role, MatrixView<const T>& own, MatrixView<T>& d_own) {
+    own = value(slots.weight(role, w));
+    d_own = wanted(slots.weight(role, w));
+  };
+  place(Role::kContentBias, in.xlnet.content_bias, in.xlnet.d_content_bias);
+  place(Role::kPositionBias, in.xlnet.position_bias, in.xlnet.d_position_bias);
+  place(Role::kSegmentBias, in.xlnet.segment_bias, in.xlnet.d_segment_bias);
+  place(Role::kLayerSegmentTable, in.xlnet.segment_table, in.xlnet.d_segment_table);
+  made.own = model::position_terms(design_, in);
   return made;
+}
+
+template <class T>
+void EncoderRun<T>::project_distances(Index l, Stream& stream) {
+  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  const EncoderLayer<T>& own = layer_of(l);
+  const auto project = [&](const Dense<T>& dense, Matrix<T>& out) {
+    if (dense.empty()) return;
+    out.resize(tape_.distances.rows(), dense.outputs());
+    dense.forward(tape_.distances.view(), out.view());
+  };
+  project(own.distance_key, tape.distance_keys);
+  project(own.distance_query, tape.distance_queries);
+}
+
+template <class T>
+void EncoderRun<T>::project_distances_backward(Index l) {
+  const EncoderLayer<T>& own = layer_of(l);
+  // XLNet's sinusoids are fixed.
+  const bool trained = design_.position == model::PositionType::kDisentangled;
+  const MatrixView<T> d_distances = trained ? tape_.d_distances.view() : MatrixView<T>();
+  const auto back = [&](const Dense<T>& dense, MatrixView<T>& d_out) {
+    if (!dense.empty()) dense.backward(tape_.distances.view(), d_out, true, d_distances);
+    d_out = {};
+  };
+  back(own.distance_key, d_distance_keys_);
+  back(own.distance_query, d_distance_queries_);
 }
 
 template <class T>
@@ -91,8 +175,8 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Hea
     problem.normalizer = encoder_.normalizer_.get();
     problem.blocks = blocks(l, stream, s);
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
-    if (encoder_.scheme_ != nullptr && one.count > 0) {
-      one.terms = terms(l, stream, memory, s, gradients);
+    if (one.count > 0) one.terms = terms(l, stream, memory, s, gradients);
+    if (one.terms.own != nullptr) {
       problem.bias = one.terms->bias();
       one.attention.weight_terms = one.terms->weight_terms();
       one.attention.value_terms = one.terms->value_terms();
@@ -136,6 +220,7 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& memory, const Heads&
     if (design_.layers[static_cast<std::size_t>(l)].rotary.values)
       rotate(l, memory, heads, false, value);
   }
+  project_distances(l, stream);
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, false);
   for (Sequence& one : all) {
     if (one.terms.own == nullptr) continue;
@@ -166,6 +251,12 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
                                     MatrixView<const T> d_context, MatrixView<T> d_query,
                                     MatrixView<T> d_key, MatrixView<T> d_value) {
   for (const MatrixView<T>& d : {d_query, d_key, d_value}) zero_rows<T>(d);
+  const LayerTape<T>& projected = stream.layers[static_cast<std::size_t>(l)];
+  const Index rows = tape_.distances.rows();
+  if (!layer_of(l).distance_key.empty())
+    d_distance_keys_ = zeros(kDDistanceKeys, rows, projected.distance_keys.columns());
+  if (!layer_of(l).distance_query.empty())
+    d_distance_queries_ = zeros(kDDistanceQueries, rows, projected.distance_queries.columns());
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, true);
   if (encoder_.general_) {
     general_backward(l, stream, all, d_context, d_query, d_key, d_value);
@@ -197,6 +288,7 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
     one.terms->query_key_backward(d_query.middle_rows(one.begin, one.count),
                                   d_key.middle_rows(one.memory_begin, one.keys));
   }
+  project_distances_backward(l);
   if (design_.position != model::PositionType::kRotary) return;
   rotate(l, stream, heads, true, d_query);
   rotate(l, memory, heads, true, d_key);

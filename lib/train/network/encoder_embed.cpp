@@ -75,7 +75,7 @@ void EncoderRun<T>::embed(Stream& stream) {
     }
   }
   stream.normed.resize(n, width);
-  if (has_norm(Role::kEmbeddingNorm, 0)) {
+  if (design_.embedding_norm) {
     norm(Role::kEmbeddingNorm, 0, *design_.embedding_norm, stream.embedded.view(),
          stream.normed.view());
   } else {
@@ -103,7 +103,7 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
   }
   drop(DropoutPlace::kEmbedding, 0, stream, true, d_normed.view());
   Matrix<T> d_embedded = Matrix<T>::zero(n, width);
-  if (has_norm(Role::kEmbeddingNorm, 0)) {
+  if (design_.embedding_norm) {
     norm_backward(Role::kEmbeddingNorm, 0, *design_.embedding_norm, stream.embedded.view(),
                   d_normed.view(), d_embedded.view());
   } else {

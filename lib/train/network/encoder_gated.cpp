@@ -1,6 +1,8 @@
-// Gated attention units, forward and backward; post-norm. Hua et al. 2022, arXiv:2202.10447.
+// Gated attention units, forward and backward. Hua et al. 2022, arXiv:2202.10447.
 //
-//   [U, V, Z] = act(x W_i)   Q = γ_q ⊙ Z + β_q   K = γ_k ⊙ Z + β_k   y = norm(α x + (U ⊙ A V) W_o)
+//   [U, V, Z] = act(x W_i)   Q = γ_q ⊙ Z + β_q   K = γ_k ⊙ Z + β_k
+//   post-norm   y = norm(α x + (U ⊙ A V) W_o)
+//   pre-norm    y = x + (U ⊙ A V) W_o, of norm(x) in place of x
 //
 // Of a stream that reads another one, U and Q are made of its own rows, V and K of the others.
 #include <complex>
@@ -21,7 +23,9 @@ enum : std::size_t {
   kDQuery,
   kDKey,
   kDRaw,
-  kDMemoryRaw
+  kDMemoryRaw,
+  kDNormed,
+  kDMemoryNormed
 };
 
 template <class T>
@@ -79,8 +83,17 @@ void EncoderRun<T>::gated(Index l, Stream& stream, Stream& memory, MatrixView<co
     copy_rows<T>(raw.view(), active.view());
     kernel::activation_forward<T>(design_.activation, active.view());
   };
-  open(x, tape.gate, tape.wide);
-  if (!same) open(m, tape.memory_normed, tape.memory_projected);
+  const bool post = design_.norm_placement == model::NormPlacement::kPost;
+  if (!post) {
+    tape.normed.resize(x.rows, x.columns);
+    norm(Role::kAttentionNorm, w, design_.norm, x, tape.normed.view());
+    if (!same) {
+      tape.memory_normed.resize(m.rows, m.columns);
+      norm(Role::kAttentionNorm, w, design_.norm, m, tape.memory_normed.view());
+    }
+  }
+  open(post ? x : tape.normed.view(), tape.gate, tape.wide);
+  if (!same) open(post ? m : tape.memory_normed.view(), tape.memory_gate, tape.memory_projected);
   const MatrixView<T> read = same ? tape.wide.view() : tape.memory_projected.view();
   const auto gamma = value(encoder_.slots_.weight(Role::kGatedGamma, w));
   const auto beta = value(encoder_.slots_.weight(Role::kGatedBeta, w));
@@ -94,11 +107,24 @@ void EncoderRun<T>::gated(Index l, Stream& stream, Stream& memory, MatrixView<co
   tape.active.resize(x.rows, e);
   kernel::gated_forward<T>(kernel::Activation::kNone, tape.context.view(),
                            tape.wide.view().middle_columns(0, e), tape.active.view());
+  const MatrixView<T> out = stream.x[at + 1].view();
   tape.sum.resize(x.rows, x.columns);
-  own.output.forward(tape.active.view(), tape.sum.view());
-  drop(DropoutPlace::kAttention, l, stream, false, tape.sum.view());
-  add_scaled<T>(design_.variants.residual_scale, x, tape.sum.view());
-  norm(Role::kAttentionNorm, w, design_.norm, tape.sum.view(), stream.x[at + 1].view());
+  const MatrixView<T> sum = post ? tape.sum.view() : out;
+  own.output.forward(tape.active.view(), sum);
+  drop(DropoutPlace::kAttention, l, stream, false, sum);
+  add_scaled<T>(design_.variants.residual_scale, x, sum);
+  if (post) norm(Role::kAttentionNorm, w, design_.norm, sum, out);
+}
+
+template <class T>
+void EncoderRun<T>::gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
+                                         MatrixView<const T> d_raw, MatrixView<T> d_normed,
+                                         MatrixView<T> d_x) {
+  const Dense<T>& wide = layer_of(l).wide;
+  if (design_.norm_placement == model::NormPlacement::kPost)
+    return wide.backward(x, d_raw, true, d_x);
+  wide.backward(normed, d_raw, false, d_normed);
+  norm_backward(Role::kAttentionNorm, weights_of(l), design_.norm, x, d_normed, d_x);
 }
 
 template <class T>
@@ -113,7 +139,12 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& memory, Matr
   const bool same = &stream == &memory;
   const Index e = design_.intermediate_size, s = design_.attention_key_size;
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
-  norm_backward(Role::kAttentionNorm, w, design_.norm, tape.sum.view(), d_out, d_sum);
+  const bool post = design_.norm_placement == model::NormPlacement::kPost;
+  if (post) {
+    norm_backward(Role::kAttentionNorm, w, design_.norm, tape.sum.view(), d_out, d_sum);
+  } else {
+    copy_rows<T>(d_out, d_sum);
+  }
   add_scaled<T>(design_.variants.residual_scale, d_sum, d_x);
   drop(DropoutPlace::kAttention, l, stream, true, d_sum);
   const MatrixView<T> d_gated = scratch(kDGated, x.rows, e);
@@ -139,12 +170,13 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& memory, Matr
                             d_memory.middle_columns(2 * e, s), d_gamma, d_beta);
   const MatrixView<T> d_raw = zeros(kDRaw, x.rows, 2 * e + s);
   kernel::activation_backward<T>(design_.activation, tape.gate.view(), d_wide, d_raw);
-  own.wide.backward(x, d_raw, true, d_x);
+  gated_input_backward(l, x, tape.normed.view(), d_raw, scratch(kDNormed, x.rows, x.columns), d_x);
   if (same) return;
   const MatrixView<T> d_memory_raw = zeros(kDMemoryRaw, m.rows, 2 * e + s);
-  kernel::activation_backward<T>(design_.activation, tape.memory_normed.view(), d_memory,
+  kernel::activation_backward<T>(design_.activation, tape.memory_gate.view(), d_memory,
                                  d_memory_raw);
-  own.wide.backward(m, d_memory_raw, true, d_m);
+  gated_input_backward(l, m, tape.memory_normed.view(), d_memory_raw,
+                       scratch(kDMemoryNormed, m.rows, m.columns), d_m);
 }
 
 #define MASQUE_INSTANTIATE(T)                                                               \

@@ -25,7 +25,8 @@ enum : std::size_t {
   kDMemory,
   kDNormed,
   kDWide,
-  kActive
+  kActive,
+  kDConvolved
 };
 
 }  // namespace
@@ -152,6 +153,7 @@ void EncoderRun<T>::layer(Index l, Stream& stream, Stream& memory, MatrixView<co
   if (post) {
     add_scaled<T>(design_.variants.residual_scale, middle, last);
     norm(Role::kFeedForwardNorm, w, design_.norm, last, out);
+    if (!own.convolution.empty()) convolve(l, stream, x, out);
   } else {
     kernel::add_to<T>(sum, last);
   }
@@ -177,7 +179,13 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& memory, Matr
   const MatrixView<T> d_middle = zeros(kDMiddle, x.rows, x.columns);
   const MatrixView<T> d_last = zeros(kAttended, x.rows, x.columns);
   if (post) {
-    norm_backward(Role::kFeedForwardNorm, w, design_.norm, tape.last_sum.view(), d_out, d_last);
+    MatrixView<const T> d_end = d_out;
+    if (!own.convolution.empty()) {
+      const MatrixView<T> d_convolved = scratch(kDConvolved, x.rows, x.columns);
+      convolve_backward(l, stream, x, d_out, d_convolved, d_x);
+      d_end = d_convolved;
+    }
+    norm_backward(Role::kFeedForwardNorm, w, design_.norm, tape.last_sum.view(), d_end, d_last);
     add_scaled<T>(alpha, d_last, d_middle);
   } else {
     kernel::add_to<T>(d_out, d_last);

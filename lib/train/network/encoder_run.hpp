@@ -11,7 +11,7 @@
 
 namespace masque::train {
 
-/// PositionIds of dropout inside a layer.
+/// Where dropout acts inside a layer.
 enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
 
 template <class T>
@@ -31,6 +31,7 @@ class EncoderRun {
   struct Terms {
     std::vector<MatrixView<const T>> values;
     std::vector<MatrixView<T>> gradients;
+    std::vector<Index> counted;                 ///< places of queries, then of keys
     std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
 
     nn::PositionTerms<T>* operator->() const { return own.get(); }
@@ -38,6 +39,9 @@ class EncoderRun {
 
   // encoder.cpp
   void make_streams();
+  /// XLNet, DeBERTa: what every layer projects for its distances; and its gradient.
+  void make_distances();
+  void distances_backward();
   void forward_layers();
   void backward_layers();
   bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
@@ -58,12 +62,23 @@ class EncoderRun {
   void gated(Index l, Stream& stream, Stream& memory, MatrixView<const T> m);
   void gated_backward(Index l, Stream& stream, Stream& memory, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
+  /// The way back through what reads the layer's input; `normed` and d_normed are those of
+  /// pre-norm.
+  void gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
+                            MatrixView<const T> d_raw, MatrixView<T> d_normed, MatrixView<T> d_x);
   void feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T> x, MatrixView<T> y);
   /// active ← what the feed-forward layer's second product reads.
   void activate(const LayerTape<T>& tape, MatrixView<T> active) const;
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
+
+  // encoder_convolution.cpp: DeBERTa's, next to the first layer. x is the layer's input.
+  /// y ← norm(y + act(convolution(x)))
+  void convolve(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
+  /// d_sum ← the gradient by y as it was; d_x is added to.
+  void convolve_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
+                         MatrixView<T> d_sum, MatrixView<T> d_x);
 
   // encoder_attend.cpp
   struct Heads {
@@ -102,6 +117,10 @@ class EncoderRun {
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
+  void project_distances(Index l, Stream& stream);
+  void project_distances_backward(Index l);
+  nn::PositionIds places(const Stream& stream, const Stream& memory, Index sequence,
+                         std::vector<Index>& counted) const;
   void rotate(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);
@@ -119,7 +138,6 @@ class EncoderRun {
             MatrixView<T> y) const;
   void norm_backward(Role role, Index layer, const model::NormDesign& design, MatrixView<const T> x,
                      MatrixView<const T> d_y, MatrixView<T> d_x) const;
-  bool has_norm(Role role, Index layer) const;
 
   void drop(DropoutPlace place, Index l, const Stream& stream, bool back, MatrixView<T> x) const;
   RandomStream stream_of(DropoutPlace place, Index l, const Stream& stream) const;
@@ -132,6 +150,8 @@ class EncoderRun {
   const ExampleChunk& chunk_;
   const DropoutOptions& noise_;
   Tape<T>& tape_;
+  /// Of distance_keys and distance_queries, on the way back through a layer.
+  MatrixView<T> d_distance_keys_, d_distance_queries_;
   /// RealFormer, of the next layer: of the content and of the query stream, by sequence.
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;
 };

@@ -14,15 +14,23 @@
 
 namespace masque::train {
 
-/// One layer of a stream, by what is where in encoder_layer.cpp.
+/// One layer of a stream; s, u, t of encoder_layer.cpp.
 template <class T>
 struct LayerTape {
   Matrix<T> normed, memory_normed;        ///< pre-norm: what the projections read
   Matrix<T> projected, memory_projected;  ///< queries (keys, values) as attention sees them
-  Matrix<T> context, saved;
-  Matrix<T> sum, middle, wide, active, last_sum;
-  Matrix<T> gate;  ///< GAU: before the activation; and keys, scaled
-  Matrix<T> keys, queries;
+  Matrix<T> context;                      ///< what the output projection reads
+  Matrix<T> saved;                        ///< of attention, for its way back
+  Matrix<T> sum;                          ///< s: the residual after attention
+  Matrix<T> middle;                       ///< u: what the feed-forward reads
+  Matrix<T> wide;                         ///< before the activation; GAU: after it
+  Matrix<T> active;                       ///< what the second product of the feed-forward reads
+  Matrix<T> last_sum;                     ///< t: the residual after the feed-forward
+  Matrix<T> gate, memory_gate;            ///< GAU: before the activation
+  Matrix<T> keys, queries;                ///< GAU: scaled
+  /// XLNet, DeBERTa: projected rows of distances, which queries meet; and those that keys meet.
+  Matrix<T> distance_keys, distance_queries;
+  Matrix<T> convolved, convolution_sum;      ///< DeBERTa: before the activation, before the norm
   std::vector<nn::GeneralSaved<T>> general;  ///< one a sequence
 };
 
@@ -50,8 +58,10 @@ struct StreamTape {
 template <class T>
 struct Tape {
   StreamTape<T> content, query;
-  bool split = false;  ///< the query stream is used
-  Matrix<T> last;      ///< before the final norm
+  bool split = false;                ///< the query stream is used
+  Matrix<T> last;                    ///< before the final norm
+  Index first_distance = 0;          ///< XLNet: of row 0 of `distances`
+  Matrix<T> distances, d_distances;  ///< what is projected: XLNet's sinusoids, DeBERTa's table
   /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
   /// the loss changes with the measures of one of them, which the way back is given.
   std::array<Wide<T>, kDiversities> diversity{};

@@ -1,7 +1,7 @@
 // alibi: −slope_h · |i − j| on scores.
 #include <complex>
 
-#include "nn/position/bias_terms.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::nn {
 
@@ -20,8 +20,7 @@ class Alibi final : public PositionSchemeOf<Alibi> {
   }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
-    return std::make_unique<OffsetTerms<T>>(
-        alibi_bias<T>(problem.shape.num_attention_heads, problem.places), problem.places);
+    return alibi_terms<T>(problem.shape.num_attention_heads, problem.places);
   }
 };
 

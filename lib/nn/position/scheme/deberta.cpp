@@ -6,7 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
-#include "nn/position/pair_tables.hpp"
+#include "nn/position/plain_products.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::nn {
 
@@ -41,27 +42,30 @@ class Deberta final : public PositionSchemeOf<Deberta> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const auto& p = problem.parameters;
-    PairTables<T> tables;
-    tables.scale = scale(problem.shape);
-    tables.row = [this, at = problem.places](Index i, Index j) {
-      const Index distance =
-          at.queries[static_cast<std::size_t>(i)] - at.keys[static_cast<std::size_t>(j)];
-      return std::clamp<Index>(disentangled_bucket(distance, buckets_, max_distance_) + span_, 0,
-                               2 * span_ - 1);
+    // Projected here; their gradients go on to the parameters head by head.
+    struct Projected {
+      Matrix<T> key, query;
     };
-    tables.by_query = product_of<T>(p[0], p[1]);
-    tables.by_key = product_of<T>(p[0], p[2]);
-    tables.push = [p, d_rows = gradient_of(problem, 0), d_key = gradient_of(problem, 1),
-                   d_query = gradient_of(problem, 2), size = problem.shape.head_size](
-                      Index head, MatrixView<const T> d_by_query, MatrixView<const T> d_by_key) {
+    const auto projected = std::make_shared<const Projected>(
+        Projected{product_of<T>(p[0], p[1]), product_of<T>(p[0], p[2])});
+    DisentangledTerms<T> terms;
+    terms.position_key = projected->key.view();
+    terms.position_query = projected->query.view();
+    terms.span = span_;
+    terms.buckets = buckets_;
+    terms.max_distance = max_distance_;
+    terms.scale = scale(problem.shape);
+    terms.projected.memory = projected;
+    terms.projected.push = [p, d_rows = gradient_of(problem, 0), d_key = gradient_of(problem, 1),
+                            d_query = gradient_of(problem, 2), size = problem.shape.head_size](
+                               Index head, MatrixView<const T> d_by_query,
+                               MatrixView<const T> d_by_key) {
       add_product_gradients<T>(p[0], head_columns(p[1], head, size), d_by_query, d_rows,
                                head_columns(d_key, head, size));
       add_product_gradients<T>(p[0], head_columns(p[2], head, size), d_by_key, d_rows,
                                head_columns(d_query, head, size));
     };
-    std::vector<PairTables<T>> all;
-    all.push_back(std::move(tables));
-    return std::make_unique<PairTableTerms<T>>(std::move(all));
+    return disentangled_terms<T>(terms, problem.places);
   }
 
  private:

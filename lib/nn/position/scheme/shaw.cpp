@@ -18,9 +18,11 @@ class ShawTerms final : public PairTableTerms<T>, public ValueTerms<T> {
   ValueTerms<T>* value_terms() override { return this; }
 
   void add(Index /*head*/, MatrixView<const T> weights, MatrixView<T> context) const override {
+    const std::vector<std::int32_t> rows = rows_of(weights);
+    const std::int32_t* row = rows.data();
     for (Index i = 0; i < weights.rows; ++i) {
       for (Index j = 0; j < weights.columns; ++j) {
-        const T* value = values_.row(this->row(0, i, j));
+        const T* value = values_.row(*row++);
         for (Index e = 0; e < context.columns; ++e) {
           context.at(i, e) += weights.at(i, j) * value[e];
         }
@@ -29,9 +31,11 @@ class ShawTerms final : public PairTableTerms<T>, public ValueTerms<T> {
   }
   void add_backward(Index /*head*/, MatrixView<const T> weights, MatrixView<const T> d_context,
                     MatrixView<T> d_weights) override {
+    const std::vector<std::int32_t> rows = rows_of(weights);
+    const std::int32_t* next = rows.data();
     for (Index i = 0; i < weights.rows; ++i) {
       for (Index j = 0; j < weights.columns; ++j) {
-        const Index row = this->row(0, i, j);
+        const Index row = *next++;
         for (Index e = 0; e < d_context.columns; ++e) {
           d_weights.at(i, j) += d_context.at(i, e) * values_.at(row, e);
           if (d_values_.data != nullptr) {
@@ -43,6 +47,12 @@ class ShawTerms final : public PairTableTerms<T>, public ValueTerms<T> {
   }
 
  private:
+  std::vector<std::int32_t> rows_of(MatrixView<const T> pairs) const {
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(pairs.rows * pairs.columns));
+    this->rows(0, {0, pairs.rows}, {0, pairs.columns}, rows.data());
+    return rows;
+  }
+
   MatrixView<const T> values_;
   MatrixView<T> d_values_;
 };
@@ -69,20 +79,12 @@ class Shaw final : public PositionSchemeOf<Shaw> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     PairTables<T> keys;
-    keys.row = [clip = clip_, places = problem.places](Index i, Index j) {
-      const Index distance =
-          places.queries[static_cast<std::size_t>(i)] - places.keys[static_cast<std::size_t>(j)];
+    keys.row = distance_rows(problem.places, [clip = clip_](Index distance) {
       return std::clamp(distance, -clip, clip) + clip;
-    };
+    });
     keys.scale = scale(problem.shape);
-    keys.by_query = Matrix<T>::copy(problem.parameters[0]);
-    keys.push = [d_keys = gradient_of(problem, 0)](Index /*head*/, MatrixView<const T> d_by_query,
-                                                   MatrixView<const T> /*d_by_key*/) {
-      if (d_keys.data == nullptr) return;
-      for (Index r = 0; r < d_keys.rows; ++r) {
-        for (Index e = 0; e < d_keys.columns; ++e) d_keys.at(r, e) += d_by_query.at(r, e);
-      }
-    };
+    keys.by_query = problem.parameters[0];
+    keys.d_by_query = gradient_of(problem, 0);
     std::vector<PairTables<T>> tables;
     tables.push_back(std::move(keys));
     return std::make_unique<ShawTerms<T>>(std::move(tables), problem.parameters[1],

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
-#include "nn/position/bias_terms.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::nn {
 
@@ -32,16 +32,8 @@ class T5 final : public PositionSchemeOf<T5> {
 
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
-    const MatrixView<T> d_table = gradient_of(problem, 0);
-    typename OffsetTerms<T>::Slope slope;
-    if (d_table.data != nullptr) {
-      slope = [this, d_table](Index head, Index offset, const T& d) {
-        d_table.at(t5_bucket(offset, buckets_, max_distance_, bidirectional_), head) += d;
-      };
-    }
-    return std::make_unique<OffsetTerms<T>>(
-        t5_bias<T>(problem.parameters[0], max_distance_, bidirectional_, problem.places),
-        problem.places, slope);
+    return t5_terms<T>(problem.parameters[0], gradient_of(problem, 0), max_distance_,
+                       bidirectional_, problem.places);
   }
 
  private:

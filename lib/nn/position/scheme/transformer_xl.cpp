@@ -2,7 +2,7 @@
 // for the query where a score does not depend on it.
 #include <complex>
 
-#include "nn/position/transformer_xl_tables.hpp"
+#include "nn/position/transformer_xl_terms.hpp"
 
 namespace masque::nn {
 
@@ -25,9 +25,7 @@ class TransformerXl final : public PositionSchemeOf<TransformerXl> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     require_even(name(), "hidden_size", problem.shape.hidden_size);
-    std::vector<PairTables<T>> tables;
-    tables.push_back(transformer_xl_tables(problem, scale(problem.shape)));
-    return std::make_unique<PairTableTerms<T>>(std::move(tables));
+    return xlnet_terms<T>(transformer_xl_terms(problem, scale(problem.shape)), problem.places);
   }
 };
 

@@ -1,8 +1,7 @@
 // xlnet: transformer_xl, and a term of whether query and key are of the same segment.
 #include <complex>
 
-#include "base/error.hpp"
-#include "nn/position/transformer_xl_tables.hpp"
+#include "nn/position/transformer_xl_terms.hpp"
 
 namespace masque::nn {
 
@@ -32,34 +31,14 @@ class Xlnet final : public PositionSchemeOf<Xlnet> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     require_even(name(), "hidden_size", problem.shape.hidden_size);
-    const auto& queries = problem.query_segments;
-    const auto& keys = problem.key_segments;
-    MASQUE_CHECK(queries.empty() == keys.empty());
-    MASQUE_CHECK(queries.empty() || (queries.size() == problem.places.queries.size() &&
-                                     keys.size() == problem.places.keys.size()));
-    std::vector<PairTables<T>> tables;
-    tables.push_back(transformer_xl_tables(problem, scale(problem.shape)));
-    PairTables<T>& segments = tables.emplace_back();
-    segments.scale = scale(problem.shape);
-    segments.row = [queries, keys](Index i, Index j) -> Index {
-      if (queries.empty()) return 0;
-      const bool same = queries[static_cast<std::size_t>(i)] == keys[static_cast<std::size_t>(j)];
-      return same ? 0 : 1;
-    };
-    segments.query_bias = problem.parameters[3];
-    segments.d_query_bias = gradient_of(problem, 3);
-    segments.by_query = Matrix<T>::copy(problem.parameters[4]);
-    segments.push = [d_table = gradient_of(problem, 4)](Index head, MatrixView<const T> d_by_query,
-                                                        MatrixView<const T> /*d_by_key*/) {
-      if (d_table.data == nullptr) return;
-      const Index first = head * d_by_query.columns;
-      for (Index r = 0; r < 2; ++r) {
-        for (Index e = 0; e < d_by_query.columns; ++e) {
-          d_table.at(r, first + e) += d_by_query.at(r, e);
-        }
-      }
-    };
-    return std::make_unique<PairTableTerms<T>>(std::move(tables));
+    XlnetTerms<T> terms = transformer_xl_terms(problem, scale(problem.shape));
+    terms.segment_bias = problem.parameters[3];
+    terms.segment_table = problem.parameters[4];
+    terms.query_segments = problem.query_segments;
+    terms.key_segments = problem.key_segments;
+    terms.d_segment_bias = gradient_of(problem, 3);
+    terms.d_segment_table = gradient_of(problem, 4);
+    return xlnet_terms<T>(terms, problem.places);
   }
 };
 

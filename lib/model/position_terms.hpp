@@ -1,0 +1,54 @@
+// The position terms of attention, made for one sequence of a layer: the same for inference and
+// training.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "model/design.hpp"
+#include "nn/position/score_terms.hpp"
+
+namespace masque::model {
+
+/// What terms are made from. Views, spans and the scheme are borrowed; what a design does not have
+/// stays empty. Gradients are wanted where their views have data.
+template <class T>
+struct PositionInputs {
+  /// The given positions; 0, 1, … next to a learned table, whose rows given positions choose, as
+  /// in transformers.
+  nn::PositionIds places;
+  std::span<const Index> query_segments;  ///< empty: all of segment 0
+  std::span<const Index> key_segments;
+  // VariantDesign::position
+  const nn::PositionScheme* scheme = nullptr;
+  nn::PositionShape shape;
+  std::span<const MatrixView<const T>> parameters;
+  std::span<const MatrixView<T>> gradients;
+  std::optional<std::uint64_t> draw;  ///< of randomized positions
+  // T5 and MPNet: the table of buckets
+  MatrixView<const T> table;
+  MatrixView<T> d_table;
+  // XLNet: tables and their gradients; `row` is filled in where first_distance stands for it
+  nn::XlnetTerms<T> xlnet;
+  Index first_distance = 0;  ///< distance of row 0 of `xlnet.relative`
+  // DeBERTa: tables and their gradients
+  nn::DisentangledTerms<T> disentangled;
+};
+
+/// Terms of scores, of queries and keys, of weights, of values; nullptr for a design without any.
+template <class T>
+std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
+                                                     PositionInputs<T> inputs);
+
+/// The distances of rows 0 … 2 · farthest of XLNet's sinusoids, from `farthest` downwards, clamped
+/// as the design says.
+template <class T>
+Matrix<T> xlnet_waves(const Design& design, Index farthest);
+
+/// The largest distance in a sequence. Throws InputError (of `path`, if any) beyond 2^20, since a
+/// table of all is made.
+Index farthest_distance(std::span<const Index> positions, std::string_view path = {});
+
+}  // namespace masque::model

@@ -1,0 +1,29 @@
+// Which row of a table a pair of query and key reads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "nn/position.hpp"
+
+namespace masque::nn {
+
+/// The rows of all pairs of a sequence. Thread-safe.
+class PairRows {
+ public:
+  virtual ~PairRows() = default;
+  /// out[(i − queries.begin) · keys.size() + (j − keys.begin)] ← the row of query i and key j.
+  virtual void fill(mask::Range queries, mask::Range keys, std::int32_t* out) const = 0;
+};
+
+/// row(query place − key place). `row` must be thread-safe; the places are borrowed.
+std::shared_ptr<const PairRows> distance_rows(const PositionIds& places,
+                                              std::function<Index(Index distance)> row);
+
+/// 0 where query and key are of one segment, else 1. The segments are borrowed; empty: all are one.
+std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
+                                             std::span<const Index> keys);
+
+}  // namespace masque::nn
