@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
-#include "model/position_terms.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 
@@ -157,39 +156,6 @@ void EncoderRun<T>::make_streams() {
   }
   query.ids.clear();
   if (fixed_keys()) query.ids.assign(query.rows.size(), design_.mask_token_id.value_or(0));
-}
-
-template <class T>
-void EncoderRun<T>::make_distances() {
-  tape_.distances = Matrix<T>();
-  if (design_.position == model::PositionType::kXlnet) {
-    Index farthest = 0;
-    for (Index s = 0; s < chunk_.sequences(); ++s) {
-      const auto begin = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s)]);
-      const auto end = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s) + 1]);
-      farthest = std::max(farthest, model::farthest_distance(
-                                        std::span(chunk_.positions).subspan(begin, end - begin)));
-    }
-    tape_.first_distance = farthest;
-    tape_.distances = model::xlnet_waves<T>(design_, farthest);
-  } else if (design_.position == model::PositionType::kDisentangled) {
-    const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
-    tape_.distances = Matrix<T>::copy(table);
-    if (design_.relative_norm)
-      norm(Role::kRelativeNorm, 0, design_.norm, table, tape_.distances.view());
-  }
-}
-
-template <class T>
-void EncoderRun<T>::distances_backward() {
-  if (design_.position != model::PositionType::kDisentangled) return;
-  const Index table = encoder_.slots_.weight(Role::kRelativeTable);
-  if (design_.relative_norm) {
-    norm_backward(Role::kRelativeNorm, 0, design_.norm, value(table), tape_.d_distances.view(),
-                  gradient(table));
-  } else {
-    kernel::add_to<T>(tape_.d_distances.view(), gradient(table));
-  }
 }
 
 template <class T>

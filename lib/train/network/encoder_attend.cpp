@@ -13,9 +13,6 @@ namespace masque::train {
 
 namespace {
 
-// Scratch matrices, after those of a layer.
-enum : std::size_t { kDDistanceKeys = 16, kDDistanceQueries };
-
 /// The part of a sequence in values of all rows of a stream, if there are any.
 template <class T>
 std::span<const Index> of_sequence(const StreamTape<T>& stream, const std::vector<Index>& values,
@@ -126,33 +123,6 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, const Stream& stream
 }
 
 template <class T>
-void EncoderRun<T>::project_distances(Index l, Stream& stream) {
-  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
-  const EncoderLayer<T>& own = layer_of(l);
-  const auto project = [&](const Dense<T>& dense, Matrix<T>& out) {
-    if (dense.empty()) return;
-    out.resize(tape_.distances.rows(), dense.outputs());
-    dense.forward(tape_.distances.view(), out.view());
-  };
-  project(own.distance_key, tape.distance_keys);
-  project(own.distance_query, tape.distance_queries);
-}
-
-template <class T>
-void EncoderRun<T>::project_distances_backward(Index l) {
-  const EncoderLayer<T>& own = layer_of(l);
-  // XLNet's sinusoids are fixed.
-  const bool trained = design_.position == model::PositionType::kDisentangled;
-  const MatrixView<T> d_distances = trained ? tape_.d_distances.view() : MatrixView<T>();
-  const auto back = [&](const Dense<T>& dense, MatrixView<T>& d_out) {
-    if (!dense.empty()) dense.backward(tape_.distances.view(), d_out, true, d_distances);
-    d_out = {};
-  };
-  back(own.distance_key, d_distance_keys_);
-  back(own.distance_query, d_distance_queries_);
-}
-
-template <class T>
 auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
                               MatrixView<const T> query, MatrixView<const T> key,
                               MatrixView<const T> value, bool gradients) -> std::vector<Sequence> {
@@ -251,12 +221,7 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& memory, con
                                     MatrixView<const T> d_context, MatrixView<T> d_query,
                                     MatrixView<T> d_key, MatrixView<T> d_value) {
   for (const MatrixView<T>& d : {d_query, d_key, d_value}) zero_rows<T>(d);
-  const LayerTape<T>& projected = stream.layers[static_cast<std::size_t>(l)];
-  const Index rows = tape_.distances.rows();
-  if (!layer_of(l).distance_key.empty())
-    d_distance_keys_ = zeros(kDDistanceKeys, rows, projected.distance_keys.columns());
-  if (!layer_of(l).distance_query.empty())
-    d_distance_queries_ = zeros(kDDistanceQueries, rows, projected.distance_queries.columns());
+  clear_distance_gradients(l);
   std::vector<Sequence> all = sequences(l, stream, memory, heads, query, key, value, true);
   if (encoder_.general_) {
     general_backward(l, stream, all, d_context, d_query, d_key, d_value);

@@ -39,9 +39,6 @@ class EncoderRun {
 
   // encoder.cpp
   void make_streams();
-  /// XLNet, DeBERTa: what every layer projects for its distances; and its gradient.
-  void make_distances();
-  void distances_backward();
   void forward_layers();
   void backward_layers();
   bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
@@ -72,6 +69,13 @@ class EncoderRun {
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
+
+  // encoder_distances.cpp
+  void make_distances();
+  void distances_backward();
+  void project_distances(Index l, Stream& stream);
+  void clear_distance_gradients(Index l);
+  void project_distances_backward(Index l);
 
   // encoder_convolution.cpp: DeBERTa's, next to the first layer. x is the layer's input.
   /// y ← norm(y + act(convolution(x)))
@@ -117,8 +121,6 @@ class EncoderRun {
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
-  void project_distances(Index l, Stream& stream);
-  void project_distances_backward(Index l);
   nn::PositionIds places(const Stream& stream, const Stream& memory, Index sequence,
                          std::vector<Index>& counted) const;
   void rotate(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);

@@ -66,6 +66,8 @@ void TrainingRun::fill_in() {
     }
     design_ = options_.init->design();
     design_.notes.clear();
+    // XLNet's content stream runs alone where the objective has no other.
+    if (design_.streams == model::Streams::kTwo) design_.streams = model::Streams::kOne;
     check_corpus_length();
     return;
   }

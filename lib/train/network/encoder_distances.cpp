@@ -1,0 +1,103 @@
+// What attention with relative positions projects for its distances, forward and backward: XLNet's
+// sinusoids, DeBERTa's table. Made once a chunk, projected once a layer and stream.
+#include <algorithm>
+#include <complex>
+
+#include "model/position_terms.hpp"
+#include "train/network/encoder_run.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// Scratch matrices, after those of a layer.
+enum : std::size_t { kDDistanceKeys = 16, kDDistanceQueries };
+
+}  // namespace
+
+template <class T>
+void EncoderRun<T>::make_distances() {
+  tape_.distances = Matrix<T>();
+  if (design_.position == model::PositionType::kXlnet) {
+    Index farthest = 0;
+    for (Index s = 0; s < chunk_.sequences(); ++s) {
+      const auto begin = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s)]);
+      const auto end = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s) + 1]);
+      farthest = std::max(farthest, model::farthest_distance(
+                                        std::span(chunk_.positions).subspan(begin, end - begin)));
+    }
+    tape_.first_distance = farthest;
+    tape_.distances = model::xlnet_waves<T>(design_, farthest);
+  } else if (design_.position == model::PositionType::kDisentangled) {
+    const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
+    tape_.distances = Matrix<T>::copy(table);
+    if (design_.relative_norm)
+      norm(Role::kRelativeNorm, 0, design_.norm, table, tape_.distances.view());
+  }
+}
+
+template <class T>
+void EncoderRun<T>::distances_backward() {
+  if (design_.position != model::PositionType::kDisentangled) return;
+  const Index table = encoder_.slots_.weight(Role::kRelativeTable);
+  if (design_.relative_norm) {
+    norm_backward(Role::kRelativeNorm, 0, design_.norm, value(table), tape_.d_distances.view(),
+                  gradient(table));
+  } else {
+    kernel::add_to<T>(tape_.d_distances.view(), gradient(table));
+  }
+}
+
+template <class T>
+void EncoderRun<T>::project_distances(Index l, Stream& stream) {
+  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  const EncoderLayer<T>& own = layer_of(l);
+  const auto project = [&](const Dense<T>& dense, Matrix<T>& out) {
+    if (dense.empty()) return;
+    out.resize(tape_.distances.rows(), dense.outputs());
+    dense.forward(tape_.distances.view(), out.view());
+  };
+  project(own.distance_key, tape.distance_keys);
+  project(own.distance_query, tape.distance_queries);
+}
+
+template <class T>
+void EncoderRun<T>::clear_distance_gradients(Index l) {
+  const EncoderLayer<T>& own = layer_of(l);
+  const Index rows = tape_.distances.rows();
+  if (!own.distance_key.empty())
+    d_distance_keys_ = zeros(kDDistanceKeys, rows, own.distance_key.outputs());
+  if (!own.distance_query.empty())
+    d_distance_queries_ = zeros(kDDistanceQueries, rows, own.distance_query.outputs());
+}
+
+template <class T>
+void EncoderRun<T>::project_distances_backward(Index l) {
+  const EncoderLayer<T>& own = layer_of(l);
+  // XLNet's sinusoids are fixed.
+  const bool trained = design_.position == model::PositionType::kDisentangled;
+  const MatrixView<T> d_distances = trained ? tape_.d_distances.view() : MatrixView<T>();
+  const auto back = [&](const Dense<T>& dense, MatrixView<T>& d_out) {
+    if (!dense.empty()) dense.backward(tape_.distances.view(), d_out, true, d_distances);
+    d_out = {};
+  };
+  back(own.distance_key, d_distance_keys_);
+  back(own.distance_query, d_distance_queries_);
+}
+
+#define MASQUE_INSTANTIATE(T)                    \
+  template void EncoderRun<T>::make_distances(); \
+  template void EncoderRun<T>::project_distances(Index, Stream&);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                          \
+  template void EncoderRun<T>::distances_backward();            \
+  template void EncoderRun<T>::clear_distance_gradients(Index); \
+  template void EncoderRun<T>::project_distances_backward(Index);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+MASQUE_INSTANTIATE_BACKWARD(float)
+MASQUE_INSTANTIATE_BACKWARD(double)
+#undef MASQUE_INSTANTIATE
+#undef MASQUE_INSTANTIATE_BACKWARD
+
+}  // namespace masque::train
