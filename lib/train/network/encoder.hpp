@@ -19,7 +19,7 @@
 
 namespace masque::train {
 
-/// DropoutOptions of a training step; every number is a function of the stream and its place.
+/// The dropout of a training step; every number is a function of the stream and its place.
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights

@@ -11,7 +11,7 @@
 
 namespace masque::train {
 
-/// PositionIds of dropout inside a layer.
+/// Where dropout acts inside a layer.
 enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
 
 template <class T>
