@@ -53,13 +53,7 @@ cli::Report report_of(const surgery::CorrectionReport& r) {
     out.add("cosine_min_token", r.min_cosine_token);
   }
   out.add("added", cli::list_cell(r.added_tensors));
-  if (r.verified) {
-    out.add("verified_tensors", r.verified->tensors_unchanged);
-    out.add("verified_bytes", r.verified->bytes_unchanged);
-    out.add("verified_files", r.verified->files_unchanged);
-    out.add("xxh3_before", r.verified->digest_before);
-    out.add("xxh3_after", r.verified->digest_after);
-  }
+  if (r.verified) add_verified(out, *r.verified);
   return out;
 }
 

@@ -16,6 +16,14 @@ void add_verify(cli::Command& command, bool& verify) {
                "reads the output back and proves that all else is bit-identical");
 }
 
+void add_verified(cli::Report& report, const surgery::VerifyResult& found) {
+  report.add("verified_tensors", found.tensors_unchanged);
+  report.add("verified_bytes", found.bytes_unchanged);
+  report.add("verified_files", found.files_unchanged);
+  report.add("xxh3_before", found.digest_before);
+  report.add("xxh3_after", found.digest_after);
+}
+
 void add_multiple(cli::Command& command, std::uint64_t& multiple) {
   command.option("--multiple", "M", multiple, "further rows, up to a multiple of M");
 }

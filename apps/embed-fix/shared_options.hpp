@@ -1,4 +1,4 @@
-// Options that several commands have with the same words.
+// Options and lines of reports that several commands have with the same words.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include <string>
 
 #include "cli/session.hpp"
+#include "cli/table.hpp"
+#include "surgery/edit/verify_checkpoint.hpp"
 
 namespace masque::embed_fix {
 
@@ -18,6 +20,9 @@ void add_tensor(cli::Command& command, std::optional<std::string>& tensor,
 
 /// Declares --verify.
 void add_verify(cli::Command& command, bool& verify);
+
+/// Adds what --verify has found.
+void add_verified(cli::Report& report, const surgery::VerifyResult& found);
 
 /// Declares --multiple, for rows that a command adds.
 void add_multiple(cli::Command& command, std::uint64_t& multiple);

@@ -55,13 +55,7 @@ cli::Report report_of(const surgery::VocabularyReport& r) {
   add_new_rows(out, r.new_rows);
   out.add("changed_tensors", cli::list_cell(r.changed_tensors));
   out.add("edited_files", cli::list_cell(r.edited_files));
-  if (r.verified) {
-    out.add("verified_tensors", r.verified->tensors_unchanged);
-    out.add("verified_bytes", r.verified->bytes_unchanged);
-    out.add("verified_files", r.verified->files_unchanged);
-    out.add("xxh3_before", r.verified->digest_before);
-    out.add("xxh3_after", r.verified->digest_after);
-  }
+  if (r.verified) add_verified(out, *r.verified);
   return out;
 }
 

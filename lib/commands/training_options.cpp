@@ -164,7 +164,7 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--norm-placement", "WHERE", d.norm_placement,
            "post, pre, parallel, deepnorm or deepnorm_su" + several);
   c.option("--norm", "KIND", d.norm, "layer or rms");
-  c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: swish]");
+  c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: silu]");
   c.flag("--gated", d.gated, "a feed-forward layer with a gate");
   c.option("--mixer", "NAME", d.mixer, "in place of attention, as attn-probe variants lists them");
   c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both");

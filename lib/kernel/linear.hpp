@@ -20,8 +20,8 @@ template <class T>
 class Linear {
  public:
   Linear() = default;
-  /// weight  (out, in), copied; several matrices with the same `in` are stacked as if they were
-  /// one. bias    out elements, or empty. For T = double, `precision` must be kF64.
+  /// weights  each (out, in), copied; with the same `in`, and stacked as if they were one.
+  /// bias     out elements, or empty. For T = double, `precision` must be kF64.
   Linear(std::span<const MatrixView<const T>> weights, std::span<const T> bias, Precision precision,
          Activation activation = Activation::kNone);
 

@@ -5,7 +5,8 @@
 //     Q_l(i) = Q_{l−1}(i) ∪ ⋃ over visible k of KV_l(k)
 // where KV_1(k) = {k} (token embeddings), and KV_l(k) is {k} again (KeySource::kInput, T-TA), the
 // row's own stream of the layer before (KeySource::kLayer), or the content stream's (two streams,
-// XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty.
+// XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty. The same
+// question to a model that runs: probe/check/check_leak.hpp.
 #pragma once
 
 #include <optional>

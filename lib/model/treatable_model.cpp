@@ -65,18 +65,18 @@ Index TreatableModel::trained_length() const {
 }
 
 TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
-                                         const LengthExtension& stretch) const {
+                                         const LengthExtension& extension) const {
   TreatedPositions positions;
   positions.design = design();
   positions.table = std::visit(
       [](const auto& loaded) { return static_cast<bool>(loaded.weights.position_table); }, loaded_);
-  treatment.apply(stretch, positions);
+  treatment.apply(extension, positions);
   Design& design = positions.design;
   if (!positions.rows.empty()) {
     const Index places = trained_length();
-    if (stretch.trained > places) {
+    if (extension.trained > places) {
       throw UsageError(fmt::format("a trained length of {}, but the model's table has {} places",
-                                   stretch.trained, places));
+                                   extension.trained, places));
     }
     if (!design.variants.mixer.empty()) {
       throw UsageError(
@@ -85,14 +85,14 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
     design.max_position_embeddings = std::ssize(positions.rows);
   } else if (!positions.table && design.variants.mixer.empty() &&
              design.variants.position.empty() && design.max_position_embeddings > 0) {
-    design.max_position_embeddings = std::max(design.max_position_embeddings, stretch.length);
+    design.max_position_embeddings = std::max(design.max_position_embeddings, extension.length);
   }
   return positions;
 }
 
 Index TreatableModel::longest(const PositionTreatment& treatment,
-                              const LengthExtension& stretch) const {
-  const TreatedPositions positions = treated(treatment, stretch);
+                              const LengthExtension& extension) const {
+  const TreatedPositions positions = treated(treatment, extension);
   const Design& design = positions.design;
   if (positions.table && positions.rows.empty()) return trained_length();
   // A scheme of nn says itself what it does beyond the trained length.
@@ -101,10 +101,10 @@ Index TreatableModel::longest(const PositionTreatment& treatment,
 }
 
 std::unique_ptr<Model> TreatableModel::open(const PositionTreatment& treatment,
-                                            const LengthExtension& stretch,
+                                            const LengthExtension& extension,
                                             const ModelOptions& options) const {
   MASQUE_CHECK(options.family.empty() && options.precision == precision_);
-  TreatedPositions positions = treated(treatment, stretch);
+  TreatedPositions positions = treated(treatment, extension);
   return std::visit(
       [&]<class T>(const LoadedModel<T>& loaded) -> std::unique_ptr<Model> {
         LoadedModel<T> changed = loaded;

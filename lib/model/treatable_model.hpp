@@ -27,16 +27,16 @@ class TreatableModel {
   /// Most tokens of a sequence that the model reads under a treatment; 0: no limit. Throws
   /// UsageError for a treatment that does not go with the model, or a trained length that is beyond
   /// the table.
-  Index longest(const PositionTreatment& treatment, const LengthExtension& stretch) const;
-  /// The model for sequences of up to stretch.length tokens. Where no table nor mixer limits it, it
-  /// reads longer ones than the design says. `options` may not have another family nor precision.
-  /// Packs the weights. Throws as `longest`, and as open_model.
-  std::unique_ptr<Model> open(const PositionTreatment& treatment, const LengthExtension& stretch,
+  Index longest(const PositionTreatment& treatment, const LengthExtension& extension) const;
+  /// The model for sequences of up to extension.length tokens. Where no table nor mixer limits it,
+  /// it reads longer ones than the design says. `options` may not have another family nor
+  /// precision. Packs the weights. Throws as `longest`, and as open_model.
+  std::unique_ptr<Model> open(const PositionTreatment& treatment, const LengthExtension& extension,
                               const ModelOptions& options) const;
 
  private:
   TreatedPositions treated(const PositionTreatment& treatment,
-                           const LengthExtension& stretch) const;
+                           const LengthExtension& extension) const;
 
   kernel::Precision precision_;
   std::variant<LoadedModel<float>, LoadedModel<double>> loaded_;

@@ -38,6 +38,15 @@ struct TreatedPositions {
   void plain_rotary();
 };
 
+/// Changes the rotary design of every layer. Returns false for models of other positions.
+template <class Change>
+bool change_rotary(TreatedPositions& positions, const Change& change) {
+  positions.plain_rotary();
+  if (positions.design.position != PositionType::kRotary) return false;
+  for (LayerDesign& layer : positions.design.layers) change(layer.rotary);
+  return true;
+}
+
 /// A treatment with its arguments. Immutable, thread-safe.
 class PositionTreatment {
  public:
@@ -45,7 +54,7 @@ class PositionTreatment {
   /// One line: what it does, and author, year, identifier.
   virtual std::string_view about() const = 0;
   /// Throws UsageError for positions that it does not know.
-  virtual void apply(const LengthExtension& stretch, TreatedPositions& positions) const = 0;
+  virtual void apply(const LengthExtension& extension, TreatedPositions& positions) const = 0;
 
   /// As it was spelled.
   const std::string& text() const { return text_; }

@@ -1,4 +1,4 @@
-// File formats as a registry: one file per format, store/ROOM/NAME_format.cpp, registers itself.
+// File formats as a registry: one file per format, store/FOLDER/NAME_format.cpp, registers itself.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Writers of weights as a registry: one file per format, store/ROOM/NAME_writer.cpp, registers
+// Writers of weights as a registry: one file per format, store/FOLDER/NAME_writer.cpp, registers
 // itself.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

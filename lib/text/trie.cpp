@@ -28,7 +28,7 @@ std::uint64_t front_of(std::string_view text) {
 
 }  // namespace
 
-/// PositionIds nodes depth first, from sorted keys. Free units form a list through `next_`.
+/// Places nodes depth first, from sorted keys. Free units form a list through `next_`.
 class TrieBuilder {
  public:
   TrieBuilder(std::vector<Trie::Unit>& units, std::span<const TrieKey> keys)

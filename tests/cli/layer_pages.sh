@@ -4,12 +4,54 @@
 # lib/README.md draws the layers as lib/LAYERS has them, and names files that are there.
 # A name is a word in backticks in the first column of a table headed `file`: `stem`, `folder/stem`, `folder/`, `prefix_*`,
 # `*_rows.hpp`. A folder of variants (one file each, without headers) needs its own name only.
+# Elsewhere on a page what looks like a path of the tree, by its first folder or its ending, must be there too; NAME and
+# FOLDER stand for anything. "May include …" of a page is what lib/LAYERS says.
 set -euo pipefail
 cd "$1"
 bad=0
+# there LAYER PATH: a file or folder of the layer, of lib/ or of the tree, with or without its ending; a name without a
+# folder stands anywhere in the layer or in tests/.
+there() {
+  local path=${2//NAME/*} at end
+  path=${path//FOLDER/*}
+  case $path in
+    */*) ;;
+    *) [ -n "$(find "$1" ../tests ../scripts -name "$path" -print -quit)" ]; return ;;
+  esac
+  for at in "$1/$path" "$path" "../$path"; do
+    for end in "" .hpp .cpp -inl.hpp; do
+      compgen -G "${at%/}$end" >/dev/null && return 0
+    done
+  done
+  return 1
+}
+# paths LAYER PAGE: words in backticks that look like paths of the tree, code blocks left out.
+paths() {
+  awk '/^```/ { code = !code; next } !code' "$2" | grep -oE '`[A-Za-z0-9_.*/-]+' | tr -d '`' | sort -u |
+    while IFS= read -r name; do
+      case $name in
+        */*) first=${name%%/*} ;;
+        *) first= ;;
+      esac
+      if [[ $name =~ [A-Za-z0-9_*]\.(hpp|cpp|md|sh|cmake|py)$ ]] ||
+        { [ -n "$first" ] && { [ -d "$1/$first" ] || [ -d "$first" ] || [ -d "../$first" ]; }; }; then
+        echo "$name"
+      fi
+    done
+}
 for layer in $(awk -F: '/^[a-z]/ { print $1 }' LAYERS); do
   page=$layer/README.md
   [ -f "$page" ] || { echo "$page: missing"; bad=1; continue; }
+  allowed=$(sed -n "s/^$layer: *//p" LAYERS | tr ' ' '\n' | sort | xargs)
+  stated=$(tr '\n' ' ' <"$page" | grep -oE 'May include [^.;]*' | head -n 1 | grep -o '`[^`]*`' | tr '` ' '\n' | sort | xargs || true)
+  if [ "$stated" != "$allowed" ]; then
+    echo "$page: may include '$stated', expected '$allowed'"
+    bad=1
+  fi
+  while IFS= read -r name; do
+    [ -n "$name" ] || continue
+    there "$layer" "$name" || { echo "$page: names '$name', which is not there"; bad=1; }
+  done < <(paths "$layer" "$page")
   names=$(awk -F'|' '/^\| file \|/ { table = 1; next } !/^\|/ { table = 0 } table { print $2 }' "$page" | grep -o '`[^`]*`' | tr -d '`' || true)
   named=()
   while IFS= read -r name; do

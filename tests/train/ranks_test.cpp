@@ -93,13 +93,17 @@ DesignRecipe recipe() {
   return recipe;
 }
 
-/// A model with its loss: of an objective, or of an ablation of ELECTRA.
+/// ELECTRA with a generator that is rewarded.
+constexpr std::string_view kAdversarial = "adversarial";
+
+/// A model with its loss: of an objective, of an ablation of ELECTRA, or kAdversarial.
 struct Model {
   explicit Model(const std::string& name) {
     model::Design design = design_of(recipe());
     design.type_vocab_size = 2;
     const StartOptions start{.seed = 3, .initializer_range = 0.2};
-    if (find_electra(name) == nullptr) {
+    const bool adversarial = name == kAdversarial;
+    if (!adversarial && find_electra(name) == nullptr) {
       objective = find_objective(name).make(requested());
       objective->adapt(design);
       const model::ModelPlan plan = model::plan_of(design);
@@ -111,7 +115,8 @@ struct Model {
       loss = std::make_unique<ObjectiveLoss>(*network, *objective);
       return;
     }
-    pair.variant = find_electra(name);
+    pair.variant = find_electra(adversarial ? "electra" : name);
+    pair.adversarial = adversarial;
     pair.second = design;
     adapt_electra(*pair.variant, requested(), pair.second);
     pair.generator = generator_design(recipe(), 0.5, requested(), pair.second);
@@ -121,6 +126,7 @@ struct Model {
     ElectraOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.tokens = requested().tokens;
+    if (adversarial) options.weight = 1;  // the generator's share of the gradient must show
     loss = std::make_unique<ElectraLoss<float>>(options, pair, parameters);
   }
 
@@ -165,7 +171,7 @@ std::vector<Result> train(const std::string& name, int ranks) {
 }  // namespace
 
 TEST_CASE("several ranks learn what one learns, up to rounding, and all the same") {
-  for (const std::string name : {"mlm", "clm", "electra", "replace-mlm"}) {
+  for (const std::string name : {"mlm", "clm", "electra", "replace-mlm", "adversarial"}) {
     const Result one = train(name, 1).front();
     for (const int ranks : {2, 3, 7}) {
       CAPTURE(name);

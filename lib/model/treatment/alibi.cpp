@@ -12,7 +12,7 @@ class Alibi final : public PositionTreatment {
     return "-slope |i-j| added to scores, with the model's own positions: Press et al. 2021, "
            "arXiv:2108.12409";
   }
-  void apply(const LengthExtension& /*stretch*/, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& /*extension*/, TreatedPositions& positions) const override {
     positions.plain_table();
     positions.plain_rotary();
     Design& design = positions.design;

@@ -13,12 +13,12 @@ class Hierarchical final : public PositionTreatment {
     return "learned rows: alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, "
            "kexue.fm/archives/7947";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
     positions.plain_table();
     if (!positions.table) refuse(positions.design, "learned ones");
-    if (stretch.length <= stretch.trained) return;
-    for (Index p = 0; p < stretch.length; ++p)
-      positions.rows.push_back(table_rows(p, stretch.trained, alpha_));
+    if (extension.length <= extension.trained) return;
+    for (Index p = 0; p < extension.length; ++p)
+      positions.rows.push_back(table_rows(p, extension.trained, alpha_));
   }
 
  private:

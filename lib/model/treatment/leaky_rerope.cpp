@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "model/bent_rotary.hpp"
-#include "model/stretch_factor.hpp"
+#include "model/extension_factor.hpp"
 
 namespace masque::model {
 
@@ -19,14 +19,14 @@ class LeakyRerope final : public PositionTreatment {
     return "rotary distances growing factor times slower beyond window: Su 2023, "
            "kexue.fm/archives/9708";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
     if (!arguments) refuse(positions.design, kPlainRotary);
-    const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
-    const auto beyond = static_cast<double>(std::max<Index>(stretch.trained - window, 1));
+    const Index window = window_ > 0 ? window_ : std::max<Index>(extension.trained / 2, 1);
+    const auto beyond = static_cast<double>(std::max<Index>(extension.trained - window, 1));
     const double factor =
         factor_ > 0 ? factor_
-                    : std::max(1.0, static_cast<double>(stretch.length - window) / beyond);
+                    : std::max(1.0, static_cast<double>(extension.length - window) / beyond);
     replace_rotary_with_rerope(
         fmt::format("leaky_rerope({}, window={}, factor={})", *arguments, window, factor),
         positions);

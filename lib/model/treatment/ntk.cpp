@@ -1,5 +1,5 @@
 // ntk: a larger base of rotary positions.
-#include "model/stretch_factor.hpp"
+#include "model/extension_factor.hpp"
 #include "nn/position/rotary_scaling.hpp"
 
 namespace masque::model {
@@ -12,15 +12,15 @@ class Ntk final : public PositionTreatment {
   std::string_view about() const override {
     return "rotary base times factor^(d/(d-2)): bloc97 2023; Su 2023, kexue.fm/archives/9675";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
-    const double factor = factor_.of(stretch);
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
+    const double factor = factor_.of(extension);
     const bool done = change_rotary(
         positions, [factor](RotaryDesign& rotary) { nn::scale_ntk(factor, rotary.frequencies); });
     if (!done) refuse(positions.design, "rotary ones");
   }
 
  private:
-  StretchFactor factor_;
+  ExtensionFactor factor_;
 };
 
 const PositionTreatmentRegistration kRegistration(

@@ -1,5 +1,5 @@
 // ntk_mixed: rotary positions as digits of mixed radix.
-#include "model/stretch_factor.hpp"
+#include "model/extension_factor.hpp"
 #include "nn/position/rotary_scaling.hpp"
 
 namespace masque::model {
@@ -13,8 +13,8 @@ class NtkMixed final : public PositionTreatment {
   std::string_view about() const override {
     return "rotary frequencies divided by exp(a t^power): Su 2023, kexue.fm/archives/9706";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
-    const double factor = factor_.of(stretch);
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
+    const double factor = factor_.of(extension);
     const bool done = change_rotary(positions, [&](RotaryDesign& rotary) {
       nn::scale_ntk_mixed(factor, power_, rotary.frequencies);
     });
@@ -22,7 +22,7 @@ class NtkMixed final : public PositionTreatment {
   }
 
  private:
-  StretchFactor factor_;
+  ExtensionFactor factor_;
   double power_;
 };
 

@@ -9,7 +9,8 @@ namespace {
 class Own final : public PositionTreatment {
  public:
   std::string_view about() const override { return "positions as the model has them"; }
-  void apply(const LengthExtension& /*stretch*/, TreatedPositions& /*positions*/) const override {}
+  void apply(const LengthExtension& /*extension*/, TreatedPositions& /*positions*/) const override {
+  }
 };
 
 const PositionTreatmentRegistration kRegistration(

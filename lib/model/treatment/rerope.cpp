@@ -18,10 +18,10 @@ class Rerope final : public PositionTreatment {
     return "rotary distances of at most window (0: half of the trained length): Su 2023, "
            "kexue.fm/archives/9708";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
     const auto arguments = rotary_arguments(positions);
     if (!arguments) refuse(positions.design, kPlainRotary);
-    const Index window = window_ > 0 ? window_ : std::max<Index>(stretch.trained / 2, 1);
+    const Index window = window_ > 0 ? window_ : std::max<Index>(extension.trained / 2, 1);
     replace_rotary_with_rerope(fmt::format("rerope({}, window={})", *arguments, window), positions);
   }
 

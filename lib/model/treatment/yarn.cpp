@@ -1,5 +1,5 @@
 // yarn: slow pairs of rotary positions are interpolated, fast ones stay, scores grow.
-#include "model/stretch_factor.hpp"
+#include "model/extension_factor.hpp"
 #include "nn/position/rotary_scaling.hpp"
 
 namespace masque::model {
@@ -16,8 +16,8 @@ class Yarn final : public PositionTreatment {
     return "rotary frequencies blended by turns within the trained length: Peng et al. 2023, "
            "arXiv:2309.00071";
   }
-  void apply(const LengthExtension& stretch, TreatedPositions& positions) const override {
-    const nn::YarnScaling yarn{factor_.of(stretch), static_cast<double>(stretch.trained), fast_,
+  void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
+    const nn::YarnScaling yarn{factor_.of(extension), static_cast<double>(extension.trained), fast_,
                                slow_};
     const bool done = change_rotary(positions, [&yarn](RotaryDesign& rotary) {
       yarn.scale(rotary.frequencies);
@@ -27,7 +27,7 @@ class Yarn final : public PositionTreatment {
   }
 
  private:
-  StretchFactor factor_;
+  ExtensionFactor factor_;
   double fast_, slow_;
 };
 

@@ -37,8 +37,8 @@ struct RowSums {
 void load_map(MatrixView<const float> from, MatrixView<float> to, float* mass);
 void load_map(MatrixView<const double> from, MatrixView<float> to, float* mass);
 
-/// Fills `rows` (n of them). Per column: `sums` ← Σ p, `counts` ← number of rows with p >
-/// threshold. buffer  padded n floats.
+/// Fills `rows` (n of them). Per column: `sums` ← Σ p, `counts` ← rows with p > threshold.
+/// buffer  padded n floats.
 void sum_rows(MatrixView<const float> map, const ColumnFacts& columns, float threshold,
               float* buffer, RowSums* rows, float* sums, float* counts);
 

@@ -1,4 +1,4 @@
-// Ranks of matrices of one head.
+// Ranks of matrices of one head. What a small key size costs: probe/statistics/low_rank_fit.hpp.
 #pragma once
 
 #include "tensor/matrix.hpp"

@@ -1,5 +1,6 @@
 // Does an output depend on the token that it predicts? Tested on the model itself: tokens are
-// replaced, and outputs compared. probe/score/score_leak.hpp asks the masks.
+// replaced, and outputs compared. By masks alone: mask/flow.hpp, and of a score
+// probe/score/score_leak.hpp.
 #pragma once
 
 #include <optional>

@@ -15,8 +15,8 @@ namespace masque::store {
 
 namespace {
 
-/// Reads an npy of `size` bytes; `exact` refuses bytes after the data. PositionIds in a violation
-/// count from its first byte.
+/// Reads an npy of `size` bytes; `exact` refuses bytes after the data. Byte offsets in a
+/// violation count from its first byte.
 Checked<Array> read_from(const ByteSource& source, std::uint64_t size, std::uint64_t max_bytes,
                          bool exact) {
   const NpyLimits limits;

@@ -2,9 +2,8 @@
 //
 //   offset 0    93 "NUMPY", then two bytes of version: 1.0, 2.0 or 3.0
 //   offset 8    N, the length of the header: u16 (1.0) or u32 (2.0, 3.0), little-endian
-//   10 or 12    N bytes of text: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), },
-//   spaces
-//               and a line end; data begins at a multiple of 64 (of 16 in files of old NumPy)
+//   10 or 12    N bytes of text: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), }
+//               spaces and a line end; data begins at a multiple of 64 (of old NumPy: of 16)
 //   then        the elements, row-major or column-major ("Fortran order")
 #pragma once
 

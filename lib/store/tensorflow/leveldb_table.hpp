@@ -4,8 +4,7 @@
 //   footer      48 bytes: handle of the metaindex block, handle of the index block (a handle is two
 //               varints, offset and size without kind and CRC), zeros up to byte 40, magic
 //   a block     entries, u32 restarts[n], u32 n
-//   an entry    varints shared, unshared, length of the value; unshared bytes of the key; the
-//   value.
+//   an entry    varints shared, unshared, length of the value; unshared bytes of the key; value.
 //               The key begins with `shared` bytes of the one before it; at a restart with none
 //
 // The index block has one entry for each block of data, in order: a key from the last one of that

@@ -54,23 +54,25 @@ struct MlmCorrection {
 /// Key of the marker in `__metadata__`.
 inline constexpr std::string_view kMlmMarkerKey = "masque.mlm_correct";
 
-/// Weight of every row in the mean, adding up to 1; empty for kVocab (all equal).
-/// kUsed needs names. Throws InputError if no row is left.
+/// For kUsed: equal weights on the rows that have a token other than [unusedN], sum 1; 0 elsewhere.
+/// Throws InputError if there is none.
 std::vector<double> used_weights(std::uint64_t rows, const TokenNames& names);
 
-/// Weights from lines "token or id, tab, count". Rows that are not listed get 0. If every first
-/// field is a whole number they are ids, otherwise all are tokens. Throws InputError with the line
-/// number: no tab, no count, unknown token, id beyond the table, listed twice, all counts 0.
+/// For kFrequency: weights, sum 1, from lines "token or id, tab, count". Rows that are not listed
+/// get 0. If every first field is a whole number they are ids, otherwise all are tokens. Throws
+/// InputError with the line number: no tab, no count, unknown token, id beyond the table, listed
+/// twice, all counts 0.
 std::vector<double> frequency_weights(std::string_view text, const std::string& path,
                                       std::uint64_t rows, const TokenNames& names);
 
 /// Digest of weights, for the marker.
 std::string weights_digest(std::span<const double> weights);
 
-/// The map E′ = (1 − r + r·k)·E + r·m·E[MASK] + r·u·mean(E) of a table.
+/// The map E′ = (1 − r + r·k)·E + r·m·E[MASK] + r·u·mean(E) of a table; r, k, m, u are rate, keep,
+/// mask and random of MlmRates.
 /// Su Jianlin 2021, "The dropout view of MLM and MAE" (kexue.fm/archives/8770).
 ///
-/// weights  as above; empty means the mean of all rows
+/// weights  of the rows in the mean, as above; empty (kVocab): all are equal
 ///
 /// Reads the table once. Throws InputError if a row of the mean is not finite.
 AffineRows mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,

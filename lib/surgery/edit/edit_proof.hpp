@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/edit/verify_checkpoint.hpp"
 
 namespace masque::surgery {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "surgery/vocabulary/files.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::surgery {

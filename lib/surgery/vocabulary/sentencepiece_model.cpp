@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
-#include "surgery/vocabulary/files.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 #include "text/spiece_model.hpp"
 
 namespace masque::surgery {

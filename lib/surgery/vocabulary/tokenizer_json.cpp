@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "surgery/vocabulary/files.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 
 namespace masque::surgery {
 

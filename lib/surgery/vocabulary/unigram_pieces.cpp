@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "surgery/vocabulary/files.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 
 namespace masque::surgery {
 

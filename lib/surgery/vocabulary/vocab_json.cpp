@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
-#include "surgery/vocabulary/files.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 
 namespace masque::surgery {
 

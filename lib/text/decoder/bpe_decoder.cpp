@@ -1,5 +1,5 @@
 // BPEDecoder: the suffix at the end of words becomes a space.
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

@@ -1,6 +1,6 @@
 // ByteFallback: tokens <0xHH> back to bytes.
 #include "base/utf8.hpp"
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 
 namespace masque::text {
 

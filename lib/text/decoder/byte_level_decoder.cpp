@@ -1,7 +1,7 @@
 // ByteLevel: characters that stand for bytes.
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 
 namespace masque::text {
 

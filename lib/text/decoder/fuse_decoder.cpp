@@ -1,5 +1,5 @@
 // Fuse: all tokens become one.
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 
 namespace masque::text {
 

@@ -1,5 +1,5 @@
 // Metaspace: ▁ back to spaces.
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

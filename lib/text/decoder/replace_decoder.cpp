@@ -1,7 +1,7 @@
 // Replace: one text for what a pattern finds, in every token.
 #include <utility>
 
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/part_fields.hpp"
 #include "text/pattern.hpp"
 

@@ -1,5 +1,5 @@
 // Sequence: one decoder after another.
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

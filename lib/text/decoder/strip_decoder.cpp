@@ -1,6 +1,6 @@
 // Strip: up to so many of a character off both ends of every token.
 #include "text/code_points.hpp"
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

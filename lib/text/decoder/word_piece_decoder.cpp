@@ -1,7 +1,7 @@
 // WordPiece: pieces without the prefix begin a word.
 #include <array>
 
-#include "text/decoder/variants.hpp"
+#include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {

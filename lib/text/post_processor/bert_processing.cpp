@@ -1,6 +1,6 @@
 // BertProcessing: [CLS] A [SEP] B [SEP].
 #include "text/json_fields.hpp"
-#include "text/post_processor/variants.hpp"
+#include "text/post_processor/post_processors.hpp"
 
 namespace masque::text {
 

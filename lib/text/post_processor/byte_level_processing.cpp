@@ -4,7 +4,7 @@
 #include "base/escape.hpp"
 #include "text/code_points.hpp"
 #include "text/json_fields.hpp"
-#include "text/post_processor/variants.hpp"
+#include "text/post_processor/post_processors.hpp"
 
 namespace masque::text {
 

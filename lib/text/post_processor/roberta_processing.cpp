@@ -1,6 +1,6 @@
 // RobertaProcessing: <s> A </s></s> B </s>, all of type 0.
 #include "text/json_fields.hpp"
-#include "text/post_processor/variants.hpp"
+#include "text/post_processor/post_processors.hpp"
 
 namespace masque::text {
 

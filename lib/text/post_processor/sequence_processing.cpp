@@ -1,6 +1,6 @@
 // Sequence: one post-processor after another.
 #include "text/json_fields.hpp"
-#include "text/post_processor/variants.hpp"
+#include "text/post_processor/post_processors.hpp"
 
 namespace masque::text {
 

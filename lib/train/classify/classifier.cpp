@@ -178,13 +178,7 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
   if (noise != nullptr) own = *noise;
   const Index width = design().hidden_size;
   while (!examples.empty()) {
-    ExampleChunk chunk;
-    std::size_t count = 0;
-    while (count < examples.size() &&
-           (count == 0 || chunk.rows() + examples[count].size() <= chunk_rows)) {
-      chunk.add(examples[count++]);
-    }
-    examples = examples.subspan(count);
+    const ExampleChunk chunk = take_chunk(examples, chunk_rows);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
     last_.resize(wanted, width);
     encoder_.forward(chunk, own, tape_, last_.view());
@@ -192,10 +186,10 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
     pooled_.resize(texts, width);
     pool_forward<T>(chunk, pooling_, last_.view(), pooled_.view());
     std::vector<TokenId> labels;
-    labels.reserve(count);
+    labels.reserve(static_cast<std::size_t>(texts));
     for (Index s = 0; s < texts; ++s)
       labels.push_back(chunk.targets[static_cast<std::size_t>(wanted_of(chunk, s).first)]);
-    const std::vector<double> weights(count, scale);
+    const std::vector<double> weights(labels.size(), scale);
     ClassifierTask<T> task{pooled_.view(), labels, weights};
     task.dropout = own.hidden_dropout;
     task.stream = RandomStream(own.seed, "dropout classifier", own.step);

@@ -65,8 +65,7 @@ struct CorpusOptions {
 /// part of a line; lines without a token are passed over, as are pairs of which one side has none.
 ///
 /// Lines   template, tokens, template; cut at the end to `length`.
-/// Blocks  the lines joined by the tokenizer's eos token, else its sep token, else nothing; cut
-/// into
+/// Blocks  the lines joined by the tokenizer's eos token, else its sep token, else nothing; cut in
 ///         pieces, each between the tokens of the template; the rest is dropped.
 /// Pairs   the template of two texts, the longer one cut first; the target begins after the tokens
 ///         that the template puts between both. Without a template: source, sep or else eos token,

@@ -27,4 +27,14 @@ void ExampleChunk::add(const Example& example) {
   weights.resize(targets.size(), 1.0);
 }
 
+ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {
+  MASQUE_CHECK(!examples.empty());
+  ExampleChunk chunk;
+  do {
+    chunk.add(examples.front());
+    examples = examples.subspan(1);
+  } while (!examples.empty() && chunk.rows() + examples.front().size() <= rows);
+  return chunk;
+}
+
 }  // namespace masque::train

@@ -47,4 +47,8 @@ struct ExampleChunk {
   void add(const Example& example);
 };
 
+/// Takes examples off the front: as many as have at most `rows` rows together, and at least one.
+/// There must be one.
+ExampleChunk take_chunk(std::span<const Example>& examples, Index rows);
+
 }  // namespace masque::train

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/registry.hpp"
+#include "train/data/record_example.hpp"
 
 namespace masque::train {
 
@@ -48,20 +49,7 @@ void Objective::check(const Corpus& corpus) const {
 }
 
 records::Record Objective::record_of(const CorpusItem& item, std::uint64_t epoch) const {
-  records::Record record;
-  record.number = item.number;
-  record.epoch = epoch;
-  record.ids.assign(item.ids.begin(), item.ids.end());
-  if (!item.segments.empty()) {
-    record.seg.present = true;
-    record.seg.values.assign(item.segments.begin(), item.segments.end());
-  }
-  if (drop_) {
-    records::Scratch scratch;
-    records::Tally tally;
-    drop_->apply(record, scratch, tally);
-  }
-  return record;
+  return dropped_record(item, epoch, drop_.get());
 }
 
 records::MlmOptions Objective::mlm_options() const {

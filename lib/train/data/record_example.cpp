@@ -63,6 +63,23 @@ std::optional<mask::Mask> bound_mask(const std::string& expression, Index n) {
   return mask::parse_mask(expression).bind({n, n});
 }
 
+records::Record dropped_record(const CorpusItem& item, std::uint64_t epoch,
+                               const records::Corruption* drop) {
+  records::Record record;
+  record.number = item.number;
+  record.epoch = epoch;
+  record.ids.assign(item.ids.begin(), item.ids.end());
+  if (!item.segments.empty()) {
+    record.seg.present = true;
+    record.seg.values.assign(item.segments.begin(), item.segments.end());
+  }
+  if (drop == nullptr) return record;
+  records::Scratch scratch;
+  records::Tally tally;
+  drop->apply(record, scratch, tally);
+  return record;
+}
+
 Example example_of(records::Record& record) {
   Example out;
   out.ids = std::move(record.ids);

@@ -1,4 +1,5 @@
-// From records of lib/records to examples, and what objectives ask of a design in common.
+// From sequences of a corpus to records of lib/records and on to examples, and what objectives ask
+// of a design in common.
 #pragma once
 
 #include <optional>
@@ -6,10 +7,15 @@
 #include <string_view>
 
 #include "model/design.hpp"
-#include "records/record.hpp"
+#include "records/corruption.hpp"
+#include "train/data/corpus.hpp"
 #include "train/data/example.hpp"
 
 namespace masque::train {
+
+/// The sequence as a record of that epoch, without what `drop` (nullptr: nothing) takes out of it.
+records::Record dropped_record(const CorpusItem& item, std::uint64_t epoch,
+                               const records::Corruption* drop);
 
 /// The record's ids, positions, segments and mask; its rows are those with a label, and their
 /// targets the labels. Labels of language models stand where the model predicts them (at the token

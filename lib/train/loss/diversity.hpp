@@ -2,10 +2,10 @@
 // https://kexue.fm/archives/7661; with A (m rows, n keys) the weights of a head on a sequence, each
 // row divided by its sum, rows that read nothing left out, and population deviations:
 //
-//     D1 = mean_j c_j      c_j = std_i A_ij        (columns: whether a key is read by some rows
-//     only) D2 = std_j c_j                               (whether columns differ in that) D3 =
-//     std_i r_i       r_i = std_j A_ij        (whether rows differ in how sharp they are) MI =
-//     H(mean_i A_i) − mean_i H(A_i)           (mutual information of query and key, in nats)
+//     D1 = mean_j c_j,  c_j = std_i A_ij     (a key is read by some rows only)
+//     D2 = std_j c_j                         (columns differ in that)
+//     D3 = std_i r_i,  r_i = std_j A_ij      (rows differ in sharpness)
+//     MI = H(mean_i A_i) − mean_i H(A_i)     (mutual information of query and key, in nats)
 #pragma once
 
 #include <array>

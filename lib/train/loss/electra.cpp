@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "train/data/objective.hpp"
+#include "train/data/record_example.hpp"
 
 namespace masque::train {
 
@@ -45,19 +46,11 @@ ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options) {
 }
 
 ElectraItem ElectraSelection::select(const CorpusItem& item, std::uint64_t epoch) const {
-  records::Record record;
-  record.number = item.number;
-  record.epoch = epoch;
-  record.ids.assign(item.ids.begin(), item.ids.end());
-  if (!item.segments.empty()) {
-    record.seg.present = true;
-    record.seg.values.assign(item.segments.begin(), item.segments.end());
-  }
-  records::Scratch scratch;
-  records::Tally tally;
-  if (drop_) drop_->apply(record, scratch, tally);
+  records::Record record = dropped_record(item, epoch, drop_.get());
   ElectraItem out;
   out.ids = record.ids;
+  records::Scratch scratch;
+  records::Tally tally;
   mlm_->apply(record, scratch, tally);
   out.masked = std::move(record.ids);
   out.positions.assign(record.pos.values.begin(), record.pos.values.end());

@@ -143,7 +143,9 @@ typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const Electr
   const MatrixView<T> d_w = parameters_.gradient(model_.baseline);
   std::vector<Example> examples;
   examples.reserve(selected.size());
-  const double scale = 1 / static_cast<double>(std::max<std::size_t>(1, samples.size()));
+  auto whole = static_cast<double>(samples.size());
+  if (noise != nullptr) whole = totals(ranks(), whole, 0).weight;
+  const double scale = 1 / std::max(1.0, whole);
   Index row = 0;
   std::size_t first = 0;  // of row_losses
   for (const ElectraItem& item : selected) {

@@ -29,11 +29,10 @@ struct ElectraOptions {
 ///
 /// With an adversarial model (appendix F) the generator has another loss, weighted as L_G:
 /// REINFORCE for the reward R, the second network's loss at a selected row, with a baseline b of
-/// its states h:
-///     −mean (R − b) · log p_G(sample)    b = −log σ(w · h)    q = e^−R, which is what D says of
-///     the mean −q log σ(w · h) − (1 − q) log σ(−w · h)             true label; R, b, q, h are
-///     constants
-/// in the first, R, q and h in the second. The generator runs forward twice, with the same noise.
+/// the generator's states h:
+///     generator  −mean (R − b) · log p_G(sample),  b = −log σ(w · h);  R and b are constants
+///     baseline   mean −q log σ(w · h) − (1 − q) log σ(−w · h),  q = e^−R;  q and h are constants
+/// q is D's probability of the true label. The generator runs forward twice, with the same noise.
 ///
 /// Losses are those of "generator" and "discriminator", or of "predictor" where the second network
 /// has a vocabulary; shares are fake_rate (samples that are not the true token) and the

@@ -95,13 +95,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   if (noise != nullptr) own = *noise;
   std::vector<double> row_weights;
   while (!examples.empty()) {
-    ExampleChunk chunk;
-    std::size_t count = 0;
-    while (count < examples.size() &&
-           (count == 0 || chunk.rows() + examples[count].size() <= chunk_rows)) {
-      chunk.add(examples[count++]);
-    }
-    examples = examples.subspan(count);
+    const ExampleChunk chunk = take_chunk(examples, chunk_rows);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
     if (wanted == 0) continue;
     last_.resize(wanted, design().hidden_size);

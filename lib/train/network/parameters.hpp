@@ -86,7 +86,7 @@ class ParameterMap {
 };
 
 /// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
-/// after `prefix`. PositionIds that `shared` has are taken from there.
+/// after `prefix`. Places that `shared` has are taken from there.
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,

@@ -26,6 +26,16 @@ namespace {
       fmt::format("{}: found '{}', expected {}", field(name), escape(found), expected));
 }
 
+/// The value of a name. Throws UsageError with the field for another one.
+template <class T>
+T choice(std::string_view what, const std::string& name, std::string_view expected,
+         std::initializer_list<std::pair<std::string_view, T>> values) {
+  for (const auto& [known, value] : values) {
+    if (known == name) return value;
+  }
+  refuse(what, name, expected);
+}
+
 /// Calls work(); what it refuses is reported with the field.
 void about(std::string_view name, const std::function<void()>& work) {
   if (const auto problem = usage_problem_of(work))
@@ -136,32 +146,27 @@ Design design_of(const DesignRecipe& recipe) {
     design.layers.push_back(layer);
   }
   const std::string act = !recipe.hidden_act.empty() ? recipe.hidden_act
-                          : gated_units              ? "swish"
+                          : gated_units              ? "silu"
                                                      : "gelu";
   const auto activation = kernel::find_activation(act);
-  if (!activation) refuse("hidden_act", act, "gelu, gelu_tanh, relu, squared_relu, swish, …");
+  if (!activation) refuse("hidden_act", act, "gelu, gelu_tanh, relu, squared_relu, silu, …");
   design.activation = *activation;
   design.gated = recipe.gated;
   about("normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
   design.normalizer = recipe.normalizer;
   set_norms(recipe, design);
   design.variants.mixer = recipe.mixer;
-  const std::string& talk = recipe.talking_heads;
   design.variants.talking_heads =
-      talk == "none"     ? TalkingHeads::kNone
-      : talk == "before" ? TalkingHeads::kBefore
-      : talk == "after"  ? TalkingHeads::kAfter
-      : talk == "both"
-          ? TalkingHeads::kBoth
-          : (refuse("talking_heads", talk, "none, before, after or both"), TalkingHeads::kNone);
-  const std::string& previous = recipe.previous_scores;
-  if (previous == "one_layer") {
-    design.variants.previous_scores = PreviousScores::kOneLayer;
-  } else if (previous == "accumulated") {
-    design.variants.previous_scores = PreviousScores::kAccumulated;
-  } else if (previous != "none") {
-    refuse("previous_scores", previous, "none, one_layer or accumulated");
-  }
+      choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
+                           {{"none", TalkingHeads::kNone},
+                            {"before", TalkingHeads::kBefore},
+                            {"after", TalkingHeads::kAfter},
+                            {"both", TalkingHeads::kBoth}});
+  design.variants.previous_scores = choice<PreviousScores>(
+      "previous_scores", recipe.previous_scores, "none, one_layer or accumulated",
+      {{"none", PreviousScores::kNone},
+       {"one_layer", PreviousScores::kOneLayer},
+       {"accumulated", PreviousScores::kAccumulated}});
   about("position", [&] { set_position(recipe, design); });
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {

@@ -23,7 +23,7 @@ struct DesignRecipe {
   std::string normalizer = "softmax";
   std::string norm_placement = "post";  ///< "post", "pre", "parallel", "deepnorm", "deepnorm_su"
   std::string norm = "layer";           ///< "layer", "rms"
-  std::string hidden_act;               ///< empty: gelu; swish of gated units
+  std::string hidden_act;               ///< empty: gelu; silu of gated units
   bool gated = false;                   ///< the feed-forward layer
   std::string mixer;
   std::string talking_heads = "none";    ///< "before", "after", "both"

@@ -1,6 +1,6 @@
 // convolutional: x_k + b + Σ_s c_s ⊙ x_{k+s}, a filter of each feature over neighbouring tokens,
 // with zeros beyond both ends: those tell the tokens where the ends are. With causal=true the
-// filter ends at the token. PositionIds are not read: neighbours are. An input of zeros becomes b
+// filter ends at the token. Positions are not read: neighbours are. An input of zeros becomes b
 // everywhere.
 #include <complex>
 

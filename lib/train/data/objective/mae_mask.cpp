@@ -33,7 +33,8 @@ class MaeMask final : public Objective {
  protected:
   Example make(records::Record& record) const override {
     const std::size_t n = record.size();
-    // PositionIds instead of positions, so that what is taken out can be found.
+    // Tokens are numbered by place, not by the record's positions, so that what is taken out can be
+    // found.
     records::Record taken;
     taken.number = record.number;
     taken.epoch = record.epoch;

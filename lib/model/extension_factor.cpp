@@ -1,4 +1,4 @@
-#include "model/stretch_factor.hpp"
+#include "model/extension_factor.hpp"
 
 #include <fmt/format.h>
 

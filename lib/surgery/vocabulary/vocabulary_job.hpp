@@ -1,4 +1,5 @@
-// The files of a tokenizer, one function and one source file each, for change_vocabulary_files().
+// A change of a vocabulary on its way through the files of a tokenizer, and a function for each of
+// them: the parts of change_vocabulary_files().
 #pragma once
 
 #include <optional>
@@ -32,6 +33,7 @@ struct VocabularyJob {
   bool new_in_model() const {
     return kind == ModelKind::kWordPiece || kind == ModelKind::kWordLevel;
   }
+  /// Of a file in the checkpoint's folder.
   std::string path(const std::string& name) const;
 };
 
@@ -54,19 +56,36 @@ ModelKind model_kind(const VocabularyJob& job, const std::optional<JsonText>& js
 /// Fills job.listed; notes tokens that no text can reach.
 void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json);
 
+// Each of the next does nothing without its file but where it says so, and throws InputError with
+// the path for a file that is not what it must be.
+
+/// The lines of vocab.txt, one a row; those of rows without a token between others are empty.
+/// Fills job.beyond.
 void change_vocab_txt(VocabularyJob& job);
+/// Vocabulary, added tokens, post-processor and padding of tokenizer.json. Throws InputError too
+/// for merges that do not hold any more, and for an unknown or special token that would be gone.
 void change_tokenizer_json(VocabularyJob& job, const JsonText& file);
+/// Fills job.beyond.
 void change_vocab_json(VocabularyJob& job);
+/// check_merge of every line of merges.txt.
 void check_merges_txt(const VocabularyJob& job);
+/// Adds job.listed, of which nothing is listed twice. Makes the file where no other names added
+/// tokens to those that read vocab.txt or vocab.json; drops it with its last token.
 void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json);
+/// Names of roles, and added_tokens_decoder with job.listed. A token that had its role by its usual
+/// name and is called otherwise gets the role here, in a new file if need be. Throws InputError for
+/// a special token that would be gone.
 void change_tokenizer_config(VocabularyJob& job);
+/// Names of roles. Throws InputError for one that would be gone.
 void change_special_tokens_map(VocabularyJob& job);
+/// Throws InputError for a SentencePiece model of which a token would change.
 void check_sentencepiece(const VocabularyJob& job);
 
 /// Ids that a model's vocabulary has after the change.
 class ModelIds {
  public:
   explicit ModelIds(const TokenMoves& moves) : has_(moves.change().tokens.size()) {}
+  /// More than once is once.
   void add(std::uint64_t id);
   std::uint64_t count() const { return count_; }
   /// Tokens that the vocabulary has to take up besides. transformers gives added tokens that it
@@ -102,7 +121,9 @@ void change_name(const VocabularyJob& job, const JsonValue& value, TextSplice& s
 /// An id follows its token, which must stay.
 void change_id(const VocabularyJob& job, const JsonValue& value, const std::string& path,
                TextSplice& splice);
+/// Of nullptr: false.
 bool is_true(const JsonValue* value);
+/// Throws InputError: the token would be gone.
 [[noreturn]] void refuse_special(const std::string& path, std::string_view token);
 /// An added token like the object `like` (of which the text is `text`), or in the usual form.
 std::string added_token_text(const std::string& text, const JsonValue* like,
