@@ -41,10 +41,14 @@ STEPS = 10
 CASES = [
     ("bert", tr.BertForMaskedLM, "mlm"),
     ("roberta", tr.RobertaForMaskedLM, "mlm"),
+    ("xlm_roberta", tr.XLMRobertaForMaskedLM, "mlm"),
+    ("distilbert", tr.DistilBertForMaskedLM, "mlm"),
     ("albert", tr.AlbertForMaskedLM, "mlm"),
+    ("electra_generator", tr.ElectraForMaskedLM, "mlm"),
     ("roformer", tr.RoFormerForMaskedLM, "mlm"),
     ("modernbert", tr.ModernBertForMaskedLM, "mlm"),
     ("gpt2", tr.GPT2LMHeadModel, "clm"),
+    ("gpt2_layer_scale", tr.GPT2LMHeadModel, "clm"),
     ("gpt_neox", tr.GPTNeoXForCausalLM, "clm"),
     ("llama", tr.LlamaForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
@@ -168,8 +172,15 @@ def decays(name, tensor):
     return tensor.dim() >= 2 and not vector
 
 
-def name_in_file(name, stored):
-    return name if name in stored else {"lm_head.weight": "embed_out.weight"}[name]
+def parameters_of(model, stored):
+    """By name in the file: a tied one has several names, of which one is there."""
+    named = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        name = name if name in stored else {"lm_head.weight": "embed_out.weight"}.get(name)
+        if parameter.requires_grad and name in stored:
+            named[name] = parameter
+    assert {id(p) for p in named.values()} == {id(p) for p in model.parameters() if p.requires_grad}
+    return named
 
 
 def setting(config, name, default=0):
@@ -247,7 +258,7 @@ def train(case, model_class, objective):
     torch.manual_seed(0)
     model = load(case, model_class)
     stored = safetensors.torch.load_file(DATA / "model" / case / "model.safetensors")
-    named = {name_in_file(n, stored): p for n, p in model.named_parameters() if p.requires_grad}
+    named = parameters_of(model, stored)
     deep = [p for n, p in named.items() if decays(n, p)]
     flat = [p for n, p in named.items() if not decays(n, p)]
     optimizer = torch.optim.AdamW([{"params": deep, "weight_decay": 0.01}, {"params": flat, "weight_decay": 0.0}],

@@ -29,8 +29,8 @@ constexpr TokenId kMaskOfTta = 4;
 
 /// Folders of tests/data/model with a file in tests/data/train/steps.
 constexpr const char* kCases[] = {
-    "albert", "bert",       "gau_alpha", "gpt2",     "gpt_neox",
-    "llama",  "modernbert", "roberta",   "roformer", "tta",
+    "albert",   "bert",  "distilbert", "electra_generator", "gau_alpha", "gpt2", "gpt2_layer_scale",
+    "gpt_neox", "llama", "modernbert", "roberta",           "roformer",  "tta",  "xlm_roberta",
 };
 
 std::vector<double> numbers(const JsonValue* list) {
