@@ -1,56 +1,314 @@
 #!/usr/bin/env python3
-"""Ten steps of training by PyTorch, from a checkpoint that lm-train starts with.
+"""Ten steps of training by PyTorch, from the checkpoints of tests/data/model that lm-train starts with.
 
-    train_steps.py FOLDER OUT.json
+    train_steps.py [CASE...]
 
-FOLDER is a BERT with a masked-LM head (tests/data/model/bert); the batch is made here: the same
-sequences and targets at each step, f64, AdamW (lr 1e-3, betas 0.9 0.999, eps 1e-8, weight decay 0.01
-for matrices and tables, none for biases and norms), gradients clipped to norm 1. OUT holds the loss
-and the norm of the gradient of each step, the gradients' norms of the first step by tensor, and sum
-and sum of squares of each tensor after the last step. Versions: torch 2.15.0, transformers 5.23.0.
+Writes tests/data/train/steps/CASE.json: a batch, made here and the same at each step, and what training on
+it gives, all in float64. AdamW (lr 1e-3, betas 0.9 0.999, eps 1e-8, weight decay 0.01 for matrices and
+tables, none for biases, norms and other vectors), gradients clipped to norm 1, the loss the mean over all
+rows of the batch. Models are transformers' with eager attention, without dropout; T-TA and GAU-alpha, which
+it lacks, are written here from their equations (tests/data/model/README.md).
+
+  objective, sequences   what lm-train calls it; `ids`, `seg` and `mask` as in records, and `rows` with a loss
+                         and their `targets`
+  losses, norms          of each step; norms of all gradients before clipping
+  tensors                by name in the checkpoint: whether it decays; `gradient`, of the first step: its
+                         norm, then pairs of index and value; `end`, after the last step: sum, sum of
+                         squares, the same pairs. Indices count the tensor as it lies in the file
+
+Versions: torch 2.15.0, transformers 5.23.0, safetensors 0.8.0, numpy 2.4.6.
 """
 import json
+import math
 import os
+import pathlib
 import sys
+import zlib
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+import numpy as np
+import safetensors.torch
 import torch
 import transformers as tr
 
-IDS = [[2, 7, 4, 9, 3, 11, 5], [2, 6, 1, 12, 3]]
-ROWS = [[1, 2, 4], [1, 3]]
-TARGETS = [[5, 11, 3], [6, 10]]
+import model_runs as runs
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
+OUT = DATA / "train" / "steps"
+LENGTHS = [7, 5, 11]
+STEPS = 10
+# (case, class or one of those below, objective)
+CASES = [
+    ("bert", tr.BertForMaskedLM, "mlm"),
+    ("roberta", tr.RobertaForMaskedLM, "mlm"),
+    ("xlm_roberta", tr.XLMRobertaForMaskedLM, "mlm"),
+    ("distilbert", tr.DistilBertForMaskedLM, "mlm"),
+    ("albert", tr.AlbertForMaskedLM, "mlm"),
+    ("electra_generator", tr.ElectraForMaskedLM, "mlm"),
+    ("roformer", tr.RoFormerForMaskedLM, "mlm"),
+    ("modernbert", tr.ModernBertForMaskedLM, "mlm"),
+    ("gpt2", tr.GPT2LMHeadModel, "clm"),
+    ("gpt2_layer_scale", tr.GPT2LMHeadModel, "clm"),
+    ("gpt_neox", tr.GPTNeoXForCausalLM, "clm"),
+    ("llama", tr.LlamaForCausalLM, "clm"),
+    ("gau_alpha", "GauAlpha", "mlm"),
+    ("tta", "Tta", "tta"),
+]
+
+
+class Written(torch.nn.Module):
+    """A model that transformers lacks: tensors by name, and logits of one sequence."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.config = json.loads((folder / "config.json").read_text())
+        tensors = safetensors.torch.load_file(folder / "model.safetensors")
+        self.tensors = {n: torch.nn.Parameter(t.double()) for n, t in tensors.items()}
+
+    def named_parameters(self, *_, **__):
+        return self.tensors.items()
+
+    def parameters(self, *_):
+        return self.tensors.values()
+
+    def dense(self, x, name):
+        return torch.nn.functional.linear(x, self.tensors[name + ".weight"], self.tensors.get(name + ".bias"))
+
+    def norm(self, x, name):
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], self.tensors[name + ".weight"],
+                                              self.tensors[name + ".bias"], self.config["layer_norm_eps"])
+
+
+class Tta(Written):
+    """Keys and values of every layer are made of M; queries start as the embedding of [MASK]."""
+    mask_id = 4
+
+    def embed(self, ids):
+        at = "bert.embeddings."
+        x = self.tensors[at + "word_embeddings.weight"][ids]
+        return self.norm(x + self.tensors[at + "position_embeddings.weight"][: len(ids)], at + "LayerNorm")
+
+    def heads(self, x):
+        return x.reshape(len(x), self.config["num_attention_heads"], -1).transpose(0, 1)
+
+    def forward(self, ids, seg=None):
+        memory, x = self.embed(ids), self.embed([self.mask_id] * len(ids))
+        for layer in range(self.config["num_hidden_layers"]):
+            at = f"bert.encoder.layer.{layer}."
+            q = self.heads(self.dense(x, at + "attention.self.query"))
+            k, v = (self.heads(self.dense(memory, at + "attention.self." + name)) for name in ("key", "value"))
+            scores = (q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])).masked_fill(torch.eye(len(ids)).bool(), -math.inf)
+            context = (scores.softmax(-1) @ v).transpose(0, 1).reshape(len(ids), -1)
+            x = self.norm(x + self.dense(context, at + "attention.output.dense"), at + "attention.output.LayerNorm")
+            inner = torch.nn.functional.gelu(self.dense(x, at + "intermediate.dense"))
+            x = self.norm(x + self.dense(inner, at + "output.dense"), at + "output.LayerNorm")
+        x = torch.nn.functional.gelu(self.dense(x, "cls.predictions.transform.dense"))
+        x = self.norm(x, "cls.predictions.transform.LayerNorm")
+        return x @ self.tensors["bert.embeddings.word_embeddings.weight"].T + self.tensors["cls.predictions.bias"]
+
+
+class GauAlpha(Written):
+    """softmax_plus, adjacent pairs rotated, norms without weights, no biases, tied decoder."""
+
+    def bare(self, x):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.config["layer_norm_eps"])
+
+    @staticmethod
+    def rotate(x):
+        size = x.shape[-1]
+        angle = torch.arange(len(x)).double()[:, None] * 10000.0 ** (-torch.arange(0, size, 2).double() / size)
+        turned = torch.view_as_complex(x.reshape(len(x), -1, 2).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+        return torch.view_as_real(turned).reshape(x.shape)
+
+    def forward(self, ids, seg):
+        at = "gau_alpha.embeddings."
+        table = self.tensors[at + "word_embeddings.weight"]
+        x = self.bare(table[ids] + self.tensors[at + "token_type_embeddings.weight"][seg])
+        inner, size = self.config["intermediate_size"], self.config["attention_key_size"]
+        factor = math.log(max(len(ids), 16)) / math.log(512) / math.sqrt(size)
+        for layer in range(self.config["num_hidden_layers"]):
+            at = f"gau_alpha.encoder.layer.{layer}.gau."
+            u, v, z = torch.nn.functional.silu(self.dense(x, at + "i_dense")).split([inner, inner, size], -1)
+            q, k = (self.rotate(z * self.tensors[at + which + "_scaleoffset.weight"]) for which in "qk")
+            x = self.bare(x + self.dense(u * ((q @ k.T * factor).softmax(-1) @ v), at + "o_dense"))
+        return x @ table.T
+
+
+class RotaryAngles(torch.nn.Module):
+    """Cosines and sines in float64 of the angles as transformers computes them, in float32."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+
+    def forward(self, x, position_ids, layer_type=None):
+        frequencies = getattr(self.own, "inv_freq" if layer_type is None else layer_type + "_inv_freq")
+        angle = (position_ids[:, :, None].to(torch.float32) * frequencies.to(torch.float32)).to(torch.float64)
+        angle = torch.cat([angle, angle], -1)
+        return angle.cos(), angle.sin()
+
+
+def load(case, model_class):
+    folder = DATA / "model" / case
+    if isinstance(model_class, str):
+        return globals()[model_class](folder)
+    model = runs.load(folder, model_class, torch.float64)
+    if case == "roformer":  # its table, which transformers keeps in float32
+        table = model.roformer.encoder.embed_positions.weight
+        half = table.shape[1] // 2
+        angle = torch.arange(len(table)).double()[:, None] * 10000.0 ** (-torch.arange(half).double() / half)
+        assert torch.allclose(table.double(), torch.cat([angle.sin(), angle.cos()], 1), atol=1e-6)
+        table.data = torch.cat([angle.sin(), angle.cos()], 1)
+    for module in list(model.modules()):
+        own = getattr(module, "rotary_emb", None)
+        if own is not None and not isinstance(own, RotaryAngles):
+            module.rotary_emb = RotaryAngles(own)
+    return model
+
+
+def decays(name, tensor):
+    """lm-train's rule: matrices and tables."""
+    vector = name.endswith("_bias") or "scaleoffset" in name or name.endswith("mask_emb")
+    return tensor.dim() >= 2 and not vector
+
+
+def parameters_of(model, stored):
+    """By name in the file: a tied one has several names, of which one is there."""
+    named = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        name = name if name in stored else {"lm_head.weight": "embed_out.weight"}.get(name)
+        if parameter.requires_grad and name in stored:
+            named[name] = parameter
+    assert {id(p) for p in named.values()} == {id(p) for p in model.parameters() if p.requires_grad}
+    return named
+
+
+def setting(config, name, default=0):
+    value = config.get(name) if isinstance(config, dict) else getattr(config, name, None)
+    return default if value is None else value
+
+
+def make_batch(case, model, objective):
+    """Sequences with rows and targets; no padding id."""
+    rng = np.random.default_rng(zlib.crc32(b"steps " + case.encode()))
+    config = model.config
+    pad = setting(config, "pad_token_id")
+    tokens = [i for i in range(setting(config, "vocab_size")) if i != pad]
+    types = 2 if objective == "plm" else setting(config, "type_vocab_size")
+    batch = []
+    for n in LENGTHS:
+        one = dict(ids=rng.choice(tokens, n).tolist())
+        if types > 1:
+            one["seg"] = np.sort(rng.integers(0, 2, n)).tolist()
+        if objective == "clm":
+            one |= dict(rows=list(range(n - 1)), targets=one["ids"][1:])
+        elif objective == "tta":
+            one |= dict(rows=list(range(n)), targets=one["ids"])
+        elif objective == "plm":
+            listed = rng.permutation(n)[: n * 2 // 3].tolist()
+            one["mask"] = f"xlnet_order({','.join(map(str, listed))})"
+            one["rows"] = sorted(listed)
+            one["targets"] = [one["ids"][i] for i in one["rows"]]
+        else:
+            one["rows"] = np.sort(rng.permutation(n)[: n // 2]).tolist()
+            one["targets"] = rng.choice(tokens, n // 2).tolist()
+        batch.append(one)
+    return batch
+
+
+def logits_of(model, one):
+    """Of the rows with a loss."""
+    if isinstance(model, Written):
+        return model(one["ids"], one.get("seg"))[one["rows"]]
+    ids = torch.tensor([one["ids"]])
+    arguments = dict(token_type_ids=torch.tensor([one["seg"]])) if "seg" in one else {}
+    if model.config.model_type == "t5":  # the encoder, decoded with the table
+        states = model.encoder(input_ids=ids).last_hidden_state[0, one["rows"]]
+        return states @ model.shared.weight.T
+    if "mask" in one:
+        arguments["perm_mask"] = torch.tensor(~runs.visible_pairs(one))[None].double()
+        mapping = torch.zeros(1, len(one["rows"]), ids.shape[1], dtype=torch.float64)
+        mapping[0, range(len(one["rows"])), one["rows"]] = 1
+        return model(ids, target_mapping=mapping, **arguments).logits[0]
+    return model(ids, **arguments).logits[0, one["rows"]]
+
+
+def loss_of(model, batch):
+    total = sum(torch.nn.functional.cross_entropy(logits_of(model, one), torch.tensor(one["targets"]), reduction="sum")
+                for one in batch)
+    return total / sum(len(one["rows"]) for one in batch)
+
+
+def some_places(gradient):
+    """The largest element, and one in the middle of those that are not 0."""
+    flat = gradient.flatten()
+    nonzero = flat.nonzero().flatten().tolist()
+    return sorted({int(flat.abs().argmax()), nonzero[len(nonzero) // 2]})
+
+
+def short(x):
+    return float(f"{float(x):.13g}")
+
+
+def pairs(tensor, places):
+    return [number for i in places for number in (i, short(tensor.flatten()[i]))]
+
+
+def train(case, model_class, objective):
+    torch.manual_seed(0)
+    model = load(case, model_class)
+    stored = safetensors.torch.load_file(DATA / "model" / case / "model.safetensors")
+    named = parameters_of(model, stored)
+    deep = [p for n, p in named.items() if decays(n, p)]
+    flat = [p for n, p in named.items() if not decays(n, p)]
+    optimizer = torch.optim.AdamW([{"params": deep, "weight_decay": 0.01}, {"params": flat, "weight_decay": 0.0}],
+                                  lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
+    batch = make_batch(case, model, objective)
+    losses, norms, tensors, places = [], [], {}, {}
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        with runs.doubled():
+            loss = loss_of(model, batch)
+        assert loss.dtype == torch.float64
+        loss.backward()
+        for name, p in named.items() if step == 0 else ():
+            if p.grad is None:
+                continue
+            assert stored[name].shape == p.shape, name
+            places[name] = some_places(p.grad)
+            tensors[name] = dict(decays=decays(name, p),
+                                 gradient=[short(p.grad.norm())] + pairs(p.grad, places[name]))
+        losses.append(float(loss.detach()))
+        norms.append(float(torch.nn.utils.clip_grad_norm_(list(named.values()), 1.0)))
+        optimizer.step()
+    for name, tensor in tensors.items():
+        end = named[name].detach()
+        tensor["end"] = [short(end.sum()), short((end * end).sum())] + pairs(end, places[name])
+    return dict(objective=objective, sequences=batch, losses=losses, norms=norms, tensors=tensors)
+
+
+def write(path, result):
+    """A line a sequence and a tensor."""
+    def lines(items):
+        return ",\n".join(items)
+
+    def text(x):
+        return json.dumps(x, separators=(",", ":"))
+    body = [f'"objective":{text(result["objective"])}',
+            '"sequences":[\n' + lines(map(text, result["sequences"])) + "]",
+            f'"losses":{text(result["losses"])}', f'"norms":{text(result["norms"])}',
+            '"tensors":{\n' + lines(f"{text(n)}:{text(t)}" for n, t in result["tensors"].items()) + "}"]
+    path.write_text("{" + lines(body) + "}\n")
 
 
 def main():
-    folder, out = sys.argv[1:]
-    torch.manual_seed(0)
-    model = tr.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float64,
-                                                    attn_implementation="eager").eval()
-    named = {n: p for n, p in model.named_parameters()}
-    flat = [p for n, p in named.items() if p.dim() < 2]
-    deep = [p for n, p in named.items() if p.dim() >= 2]
-    optimizer = torch.optim.AdamW([{"params": deep, "weight_decay": 0.01}, {"params": flat, "weight_decay": 0.0}],
-                                  lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
-    result = {"ids": IDS, "rows": ROWS, "targets": TARGETS, "steps": []}
-    count = sum(map(len, ROWS))
-    for step in range(10):
-        optimizer.zero_grad()
-        loss = 0
-        for ids, rows, targets in zip(IDS, ROWS, TARGETS):
-            logits = model(torch.tensor([ids])).logits[0]
-            loss = loss + torch.nn.functional.cross_entropy(logits[rows], torch.tensor(targets), reduction="sum")
-        loss = loss / count
-        loss.backward()
-        if step == 0:
-            result["gradients"] = {n: float(p.grad.norm()) for n, p in named.items() if p.grad is not None}
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        result["steps"].append({"loss": float(loss), "norm": float(norm)})
-    result["end"] = {n: [float(p.sum()), float((p * p).sum())] for n, p in named.items()}
-    with open(out, "w", encoding="utf-8") as f:
-        json.dump(result, f, indent=0)
-        f.write("\n")
+    OUT.mkdir(parents=True, exist_ok=True)
+    for case, model_class, objective in CASES:
+        if not sys.argv[1:] or case in sys.argv[1:]:
+            result = train(case, model_class, objective)
+            write(OUT / f"{case}.json", result)
+            print(f'{case}: {result["losses"][0]:.6g} to {result["losses"][-1]:.6g}, '
+                  f'{len(result["tensors"])} tensors, {(OUT / f"{case}.json").stat().st_size} bytes', flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# scripts/experiments/seq2seq --smoke: all rows and curves are there; what is done is not done again, and what is
+# missing is made anew to the same bytes; another setting in the same folder is refused.
+#   tests/cli/experiments.sh BIN_DIR
+set -u
+MASQUE_BIN=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
+export MASQUE_BIN
+experiment=$(cd "$(dirname "$0")/../.." && pwd)/scripts/experiments/seq2seq
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+fail() {
+  printf 'failed: %s\n' "$*"
+  failures=$((failures + 1))
+}
+
+"$experiment" --smoke -o a >first 2>log || { cat log; fail "the first call"; }
+[ "$(cut -f 1,2 a/summary.tsv | tail -n +2 | tr '\t\n' ': ')" = "pretrained:50 pretrained:200 scratch:50 scratch:200 " ] || fail "rows of the summary"
+[ "$(wc -l <a/results.tsv)" = 9 ] || fail "rows of the results"
+[ "$(grep -c '<circle' a/curves.svg)" = 8 ] || fail "dots of the picture"
+cmp -s first a/summary.tsv || fail "the summary is not what was printed"
+
+"$experiment" --smoke -o a >second 2>log || fail "the second call"
+[ ! -s log ] || fail "the second call trained: $(head -n 1 log)"
+cmp first second || fail "other results at the second call"
+
+cp a/curves.svg before.svg
+rm -r a/scratch-2-200* a/pretrained-1-50.done a/pretrained-1-50.tsv
+"$experiment" --smoke -o a >third 2>log || fail "a call after losses"
+cmp first third || fail "other results after losses"
+cmp before.svg a/curves.svg || fail "another picture after losses"
+
+"$experiment" --smoke --pretrain 7 -o a >none 2>log && fail "other settings were taken"
+grep -q 'other settings' log || fail "no word about other settings"
+exit $((failures > 0))
