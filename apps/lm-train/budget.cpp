@@ -38,7 +38,33 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
   return plan;
 }
 
+template <class Number>
+Number saved_number(const std::string& folder, const char* name) {
+  const auto text = train::TrainingRun::saved_setting(folder, name);
+  const auto number = text ? parse_number<Number>(*text) : std::nullopt;
+  if (!number) throw InputError(folder, fmt::format("no {} of a run", name));
+  return *number;
+}
+
 }  // namespace
+
+train::PlannedSteps take_other_steps(TrainOptions& o, const Plan& plan) {
+  using train::PlannedSteps;
+  // The usual one is a share of the steps, which may have been others when it was there.
+  if (!o.warmup) o.warmup = saved_number<std::int64_t>(o.output, "warmup");
+  // What --budget printed is the text of one run; so is a time.
+  if ((!o.steps && !o.budget) || plan.pacer || !plan.steps.changes.empty())
+    return PlannedSteps::kSame;
+  if (train::TrainingRun::saved_setting(o.output, "steps") == plan.steps.text())
+    return PlannedSteps::kSame;
+  const auto done = saved_number<std::int64_t>(o.output, "step");
+  if (plan.steps.first < done) {
+    throw UsageError(fmt::format("{} {}: {} is at step {}, expected as many or more",
+                                 field(o.steps ? "steps" : "budget"),
+                                 o.steps ? *o.steps : *o.budget, o.output, done));
+  }
+  return PlannedSteps::kOthers;
+}
 
 Budget parse_budget(const std::string& text) {
   std::string_view unit = text;

@@ -31,4 +31,9 @@ Plan make_plan(const TrainOptions& options, const records::SimilarTokens& simila
                const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
                train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent);
 
+/// Of a run that goes on in its folder: its warm-up, unless another is given, becomes that of the
+/// options; and whether it goes on to other steps than it was planned for, which are given. Throws
+/// UsageError for fewer than are done.
+train::PlannedSteps take_other_steps(TrainOptions& options, const Plan& plan);
+
 }  // namespace masque::lm_train

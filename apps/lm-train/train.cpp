@@ -60,10 +60,14 @@ class Loop {
         session_(session),
         log_(options, run, session) {}
 
-  void go_on() {
-    log_.go_on(run_.resume(options_.output), join(options_.output, "metrics.jsonl"));
+  void go_on(train::PlannedSteps planned) {
+    log_.go_on(run_.resume(options_.output, planned), join(options_.output, "metrics.jsonl"));
     saved_ = true;
-    session_.note(fmt::format("goes on after step {}", trainer().done()));
+    const std::int64_t done = trainer().done();
+    session_.note(fmt::format("goes on after step {}", done));
+    if (planned == train::PlannedSteps::kSame) return;
+    session_.note(
+        fmt::format("the learning rate {}", trainer().options().schedule.course_after(done)));
   }
 
   void all() {
@@ -185,19 +189,24 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });
+  const auto planned = goes_on ? take_other_steps(o, plan) : train::PlannedSteps::kSame;
   if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
     throw UsageError(fmt::format("{} {}: expected fewer than the {} steps", field("switch"),
                                  *o.switch_step, plan.steps.steps()));
   }
   train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
-  session.note(fmt::format("{}, {} parameters; {} sequences, {} tokens{}", run.family(),
-                           run.parameter_count(), run.corpus().size(), run.corpus().tokens(),
+  const std::string trained = run.trained_count() < run.parameter_count()
+                                  ? fmt::format(", {} of them trained", run.trained_count())
+                                  : "";
+  session.note(fmt::format("{}, {} parameters{}; {} sequences, {} tokens{}", run.family(),
+                           run.parameter_count(), trained, run.corpus().size(),
+                           run.corpus().tokens(),
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
   for (const std::string& name : run.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {
-    loop.go_on();
+    loop.go_on(planned);
   } else {
     run.check_leak();
   }

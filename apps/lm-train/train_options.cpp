@@ -96,6 +96,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
+  commands::add_trained_settings(o, run);
   add_electra(o, run);
   add_mae(o, run);
   return run;
@@ -110,6 +111,9 @@ void declare_train(cli::Command& c, const Launch& launch) {
             "a masked language model in two minutes, with its loss on other text");
   c.example("lm-train train.txt -o tuned --init bert --steps 2000 --learning-rate 5e-5",
             "goes on with the weights of a checkpoint; its names and files stay");
+  c.example(
+      "lm-train train.txt -o tuned --init bert --steps 500 --freeze embeddings --layer-decay 0.9",
+      "without its embeddings, and lower layers at lower rates");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
   c.example("lm-train --experiment small.conf -o model --seed 2",
@@ -160,6 +164,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);
+  commands::declare_trained(c, *o);
   c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");
   cli::add_seed(c, o->common);

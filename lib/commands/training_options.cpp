@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -139,6 +140,7 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   run.precision = o.precision;
   run.initializer_range = o.initializer_range;
   run.chunk_rows = o.chunk_tokens;
+  run.trained = o.trained;
   add_settings(o, steps, run);
   return run;
 }
@@ -210,6 +212,29 @@ void declare_optimizer(cli::Command& c, TrainingOptions& o) {
   c.choice("--precision", o.precision,
            {{"f32", kernel::Precision::kF32}, {"bf16", kernel::Precision::kBf16}},
            "float; or products of operands rounded to bfloat16, with weights in float");
+}
+
+void declare_trained(cli::Command& c, TrainingOptions& o) {
+  c.option("--train", "PATTERN", o.trained.train,
+           "what alone is trained: names of tensors with *, or embeddings, position, attention, "
+           "feed_forward, norm, bias, head, layer:N, layer:A-B [everything]");
+  c.option("--freeze", "PATTERN", o.trained.freeze, "what of that stays as it is");
+  c.option("--rate-of", "PATTERN=FACTOR", o.trained.rate_of,
+           "multiplies the learning rate of these tensors; of several the last one counts");
+  c.option("--layer-decay", "R", o.trained.layer_decay, cli::Range{1e-6, 1},
+           "multiplies the rate of layer l of L by R^(L-l), l from 0, of embeddings by R^(L+1)");
+}
+
+void add_trained_settings(const TrainingOptions& o, train::RunOptions& run) {
+  const auto set = [&](const char* name, const std::vector<std::string>& patterns,
+                       const char* none) {
+    run.settings.emplace_back(
+        name, patterns.empty() ? none : fmt::format("{}", fmt::join(patterns, " ")));
+  };
+  set("train", o.trained.train, "everything");
+  set("freeze", o.trained.freeze, "nothing");
+  set("rate_of", o.trained.rate_of, "nothing");
+  run.settings.emplace_back("layer_decay", fmt::format("{}", o.trained.layer_decay.value_or(1)));
 }
 
 void declare_objective(cli::Command& c, TrainingOptions& o) {

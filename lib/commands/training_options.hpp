@@ -40,6 +40,7 @@ struct TrainingOptions {
   bool renumber = false;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;
+  train::TrainedOptions trained;
 };
 
 /// Sizes and variants; `several` is appended to the help of names that may be lists.
@@ -55,6 +56,10 @@ void declare_objective(cli::Command& command, TrainingOptions& options);
 void check_objective(const TrainingOptions& options);
 /// Optimizer, schedule, dropout, precision.
 void declare_optimizer(cli::Command& command, TrainingOptions& options);
+/// Which tensors are trained, and at which rates.
+void declare_trained(cli::Command& command, TrainingOptions& options);
+/// As settings of a run.
+void add_trained_settings(const TrainingOptions& options, train::RunOptions& run);
 
 /// The options as the library takes them, with their settings; `steps` is known by then.
 train::RunOptions run_options(const TrainingOptions& options, std::int64_t steps,

@@ -41,6 +41,7 @@ void embedding_add(MatrixView<const T> table, std::span<const I> ids, MatrixView
 
 template <class T, class I>
 void embedding_backward(std::span<const I> ids, MatrixView<const T> d_y, MatrixView<T> d_table) {
+  if (d_table.data == nullptr) return;
   MASQUE_CHECK(d_y.columns == d_table.columns && d_y.rows == static_cast<Index>(ids.size()));
   for (const I id : ids) MASQUE_CHECK(id >= 0 && id < d_table.rows);
   // Rows may repeat: threads share columns, not rows.

@@ -16,7 +16,7 @@ void embedding_forward(MatrixView<const T> table, std::span<const I> ids, Matrix
 template <class T, class I>
 void embedding_add(MatrixView<const T> table, std::span<const I> ids, MatrixView<T> y);
 
-/// d_table row ids[i] += d_y row i, in the order of i.
+/// d_table row ids[i] += d_y row i, in the order of i. d_table without data: nothing.
 template <class T, class I>
 void embedding_backward(std::span<const I> ids, MatrixView<const T> d_y, MatrixView<T> d_table);
 

@@ -139,12 +139,28 @@ void TrainedLinear<T>::backward(MatrixView<const T> d_y, bool add, MatrixView<T>
   state_->backward(d_y, add, d_x);
 }
 
+namespace {
+
+template <class T>
+void add_column_sums(MatrixView<const T> x, std::span<T> sums) {
+  if (sums.empty()) return;
+  parallel_ranges(x.columns, 64, [&](Index begin, Index end) {
+    for (Index i = 0; i < x.rows; ++i) {
+      const T* from = x.row(i);
+      for (Index c = begin; c < end; ++c) sums[static_cast<std::size_t>(c)] += from[c];
+    }
+  });
+}
+
+}  // namespace
+
 template <class T>
 void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, Precision precision,
                          MatrixView<T> d_weight, std::span<T> d_bias) {
-  MASQUE_CHECK(x.rows == d_y.rows && d_weight.rows == d_y.columns);
-  MASQUE_CHECK(d_weight.columns == x.columns);
+  MASQUE_CHECK(x.rows == d_y.rows);
   MASQUE_CHECK(d_bias.empty() || static_cast<Index>(d_bias.size()) == d_y.columns);
+  if (d_weight.data == nullptr) return add_column_sums(d_y, d_bias);
+  MASQUE_CHECK(d_weight.rows == d_y.columns && d_weight.columns == x.columns);
   if constexpr (std::is_same_v<T, float>) {
     thread_local panel::Right right;
     thread_local std::vector<const float*> rows;

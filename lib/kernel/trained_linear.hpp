@@ -48,7 +48,8 @@ class TrainedLinear {
 };
 
 /// d_weight (out, in) += d_yᵀ x, and d_bias += column sums of d_y (in order of the rows) unless it
-/// is empty. x (rows, in), d_y (rows, out). kBf16 rounds the operands of the product.
+/// is empty. x (rows, in), d_y (rows, out). kBf16 rounds the operands of the product. d_weight
+/// without data: the bias alone.
 template <class T>
 void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, Precision precision,
                          MatrixView<T> d_weight, std::span<T> d_bias);

@@ -78,20 +78,29 @@ void add_layers(const Design& design, Rows& to) {
   to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
 }
 
-void add_variants(const Design& design, Rows& to) {
+void add_positions(const Design& design, Rows& to) {
   const bool shared = shares_position(design);
   Index part = 0;
   for (const nn::PositionParameter& parameter : position_parameters(design)) {
     to.tensor((shared ? "position." : "layers.{l}.position.") + parameter.name,
               shared ? Role::kSharedPositionPart : Role::kPositionPart, part++);
   }
-  part = 0;
+}
+
+void add_mixers(const Design& design, Rows& to) {
+  Index part = 0;
   for (const nn::MixerParameter& parameter : mixer_parameters(design)) {
     to.tensor("layers.{l}.mixer." + parameter.name, Role::kMixerPart, part++);
   }
 }
 
 }  // namespace
+
+std::vector<TensorRow> position_rows(const Design& design) {
+  Rows rows(design);
+  add_positions(design, rows);
+  return std::move(rows.rows);
+}
 
 HeadPlan masque_head(const Design& design, const HeadDesign& head) {
   HeadPlan plan;
@@ -119,7 +128,8 @@ std::vector<TensorRow> masque_rows(const Design& design) {
   } else {
     add_layers(design, rows);
   }
-  add_variants(design, rows);
+  add_positions(design, rows);
+  add_mixers(design, rows);
   if (design.final_norm) rows.norm("final_norm", Role::kFinalNorm);
   return std::move(rows.rows);
 }

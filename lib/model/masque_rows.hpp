@@ -10,6 +10,9 @@ namespace masque::model {
 /// Rows of everything but the head.
 std::vector<TensorRow> masque_rows(const Design& design);
 
+/// Rows of what the position scheme of a design trains.
+std::vector<TensorRow> position_rows(const Design& design);
+
 /// The plan of a head that is there: not of HeadKind::kNone.
 HeadPlan masque_head(const Design& design, const HeadDesign& head);
 

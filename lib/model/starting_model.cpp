@@ -1,6 +1,7 @@
 #include "model/starting_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "model/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -50,7 +52,13 @@ std::optional<HeadDesign> StartingModel::head(HeadKind kind) const {
   for (const HeadPlan& own : plan_.heads) {
     if (own.design.kind == kind) return own.design;
   }
-  return std::nullopt;
+  if (!plan_.heads.empty() || kind == HeadKind::kDiscriminator) return std::nullopt;
+  HeadDesign words;
+  words.kind = kind;
+  // T5 scales what meets a tied vocabulary; its encoder alone has none.
+  if (family_.name == "t5")
+    words.scale = 1 / std::sqrt(static_cast<double>(plan_.design.hidden_size));
+  return words;
 }
 
 const HeadPlan* StartingModel::head_plan(const HeadDesign& head) const {
@@ -67,16 +75,30 @@ bool StartingModel::writes(const Design& design) const {
   return same_design(own, design);
 }
 
+StartingModel::Writer StartingModel::writer_of(const Design& design) const {
+  if (writes(design)) return Writer::kFamily;
+  const auto problem = usage_problem_of([&] { plan_of(design); });
+  if (!problem) return Writer::kOther;
+  if (can_change(plan_.design, design)) return Writer::kChanged;
+  throw UsageError(
+      fmt::format("{}, changed as training needs it, is a design that no family writes: {}",
+                  escape(path()), *problem));
+}
+
+std::string StartingModel::family_of(const Design& design) const {
+  switch (writer_of(design)) {
+    case Writer::kFamily: return design.family;
+    case Writer::kOther: return config_of(design).family;
+    case Writer::kChanged: break;
+  }
+  return "masque";
+}
+
 ModelPlan StartingModel::plan(const Design& design) const {
-  if (!writes(design)) {
-    ModelPlan other;
-    if (const auto problem = usage_problem_of([&] { other = plan_of(design); })) {
-      throw UsageError(
-          fmt::format("{}, changed as training needs it, is a design that no family "
-                      "writes: {}",
-                      escape(path()), *problem));
-    }
-    return other;
+  switch (writer_of(design)) {
+    case Writer::kOther: return plan_of(design);
+    case Writer::kChanged: return changed_plan(plan_, design);
+    case Writer::kFamily: break;
   }
   ModelPlan plan = plan_;
   plan.design.head = design.head;
@@ -133,7 +155,8 @@ std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor
   return found;
 }
 
-void StartingModel::add_unused(bool same_head, std::vector<store::OutputTensor>& tensors) const {
+void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
+                               std::vector<store::OutputTensor>& tensors) const {
   if (names_.tf() != nullptr) return;
   // A file without a head may lack the prefix of the base model, which it has next to a head.
   const auto has_prefix = [&](const store::TensorInfo& info) {
@@ -145,6 +168,15 @@ void StartingModel::add_unused(bool same_head, std::vector<store::OutputTensor>&
   for (const store::OutputTensor& tensor : tensors) {
     known.insert(tensor.info.name);
     known.insert(old_norm_name(tensor.info.name));
+  }
+  // What a change has put another thing in the place of.
+  for (const TensorRow& row : plan_.rows) {
+    const bool kept =
+        std::ranges::any_of(plan.rows, [&](const TensorRow& one) { return one.name == row.name; });
+    if (kept) continue;
+    for (const PlacedTensor& placed : place_row(plan_.design, row)) {
+      for (const std::string& name : names_in_file(placed)) known.insert(name);
+    }
   }
   for (const store::WeightsFile& file : checkpoint_.files()) {
     for (const store::TensorInfo& info : file.content.tensors) {
@@ -160,7 +192,8 @@ void StartingModel::add_unused(bool same_head, std::vector<store::OutputTensor>&
 
 ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
                                 const TrainingConfig& training) const {
-  if (!writes(design)) return model_files(design, weights, training);
+  const Writer writer = writer_of(design);
+  if (writer == Writer::kOther) return model_files(design, weights, training);
   const ModelPlan plan = this->plan(design);
   const bool same_head = design.head == found_.design.head;
   ModelFiles files;
@@ -168,8 +201,8 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
   files.weights.metadata = {{"format", "pt"}};
   std::vector<store::OutputTensor>& tensors = files.weights.tensors;
   std::vector<NamedTensor> named = named_tensors(plan, weights);
-  const HeadPlan* head = head_plan(design.head);
-  if (same_head && head != nullptr && design.head.tied && !head->decoder.empty()) {
+  const HeadPlan* head = same_head ? head_plan(design.head) : nullptr;
+  if (head != nullptr && design.head.tied && !head->decoder.empty()) {
     // A copy of the word table that the file has, though it is tied.
     for (PlacedTensor& placed :
          place_row(plan.design, {head->decoder, {Role::kDecoder}, Parts::kTensor})) {
@@ -193,9 +226,14 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
       tensors.push_back(output_tensor(std::move(one)));
     }
   }
-  add_unused(same_head, tensors);
+  add_unused(plan, same_head, tensors);
   std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
-  const std::string text = config_text(design);
+  std::string text = config_text(design);
+  if (writer == Writer::kChanged) {
+    Design own = plan_.design;
+    own.head = found_.design.head;
+    text = changed_config(text, own, design);
+  }
   files.config = {"config.json", store::Literal{text}, text.size(), 0644};
   return files;
 }

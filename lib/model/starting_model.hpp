@@ -39,8 +39,11 @@ class StartingModel {
   bool writes(const Design& design) const;
 
   /// The names under which a design with these parameters is written: the family's if it writes the
-  /// design, else those of plan_of(design). Throws as plan_of.
+  /// design, else those of plan_of(design), else the family's with changes (changed_family.hpp).
+  /// Throws UsageError for a design that none of them has.
   ModelPlan plan(const Design& design) const;
+  /// The family that writes it: its name.
+  std::string family_of(const Design& design) const;
 
   /// config.json and weights (f32) of a design that was made from this model; `weights` must live
   /// until they are written, and this too. Tensors keep the names that the checkpoint has where the
@@ -51,11 +54,15 @@ class StartingModel {
                    const TrainingConfig& training) const;
 
  private:
+  /// Who writes a design.
+  enum class Writer { kFamily, kOther, kChanged };
+  Writer writer_of(const Design& design) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
   std::string config_text(const Design& design) const;
   std::string architecture(const Design& design) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
-  void add_unused(bool same_head, std::vector<store::OutputTensor>& tensors) const;
+  void add_unused(const ModelPlan& plan, bool same_head,
+                  std::vector<store::OutputTensor>& tensors) const;
 
   store::Checkpoint checkpoint_;
   store::ModelConfig config_;

@@ -26,8 +26,8 @@ inline void check_gradients(train::Parameters<double>& parameters,
   double largest = 0;
   for (Index i = 0; i < parameters.count(); ++i) {
     moved.add(parameters[i]);
-    const auto size = static_cast<std::size_t>(parameters[i].size());
-    for (const double g : std::span(parameters.gradient(i).data, size))
+    const MatrixView<double> own = parameters.gradient(i);
+    for (const double g : std::span(own.data, static_cast<std::size_t>(own.rows * own.columns)))
       largest = std::max(largest, std::abs(g));
   }
   moved.fit();

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "model/changed_family.hpp"
 #include "model/encoder_family.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
@@ -235,6 +236,7 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
 }
 
 ModelPlan make_plan(const FamilyConfig& config) {
+  if (std::optional<ModelPlan> changed = read_changed(config)) return *std::move(changed);
   ModelPlan plan;
   plan.design = read_design(config);
   plan.rows = masque_rows(plan.design);

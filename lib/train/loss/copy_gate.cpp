@@ -43,6 +43,11 @@ CopyGateSlots add_copy_gate(Index hidden_size, const std::string& prefix,
 }
 
 template <class T>
+bool CopyGate<T>::learns() const {
+  return !empty() && ((*parameters_)[slots_.weight].trained || (*parameters_)[slots_.bias].trained);
+}
+
+template <class T>
 LossSums<T> CopyGate<T>::run(Head<T>& head, const HeadTask<T>& task,
                              std::span<const TokenId> inputs, MatrixView<T> d_last) const {
   const Index n = task.last.rows;
@@ -69,13 +74,12 @@ LossSums<T> CopyGate<T>::run(Head<T>& head, const HeadTask<T>& task,
   if (d_last.data == nullptr) return sums;
   head.run({task.last, task.targets, head_weights}, d_last);
   const MatrixView<T> d_weight = parameters_->gradient(slots_.weight);
+  const MatrixView<T> d_bias = parameters_->gradient(slots_.bias);
   for (Index i = 0; i < n; ++i) {
     const auto d = static_cast<T>(d_gate[static_cast<std::size_t>(i)]);
-    for (Index c = 0; c < weight.columns; ++c) {
-      d_last.at(i, c) += d * weight.at(0, c);
-      d_weight.at(0, c) += d * task.last.at(i, c);
-    }
-    parameters_->gradient(slots_.bias).at(0, 0) += d;
+    for (Index c = 0; c < weight.columns; ++c) d_last.at(i, c) += d * weight.at(0, c);
+    for (Index c = 0; c < d_weight.columns; ++c) d_weight.at(0, c) += d * task.last.at(i, c);
+    if (d_bias.data != nullptr) d_bias.at(0, 0) += d;
   }
   return sums;
 }

@@ -28,6 +28,8 @@ class CopyGate {
       : slots_(slots), parameters_(&parameters) {}
 
   bool empty() const { return slots_.weight == ParameterMap::kNone; }
+  /// Whether something of it is trained.
+  bool learns() const;
   /// As Head::run, with −log p(target) as the loss; `inputs` are the tokens that stand at the rows.
   /// A row is right if its target has more than half of the probability. With gradients the
   /// vocabulary is gone through twice.

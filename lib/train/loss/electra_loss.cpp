@@ -162,7 +162,7 @@ typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const Electr
       played.baseline.loss += right * log1p_exp(-z) + (1 - right) * log1p_exp(z);
       advantages.push_back(reward - log1p_exp(-z));
       const double slope = scale * (1 / (1 + std::exp(-z)) - right);
-      for (Index c = 0; noise != nullptr && c < w.columns; ++c)
+      for (Index c = 0; noise != nullptr && c < d_w.columns; ++c)
         d_w.at(0, c) += static_cast<T>(slope) * generator_last_.view().at(row, c);
     }
     const auto own = samples.first(item.rows.size());

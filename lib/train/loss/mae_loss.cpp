@@ -39,7 +39,9 @@ void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const DropoutOptions& n
   report.rows += wanted;
   report.correct += sums.correct;
   if (!learns) return;
+  decoder_tape_.wants_given = encoder_.learns();
   decoder_.backward(chunks.decoder, other, decoder_tape_, d_last_.view());
+  if (!encoder_.learns()) return;
   encoder_.backward(chunks.encoder, noise, encoder_tape_, decoder_tape_.d_given.view());
 }
 

@@ -63,13 +63,13 @@ void Dense<T>::backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     Index first = 0;
     for (const Part& part : parts_) {
-      const MatrixView<T> weight = parameters_->gradient(part.weight);
+      const Index rows = (*parameters_)[part.weight].rows;
       const std::span<T> bias = part.bias == ParameterMap::kNone
                                     ? std::span<T>()
                                     : parameters_->gradient(part.bias).row_span(0);
-      kernel::add_weight_gradient<T>(x, d_y.middle_columns(first, weight.rows), precision_, weight,
-                                     bias);
-      first += weight.rows;
+      kernel::add_weight_gradient<T>(x, d_y.middle_columns(first, rows), precision_,
+                                     parameters_->gradient(part.weight), bias);
+      first += rows;
     }
     if (d_x.data == nullptr) return;
     if (room_ != nullptr) pack(*room_, kernel::Packed::kBackward);

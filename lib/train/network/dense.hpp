@@ -29,8 +29,8 @@ class Dense {
   /// After every change of the values.
   void prepare();
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
-  /// Gradients of weights and biases are added; d_x (without data: not wanted) is added to with
-  /// `add`, else filled.
+  /// Gradients of weights and biases that are trained are added; d_x (without data: not wanted) is
+  /// added to with `add`, else filled.
   void backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add, MatrixView<T> d_x) const;
 
  private:

@@ -96,6 +96,7 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
 
 template <class T>
 void Encoder<T>::prepare() {
+  find_lowest();
   for (EncoderLayer<T>& layer : layers_) layer.for_each([](Dense<T>& part) { part.prepare(); });
   projection_.prepare();
 }
@@ -110,6 +111,7 @@ template <class T>
 void Encoder<T>::backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                           MatrixView<const T> d_last) const {
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    if (!learns_ && (chunk.given.empty() || !tape.wants_given)) return;
     EncoderRun<T>(*this, chunk, noise, tape).backward(d_last);
   } else {
     MASQUE_CHECK(false);
@@ -235,11 +237,12 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
     kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
                                          tape_.d_content.view());
   }
-  if (tape_.distances.rows() > 0) {
+  if (tape_.distances.rows() > 0)
     fill_zero(tape_.d_distances, tape_.distances.rows(), tape_.distances.columns());
-  }
-  backward_layers();
+  const bool further = encoder_.learns_embeddings_ || (tape_.wants_given && !chunk_.given.empty());
+  backward_layers(further ? 0 : encoder_.lowest_);
   distances_backward();
+  if (!further) return;
   if (fixed_keys()) embed_backward(query, tape_.d_query.view());
   if (two_streams()) {
     const std::span<T> start = vector_gradient(encoder_.slots_.weight(Role::kQueryStart));
@@ -252,7 +255,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
 }
 
 template <class T>
-void EncoderRun<T>::backward_layers() {
+void EncoderRun<T>::backward_layers(Index lowest) {
   Stream& content = tape_.content;
   Stream& query = tape_.query;
   const Index width = design_.hidden_size;
@@ -266,7 +269,7 @@ void EncoderRun<T>::backward_layers() {
     layer_backward(l, stream, content, m, d.view(), before.view(), own ? before.view() : d_m);
     std::swap(before, d);
   };
-  for (std::size_t l = layers; l-- > 0;) {
+  for (std::size_t l = layers; l-- > static_cast<std::size_t>(lowest);) {
     const auto number = static_cast<Index>(l);
     if (fixed_keys()) {
       step(number, query, tape_.d_query, content.x[0].view(), tape_.d_content.view());

@@ -60,8 +60,10 @@ class Encoder {
           kernel::Precision precision);
 
   const model::Design& design() const { return design_; }
-  /// Packs the weights: after every change of the values.
+  /// Packs the weights, and looks at what is trained: after every change of either.
   void prepare();
+  /// Whether the way back has anything to do, as prepare() has seen it.
+  bool learns() const { return learns_; }
 
   /// From now on the diversity of attention is measured (Tape::diversity), over the weights as the
   /// normalizer gives them of all sequences with a wanted row. The scores of all heads then exist
@@ -76,13 +78,16 @@ class Encoder {
   void forward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                MatrixView<T> last) const;
   /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
-  /// T is float or double.
+  /// Goes no deeper than to the lowest layer with something that is trained (Tape::wants_given
+  /// asks for more). T is float or double.
   void backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
                 MatrixView<const T> d_last) const;
 
  private:
   template <class>
   friend class EncoderRun;
+
+  void find_lowest();
 
   model::Design design_;
   ParameterMap slots_;
@@ -97,6 +102,10 @@ class Encoder {
   bool large_ = false;                   ///< what can be made again is not kept
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
+  // Of the way back:
+  bool learns_ = true;
+  bool learns_embeddings_ = true;
+  Index lowest_ = 0;  ///< layer; as many as there are: none
 };
 
 }  // namespace masque::train

@@ -40,11 +40,14 @@ template <class T>
 void EncoderRun<T>::distances_backward() {
   if (design_.position != model::PositionType::kDisentangled) return;
   const Index table = encoder_.slots_.weight(Role::kRelativeTable);
+  const MatrixView<T> d_table = gradient(table);
   if (design_.relative_norm) {
+    Matrix<T> unused;  // of a table that is frozen, unlike its norm
+    if (d_table.data == nullptr) unused = Matrix<T>::zero(value(table).rows, value(table).columns);
     norm_backward(Role::kRelativeNorm, 0, design_.norm, value(table), tape_.d_distances.view(),
-                  gradient(table));
-  } else {
-    kernel::add_to<T>(tape_.d_distances.view(), gradient(table));
+                  d_table.data == nullptr ? unused.view() : d_table);
+  } else if (d_table.data != nullptr) {
+    kernel::add_to<T>(tape_.d_distances.view(), d_table);
   }
 }
 

@@ -52,11 +52,11 @@ void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, In
     for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
   });
   // In the order of the rows.
-  T* const d_scale = d_gamma.row(which);
-  for (Index i = 0; i < z.rows; ++i) {
+  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
     const T* from = d_out.row(i);
     const T* x = z.row(i);
-    for (Index c = 0; c < z.columns; ++c) d_scale[c] += from[c] * x[c];
+    T* to = d_gamma.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * x[c];
   }
   for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
     const T* from = d_out.row(i);

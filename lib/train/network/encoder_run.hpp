@@ -40,7 +40,7 @@ class EncoderRun {
   // encoder.cpp
   void make_streams();
   void forward_layers();
-  void backward_layers();
+  void backward_layers(Index lowest);
   bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
   bool two_streams() const { return design_.streams == model::Streams::kTwo; }
 

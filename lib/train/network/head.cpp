@@ -64,7 +64,7 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   if (d_states.data != nullptr) {
     gradients.x = d_states;
     gradients.weight = parameters_->gradient(table);
-    if (bias != ParameterMap::kNone) gradients.bias = row_of<T>(parameters_->gradient(bias));
+    gradients.bias = gradients_of<T>(*parameters_, bias);
   }
   const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws);
   return {found.sum, found.correct};
@@ -97,12 +97,11 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
     if (d_states.data == nullptr) continue;
     const T slope = T(1) / (T(1) + exp(-towards));
     const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
-    const MatrixView<T> d_weight = parameters_->gradient(slots_.weight(Role::kDecoder));
-    for (Index c = 0; c < states.columns; ++c) {
-      d_states.at(i, c) += d * weight.at(0, c);
-      d_weight.at(0, c) += d * states.at(i, c);
-    }
-    if (bias != ParameterMap::kNone) parameters_->gradient(bias).at(0, 0) += d;
+    const std::span<T> d_weight = gradients_of<T>(*parameters_, slots_.weight(Role::kDecoder));
+    for (Index c = 0; c < states.columns; ++c) d_states.at(i, c) += d * weight.at(0, c);
+    for (std::size_t c = 0; c < d_weight.size(); ++c)
+      d_weight[c] += d * states.at(i, static_cast<Index>(c));
+    for (T& sum : gradients_of<T>(*parameters_, bias)) sum += d;
   }
   return sums;
 }

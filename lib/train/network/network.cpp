@@ -33,7 +33,9 @@ template <class T>
 Network<T>::Network(const model::Design& design, const ParameterMap& slots,
                     Parameters<T>& parameters, kernel::Precision precision,
                     const CopyGateSlots& gate)
-    : encoder_(design, slots, parameters, precision),
+    : parameters_(&parameters),
+      slots_(slots),
+      encoder_(design, slots, parameters, precision),
       head_(design, slots, parameters, precision),
       gate_(gate, parameters) {}
 
@@ -41,6 +43,7 @@ template <class T>
 void Network<T>::prepare() {
   encoder_.prepare();
   head_.prepare();
+  learns_ = gate_.learns() || any_trained(slots_, *parameters_);
 }
 
 template <class T>
@@ -77,6 +80,7 @@ template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale,
                            const DropoutOptions* noise, bool learns, const RunOutputs<T>& outputs) {
   LossReport report;
+  learns = learns && learns_;
   if (outputs.sampling != nullptr)
     outputs.sampling->tokens.resize(outputs.sampling->uniforms.size());
   if (outputs.losses != nullptr) outputs.losses->clear();

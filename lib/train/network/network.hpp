@@ -53,7 +53,7 @@ class Network {
           kernel::Precision precision, const CopyGateSlots& gate = {});
 
   const model::Design& design() const { return encoder_.design(); }
-  /// After every change of the values.
+  /// After every change of the values, and of what is trained.
   void prepare();
 
   /// From now on the measures of attention's diversity are reported, and train() also adds the
@@ -61,7 +61,7 @@ class Network {
   /// their layers and heads. Throws as Encoder::measure_diversity.
   void reward_diversity(const Diversities& weights);
 
-  /// Adds the gradients of Σ scale · weight · loss to those of the parameters.
+  /// Adds the gradients of Σ scale · weight · loss to those of the parameters that are trained.
   LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& noise,
                    const RunOutputs<T>& outputs = {});
   /// Losses alone, without noise.
@@ -80,6 +80,9 @@ class Network {
   LossSums<T> judge(const ExampleChunk& chunk, std::span<const double> row_weights,
                     MatrixView<T> d_last, std::size_t first, const RunOutputs<T>& outputs);
 
+  Parameters<T>* parameters_;
+  ParameterMap slots_;
+  bool learns_ = true;  ///< something of it is trained
   Encoder<T> encoder_;
   Head<T> head_;
   CopyGate<T> gate_;

@@ -15,6 +15,9 @@ namespace {
 
 constexpr Index kAlignment = 16;
 
+/// Elements of the memory that a tensor takes.
+Index room_of(const Parameter& p) { return (p.size() + kAlignment - 1) / kAlignment * kAlignment; }
+
 /// Matrices and tables; vectors, and numbers of variants, stay where they are.
 bool decays(model::Role role, bool bias) {
   using model::Role;
@@ -35,31 +38,52 @@ template <class T>
 Index Parameters<T>::add(Parameter parameter) {
   MASQUE_CHECK(parameter.rows > 0 && parameter.columns > 0);
   parameter.offset = used_;
-  used_ += (parameter.size() + kAlignment - 1) / kAlignment * kAlignment;
+  used_ += room_of(parameter);
   list_.push_back(std::move(parameter));
-  for (Matrix<T>* memory : {&values_, &gradients_}) {
-    if (memory->columns() >= used_) continue;
+  has_gradients_ = false;
+  if (values_.columns() < used_) {
     Matrix<T> larger = Matrix<T>::zero(1, used_ + used_ / 2);
-    std::copy_n(memory->data(), memory->columns(), larger.data());
-    *memory = std::move(larger);
+    std::copy_n(values_.data(), values_.columns(), larger.data());
+    values_ = std::move(larger);
   }
   return count() - 1;
 }
 
 template <class T>
 void Parameters<T>::fit() {
-  for (Matrix<T>* memory : {&values_, &gradients_}) {
-    if (memory->columns() == used_) continue;
-    Matrix<T> exact(1, used_);
-    std::copy_n(memory->data(), used_, exact.data());
-    *memory = std::move(exact);
+  if (values_.columns() == used_) return;
+  Matrix<T> exact(1, used_);
+  std::copy_n(values_.data(), used_, exact.data());
+  values_ = std::move(exact);
+}
+
+template <class T>
+void Parameters<T>::set_training(Index i, bool trained, double rate) {
+  Parameter& p = list_[static_cast<std::size_t>(i)];
+  p.trained = trained;
+  p.rate = rate;
+  has_gradients_ = false;
+}
+
+template <class T>
+void Parameters<T>::make_gradients() {
+  if (has_gradients_) return;
+  Index used = 0;
+  for (Parameter& p : list_) {
+    if (!p.trained) continue;
+    p.gradient_offset = used;
+    used += room_of(p);
   }
+  gradients_ = Matrix<T>();  // before there are two
+  gradients_ = Matrix<T>::zero(1, used);
+  has_gradients_ = true;
 }
 
 template <class T>
 void Parameters<T>::clear_gradients() {
   constexpr Index kElements = 1 << 18;
-  kernel::parallel_ranges(used_, kElements, [&](Index begin, Index end) {
+  make_gradients();
+  kernel::parallel_ranges(gradients_.columns(), kElements, [&](Index begin, Index end) {
     std::fill(gradients_.data() + begin, gradients_.data() + end, T{});
   });
 }
@@ -67,6 +91,19 @@ void Parameters<T>::clear_gradients() {
 template class Parameters<float>;
 template class Parameters<double>;
 template class Parameters<std::complex<double>>;
+
+template <class T>
+bool any_trained(const ParameterMap& slots, const Parameters<T>& parameters) {
+  bool any = false;
+  slots.for_each([&](model::Role, bool, Index, Index, Index parameter) {
+    any = any || parameters[parameter].trained;
+  });
+  return any;
+}
+
+template bool any_trained(const ParameterMap&, const Parameters<float>&);
+template bool any_trained(const ParameterMap&, const Parameters<double>&);
+template bool any_trained(const ParameterMap&, const Parameters<std::complex<double>>&);
 
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,

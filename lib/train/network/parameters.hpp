@@ -1,5 +1,5 @@
-// The numbers that training changes: all tensors of a model in one piece of memory, and their
-// gradients in another.
+// The numbers that training changes: all tensors of a model in one piece of memory, and the
+// gradients of those that are trained in another.
 #pragma once
 
 #include <map>
@@ -19,9 +19,11 @@ struct Parameter {
   std::string start;  ///< names the random numbers that it starts with; empty: the name
   Index rows = 0;     ///< a vector is one row
   Index columns = 0;
-  bool decays = false;  ///< whether weight decay applies: matrices and tables
-  bool trained = true;
-  Index offset = 0;  ///< first element in the memory
+  bool decays = false;        ///< whether weight decay applies: matrices and tables
+  bool trained = true;        ///< else it stays as it is, and has no gradient
+  double rate = 1;            ///< its share of the learning rate
+  Index offset = 0;           ///< first element in the memory of the values
+  Index gradient_offset = 0;  ///< of a trained one in that of the gradients, once these are there
 
   Index size() const { return rows * columns; }
 };
@@ -38,22 +40,38 @@ class Parameters {
 
   Index count() const { return static_cast<Index>(list_.size()); }
   const Parameter& operator[](Index i) const { return list_[static_cast<std::size_t>(i)]; }
-  MatrixView<T> value(Index i) { return view(values_, i); }
-  MatrixView<T> gradient(Index i) { return view(gradients_, i); }
+  /// Whether a parameter is trained, and at which share of the learning rate. Views of gradients
+  /// taken before are no longer valid, and all gradients are 0.
+  void set_training(Index i, bool trained, double rate);
+
+  MatrixView<T> value(Index i) {
+    const Parameter& p = (*this)[i];
+    return {values_.data() + p.offset, p.rows, p.columns};
+  }
+  /// Of one that is not trained a view without data, rows and columns. The first call after a
+  /// change makes the memory of all.
+  MatrixView<T> gradient(Index i) {
+    make_gradients();
+    const Parameter& p = (*this)[i];
+    if (!p.trained) return {};
+    return {gradients_.data() + p.gradient_offset, p.rows, p.columns};
+  }
   /// All values, with a few zeros between tensors: each begins at a multiple of 64 bytes.
   std::span<T> values() { return values_.span(); }
-  std::span<T> gradients() { return gradients_.span(); }
+  /// Those of trained tensors, in the same way.
+  std::span<T> gradients() {
+    make_gradients();
+    return gradients_.span();
+  }
   void clear_gradients();
 
  private:
-  MatrixView<T> view(Matrix<T>& from, Index i) {
-    const Parameter& p = list_[static_cast<std::size_t>(i)];
-    return {from.data() + p.offset, p.rows, p.columns};
-  }
+  void make_gradients();
 
   std::vector<Parameter> list_;
   Matrix<T> values_;
   Matrix<T> gradients_;
+  bool has_gradients_ = false;  ///< the memory is that of the list
   Index used_ = 0;
 };
 
@@ -84,6 +102,10 @@ class ParameterMap {
   }
   std::map<Key, Index> places_;
 };
+
+/// Whether something at these places is trained.
+template <class T>
+bool any_trained(const ParameterMap& slots, const Parameters<T>& parameters);
 
 /// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
 /// after `prefix`. Places that `shared` has are taken from there.

@@ -69,6 +69,7 @@ struct Tape {
   /// Forward: states of other networks, one for each of ExampleChunk::given; back: the gradients by
   /// them.
   Matrix<T> given, d_given;
+  bool wants_given = true;  ///< whether these gradients are made
   // Gradients, on the way back.
   Matrix<T> d_content, d_query, d_state;
   std::vector<Matrix<T>> scratch;

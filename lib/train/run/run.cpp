@@ -187,10 +187,11 @@ std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
-std::string TrainingRun::resume(const std::string& folder) {
+std::string TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   const std::string path = join(folder, kStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
   for (const auto& [name, value] : facts()) {
+    if (steps == PlannedSteps::kOthers && name == "steps") continue;
     const std::string* found = state_fact(state, name);
     const std::string was = found == nullptr ? "absent" : *found;
     if (was != value) {

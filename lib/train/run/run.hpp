@@ -15,6 +15,7 @@
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"
 #include "train/run/recipe.hpp"
+#include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 
 namespace masque::train {
@@ -37,6 +38,7 @@ struct RunOptions {
   /// measured.
   std::optional<Diversities> diversity;
   TrainerOptions trainer;
+  TrainedOptions trained;
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
   Index chunk_rows = 1024;
@@ -50,6 +52,9 @@ struct RunFiles {
   std::string picture;                  ///< loss.svg; empty: none
   std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
 };
+
+/// Whether a run goes on to as many steps as it was planned for.
+enum class PlannedSteps { kSame, kOthers };
 
 /// Throws UsageError with the names that there are.
 void check_objective(std::string_view name);
@@ -68,6 +73,7 @@ class TrainingRun {
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
   Index parameter_count() const;
+  Index trained_count() const { return count_trained(parameters_); }
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
@@ -110,8 +116,9 @@ class TrainingRun {
   /// Trainer::set_steps, and the setting "steps".
   void set_steps(std::int64_t steps);
   /// Goes on from a folder: values, optimizer and step are as they were saved. Returns its
-  /// metrics. Throws InputError if its settings, vocabulary or corpus are others, by name.
-  std::string resume(const std::string& folder);
+  /// metrics. Throws InputError if its settings, vocabulary or corpus are others, by name; with
+  /// kOthers the setting "steps" may be another one, and the schedule is the own from here on.
+  std::string resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
 
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
@@ -133,6 +140,7 @@ class TrainingRun {
     std::string folder;
   };
   Other other() const;
+  void choose_trained();
   void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;

@@ -42,14 +42,21 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   } else {
     make_one();
   }
-  family_ = options_.init && options_.init->writes(design_) ? design_.family
-                                                            : model::config_of(design_).family;
+  choose_trained();
+  family_ = options_.init ? options_.init->family_of(design_) : model::config_of(design_).family;
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {
     std::string all;
     for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);
     check_alike(ranks, "text, vocabulary and options", all);
   }
+}
+
+void TrainingRun::choose_trained() {
+  std::vector<TrainedNetwork> networks{{model::count_layers(design_), &slots_}};
+  if (const Other second = other(); second.design != nullptr)
+    networks.push_back({model::count_layers(*second.design), second.slots});
+  train::choose_trained(options_.trained, networks, parameters_);
 }
 
 void TrainingRun::fill_in() {

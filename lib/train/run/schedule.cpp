@@ -86,6 +86,21 @@ StepPlan StepPlan::parse(std::string_view text) {
   return plan;
 }
 
+std::string Schedule::course_after(std::int64_t done) const {
+  const std::int64_t end = plan().steps();
+  if (done >= end) return "is at its end";
+  const std::string from = fmt::format("goes on from {:.4g}", at(done + 1));
+  if (decay == Decay::kConstant) {
+    return done + 1 < warmup
+               ? fmt::format("{} to {:.4g} at step {} and stays there", from, learning_rate, warmup)
+               : fmt::format("stays at {:.4g} to step {}", at(done + 1), end);
+  }
+  const std::string rise =
+      done + 1 < warmup ? fmt::format(" to {:.4g} at step {}, then", learning_rate, warmup) : "";
+  return fmt::format("{}{} {} to {:.4g} at step {}", from, rise,
+                     decay == Decay::kLinear ? "in a line" : "as a cosine", at(end), end);
+}
+
 double Schedule::at(std::int64_t step) const {
   const double place = plan().place(step), begin = static_cast<double>(warmup);
   if (place <= begin) return learning_rate * place / begin;

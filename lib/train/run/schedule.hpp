@@ -49,6 +49,8 @@ struct Schedule {
   StepPlan plan() const { return {steps, changes}; }
   /// Of update `step`, from 1.
   double at(std::int64_t step) const;
+  /// What it does after update `done`, in words: "goes on from 0.0005 as a cosine to 0 at step 40".
+  std::string course_after(std::int64_t done) const;
 };
 
 }  // namespace masque::train

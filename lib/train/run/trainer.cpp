@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint64_t kEvaluationEpoch = std::uint64_t{1} << 40;
 constexpr Index kEvaluationBatch = 64;
 
-std::span<float> part(std::span<float> of, const Parameter& p) {
-  return of.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
+std::span<float> part(std::span<float> of, Index first, const Parameter& p) {
+  return of.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
   }
   loss.set_ranks(ranks);
   loss.check(corpus);
-  const auto size = static_cast<Index>(parameters.values().size());
+  const auto size = static_cast<Index>(parameters.gradients().size());
   state_.first = Matrix<float>::zero(1, size);
   state_.second = Matrix<float>::zero(1, size);
 }
@@ -65,7 +65,6 @@ void Trainer::update(StepReport& report) {
                     report.step));
   }
   kernel::OptimizerSettings settings;
-  settings.learning_rate = report.learning_rate;
   settings.beta1 = options_.beta1;
   settings.beta2 = options_.beta2;
   settings.epsilon = options_.epsilon;
@@ -75,10 +74,12 @@ void Trainer::update(StepReport& report) {
     const Parameter& p = parameters_[i];
     settings.step = p.trained ? loss_.update_of(i, report.step) : 0;
     if (settings.step == 0) continue;
+    settings.learning_rate = report.learning_rate * p.rate;
     settings.weight_decay = p.decays ? options_.weight_decay : 0;
-    const kernel::OptimizedTensor<float> tensor{
-        part(parameters_.values(), p), part(parameters_.gradients(), p),
-        part(state_.first.span(), p), part(state_.second.span(), p)};
+    const kernel::OptimizedTensor<float> tensor{part(parameters_.values(), p.offset, p),
+                                                part(parameters_.gradients(), p.gradient_offset, p),
+                                                part(state_.first.span(), p.gradient_offset, p),
+                                                part(state_.second.span(), p.gradient_offset, p)};
     if (options_.optimizer == Optimizer::kLamb) {
       kernel::lamb_update<float>(settings, tensor);
     } else {

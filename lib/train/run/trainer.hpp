@@ -40,7 +40,7 @@ struct StepReport {
   std::uint64_t epoch = 0;  ///< of its last sequence
 };
 
-/// What an optimizer keeps: one number for each of the parameters' memory.
+/// What an optimizer keeps: one number for each of the gradients' memory.
 struct OptimizerState {
   Matrix<float> first, second;
 };

@@ -1,0 +1,195 @@
+#include "model/changed_family.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/parallel.hpp"
+#include "model/masque_names.hpp"
+#include "model/masque_rows.hpp"
+#include "model/placed.hpp"
+#include "model/variants.hpp"
+
+namespace masque::model {
+
+namespace {
+
+/// Roles of positions that another scheme takes the place of.
+bool is_of_position(Role role) {
+  switch (role) {
+    case Role::kPositionTable:
+    case Role::kRelativeTable:
+    case Role::kRelativeNorm:
+    case Role::kRelative:
+    case Role::kPositionKey:
+    case Role::kPositionQuery:
+    case Role::kContentBias:
+    case Role::kPositionBias:
+    case Role::kSegmentBias:
+    case Role::kLayerSegmentTable:
+    case Role::kPositionPart:
+    case Role::kSharedPositionPart: return true;
+    default: return false;
+  }
+}
+
+bool has_role(const ModelPlan& plan, Role role) {
+  return std::ranges::any_of(plan.rows, [&](const TensorRow& row) {
+    return std::ranges::find(row.roles, role) != row.roles.end();
+  });
+}
+
+/// `base` with what `wanted` may change.
+Design with_changes(const Design& base, const Design& wanted) {
+  Design design = base;
+  design.mask = wanted.mask;
+  design.streams = wanted.streams;
+  design.mask_token_id = wanted.mask_token_id;
+  design.normalizer = wanted.normalizer;
+  design.type_vocab_size = wanted.type_vocab_size;
+  design.head = wanted.head;
+  if (!wanted.variants.position.empty()) {
+    design.position = wanted.position;
+    design.variants.position = wanted.variants.position;
+    design.variants.position_shared = wanted.variants.position_shared;
+    design.attention_scale = wanted.attention_scale;
+  }
+  return design;
+}
+
+/// Whether the heads are alike but for what they predict.
+bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
+  own.kind = wanted.kind;
+  return own == wanted;
+}
+
+template <class E, std::size_t N>
+E choice(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
+  if (!config.has(name)) return fallback;
+  const std::string given = config.text(name, "");
+  for (const auto& [word, value] : words) {
+    if (word == given) return value;
+  }
+  config.refuse(name, "a word of the family masque");
+}
+
+Design read_changes(const FamilyConfig& changes, Design design) {
+  design.mask = choice(changes, "mask", kMasks, design.mask);
+  design.streams = choice(changes, "streams", kStreams, design.streams);
+  if (changes.has("mask_token_id"))
+    design.mask_token_id = static_cast<TokenId>(changes.count({"mask_token_id"}, 0));
+  design.normalizer = changes.text("normalizer", design.normalizer);
+  design.type_vocab_size = changes.count({"type_vocab_size"}, design.type_vocab_size);
+  if (changes.has("position")) {
+    design.position = PositionType::kNone;
+    design.variants.position = changes.text("position", "");
+    design.variants.position_shared = changes.flag("position_shared", false);
+  }
+  if (const auto problem = usage_problem_of([&] {
+        nn::parse_normalizer(design.normalizer);
+        const auto scheme = position_scheme(design);
+        if (changes.has("position"))
+          design.attention_scale =
+              changes.number("attention_scale", scheme->scale(position_shape(design)));
+      }))
+    throw InputError(changes.raw().path(), fmt::format("changes: {}", *problem));
+  return design;
+}
+
+}  // namespace
+
+bool can_change(const Design& base, const Design& wanted) {
+  const bool gated = base.layer_kind == LayerKind::kGatedAttention;
+  const bool alone = wanted.streams == Streams::kOne;
+  if (!alone && (!base.variants.mixer.empty() || base.convolution_size > 0)) return false;
+  // Positions of the input reach no query stream; gated units have none of two streams.
+  const bool added =
+      wanted.position == PositionType::kLearned || wanted.position == PositionType::kSinusoidal;
+  if (wanted.streams == Streams::kTwo && (added || gated)) return false;
+  return same_design(with_changes(base, wanted), wanted);
+}
+
+ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
+  ModelPlan plan = std::move(base);
+  if (!wanted.variants.position.empty()) {
+    std::erase_if(plan.rows, [](const TensorRow& row) {
+      return std::ranges::any_of(row.roles, is_of_position);
+    });
+    for (TensorRow& row : position_rows(wanted)) plan.rows.push_back(std::move(row));
+  }
+  plan.design = wanted;
+  const auto tensor = [&](std::string name, Role role, Parts parts) {
+    if (!has_role(plan, role)) plan.rows.push_back({std::move(name), {role}, parts});
+  };
+  if (wanted.streams == Streams::kTwo) tensor("query_start", Role::kQueryStart, Parts::kTensor);
+  if (wanted.type_vocab_size > 0 && wanted.position != PositionType::kXlnet)
+    tensor("embeddings.type", Role::kSegmentTable, Parts::kWeight);
+  if (wanted.head.kind == HeadKind::kNone || head_like(plan, wanted.head) != nullptr) return plan;
+  for (HeadPlan& own : plan.heads) {
+    if (!predicts_otherwise(own.design, wanted.head)) continue;
+    own.design.kind = wanted.head.kind;
+    return plan;
+  }
+  plan.heads.push_back(masque_head(wanted, wanted.head));
+  return plan;
+}
+
+std::string changed_config(const std::string& text, const Design& base, const Design& wanted) {
+  std::string changes;
+  JsonWriter json(changes);
+  json.begin_object();
+  if (wanted.mask != base.mask) json.member("mask", word_of(kMasks, wanted.mask));
+  if (wanted.streams != base.streams) json.member("streams", word_of(kStreams, wanted.streams));
+  if (wanted.mask_token_id != base.mask_token_id && wanted.mask_token_id)
+    json.member("mask_token_id", *wanted.mask_token_id);
+  if (wanted.normalizer != base.normalizer) json.member("normalizer", wanted.normalizer);
+  if (wanted.type_vocab_size != base.type_vocab_size)
+    json.member("type_vocab_size", wanted.type_vocab_size);
+  if (!wanted.variants.position.empty()) {
+    json.member("position", wanted.variants.position);
+    json.member("position_shared", wanted.variants.position_shared);
+    json.member("attention_scale", wanted.attention_scale);
+  }
+  if (wanted.head != base.head && wanted.head.kind != HeadKind::kNone) {
+    json.member("head", word_of(kHeads, wanted.head.kind));
+    json.member("head_scale", wanted.head.scale);
+  }
+  json.end_object();
+  std::string out = set_json_member(text, {"model_type"}, quote_json("masque"));
+  out = set_json_member(out, {"base_model_type"}, quote_json(base.model_type));
+  return set_json_member(out, {"changes"}, changes);
+}
+
+std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
+  if (!config.has("base_model_type")) return std::nullopt;
+  const std::string type = config.text("base_model_type", "");
+  const Family* family = find_family(type);
+  if (family == nullptr || family->name == "masque")
+    config.refuse("base_model_type", "the model_type of another family");
+  const store::ModelConfig& raw = config.raw();
+  ModelPlan plan = family->plan(FamilyConfig(store::ModelConfig::parse(
+      set_json_member(raw.text(), {"model_type"}, quote_json(type)), raw.path())));
+  const auto changes = config.object("changes");
+  if (!changes) config.refuse("changes", "an object");
+  Design wanted = read_changes(*changes, plan.design);
+  if (!can_change(plan.design, wanted))
+    throw InputError(raw.path(), "changes: streams that the model cannot have");
+  wanted.head = {};
+  plan = changed_plan(std::move(plan), wanted);
+  if (changes->has("head")) {
+    const HeadKind kind = choice(*changes, "head", kHeads, HeadKind::kNone);
+    for (HeadPlan& own : plan.heads) own.design.kind = kind;
+    HeadDesign own;
+    own.kind = kind;
+    own.scale = changes->positive("head_scale", 1);
+    if (plan.heads.empty() && kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, own)};
+  }
+  plan.design.family = plan.design.model_type = "masque";
+  return plan;
+}
+
+}  // namespace masque::model

@@ -1,0 +1,20 @@
+// Where in a network the tensors of a role stand: what decides how deep the way back goes, and what
+// the words of a choice of tensors mean.
+#pragma once
+
+#include "model/role.hpp"
+
+namespace masque::train {
+
+enum class NetworkPart {
+  kEmbeddings,  ///< everything in front of the first layer: tables, their norm, a projection
+  kLayers,      ///< one layer each
+  kAllLayers,   ///< every layer alike
+  kEnd,         ///< the norm after the last layer
+  kHead,
+};
+
+/// Shared parameters of positions are kAllLayers, though some schemes change the input with them.
+NetworkPart network_part(model::Role role);
+
+}  // namespace masque::train
