@@ -53,6 +53,11 @@ CASES = [
     ("llama", tr.LlamaForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
+    ("mpnet", tr.MPNetForMaskedLM, "mlm"),
+    ("deberta_v3", tr.DebertaV2ForMaskedLM, "mlm"),
+    ("t5_encoder", tr.T5EncoderModel, "mlm"),
+    ("t5_gated", tr.T5EncoderModel, "mlm"),
+    ("xlnet", tr.XLNetLMHeadModel, "plm"),
 ]
 
 

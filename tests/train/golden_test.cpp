@@ -29,8 +29,10 @@ constexpr TokenId kMaskOfTta = 4;
 
 /// Folders of tests/data/model with a file in tests/data/train/steps.
 constexpr const char* kCases[] = {
-    "albert",   "bert",  "distilbert", "electra_generator", "gau_alpha", "gpt2", "gpt2_layer_scale",
-    "gpt_neox", "llama", "modernbert", "roberta",           "roformer",  "tta",  "xlm_roberta",
+    "albert",     "bert",  "deberta_v3",       "distilbert", "electra_generator",
+    "gau_alpha",  "gpt2",  "gpt2_layer_scale", "gpt_neox",   "llama",
+    "modernbert", "mpnet", "roberta",          "roformer",   "t5_encoder",
+    "t5_gated",   "tta",   "xlm_roberta",      "xlnet",
 };
 
 std::vector<double> numbers(const JsonValue* list) {
