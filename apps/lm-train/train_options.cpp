@@ -89,6 +89,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
     if (name == "steps") value = steps.text();
   }
   run.init = o.start;
+  run.changes = o.changes;
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
@@ -172,7 +173,12 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
   c.action([o, &c](cli::Session& session) {
-    if (o->init) commands::refuse_design(c);
+    if (o->init) {
+      commands::refuse_design(c);
+      o->changes.position = o->position;
+      o->changes.position_shared = o->design.position_shared;
+      if (c.is_set("normalizer")) o->changes.normalizer = o->design.normalizer;
+    }
     if (!o->init && !o->tokenizer)
       throw UsageError(
           fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));

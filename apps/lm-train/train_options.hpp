@@ -34,6 +34,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<std::string> diversity;
   cli::CommonOptions common;
   const Launch* launch = nullptr;
+  train::DesignChanges changes;                       ///< of `init`
   std::shared_ptr<const model::StartingModel> start;  ///< of `init`, once it is read
 };
 

@@ -180,7 +180,9 @@ void refuse_design(const cli::Command& command) {
   declare_design(design, unread);
   for (const cli::Entry& entry : design.entries()) {
     const std::string option = cli::key_of(entry);
-    if (command.is_set(option))
+    const bool changes =
+        option == "position" || option == "position-shared" || option == "normalizer";
+    if (!changes && command.is_set(option))
       throw UsageError(fmt::format("{} with {}: the model has a design, expected none",
                                    field(option), field("init")));
   }

@@ -47,7 +47,7 @@ struct TrainingOptions {
 void declare_design(cli::Command& command, TrainingOptions& options,
                     const std::string& several = "");
 /// Throws UsageError for an option of declare_design that was set: the model of --init has a
-/// design.
+/// design, of which positions and normalizer alone can be others.
 void refuse_design(const cli::Command& command);
 /// What objectives read.
 void declare_objective(cli::Command& command, TrainingOptions& options);

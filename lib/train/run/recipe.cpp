@@ -109,6 +109,36 @@ DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
 
 double residual_gain(const DesignRecipe& recipe) { return deepnorm_of(recipe).gain; }
 
+void change_design(const DesignChanges& changes, Design& design) {
+  if (changes.normalizer) {
+    about("normalizer", [&] { nn::parse_normalizer(*changes.normalizer); });
+    design.normalizer = *changes.normalizer;
+  }
+  if (!changes.position) return;
+  about("position", [&] {
+    design.variants.position.clear();
+    // Also after schemes and families that scale otherwise.
+    design.attention_scale =
+        1 / std::sqrt(static_cast<double>(model::position_shape(design).head_size));
+    DesignRecipe recipe;
+    recipe.position = *changes.position;
+    recipe.position_shared = changes.position_shared;
+    Design native = design;
+    set_position(recipe, native);
+    if (!native.variants.position.empty() || !usage_problem_of([&] { model::plan_of(native); })) {
+      design = std::move(native);
+    } else {
+      design.position = model::PositionType::kNone;
+      design.variants.position = *changes.position;
+      design.variants.position_shared = changes.position_shared;
+    }
+    const bool has_tables = !model::position_parameters(design).empty() ||
+                            design.position == model::PositionType::kLearned;
+    if (has_tables && design.max_position_embeddings == 0)
+      throw UsageError("has parameters by place, but the model no longest sequence");
+  });
+}
+
 Design design_of(const DesignRecipe& recipe) {
   using model::LayerKind;
   using model::PreviousScores;

@@ -32,6 +32,19 @@ struct DesignRecipe {
   bool tie_word_embeddings = true;
 };
 
+/// What becomes another in the design of a starting model; nothing: stays.
+struct DesignChanges {
+  std::optional<std::string> position;  ///< as DesignRecipe::position
+  bool position_shared = false;
+  std::optional<std::string> normalizer;
+};
+
+/// `design` with the changes. Parameters of the old positions are no part of it. Where no family
+/// has "learned", "sinusoidal", "rope" or "none" with the rest of the design, the scheme of that
+/// name. Throws UsageError for names that are none, and for tables of places in a model without a
+/// longest sequence.
+void change_design(const DesignChanges& changes, model::Design& design);
+
 /// The recipe with widths of `size` (more than 0) times its own, at least 1, and heads of the same
 /// size where that is possible.
 DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size);

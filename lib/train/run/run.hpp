@@ -23,7 +23,8 @@ namespace masque::train {
 struct RunOptions {
   /// What training starts from; nullptr: a new model. Then `design` is not read.
   std::shared_ptr<const model::StartingModel> init;
-  DesignRecipe design;  ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
+  DesignChanges changes;  ///< of the starting model's design
+  DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
   ObjectiveOptions requested;     ///< `tokens`, `seed` and `pairs` are filled in
   // Of electra_variants() alone:

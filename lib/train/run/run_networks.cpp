@@ -73,8 +73,10 @@ void TrainingRun::fill_in() {
     }
     design_ = options_.init->design();
     design_.notes.clear();
-    // XLNet's content stream runs alone where the objective has no other.
-    if (design_.streams == model::Streams::kTwo) design_.streams = model::Streams::kOne;
+    // The objective says which token reads which, whatever the model was trained for.
+    design_.streams = model::Streams::kOne;
+    design_.mask = model::DefaultMask::kFull;
+    change_design(options_.changes, design_);
     check_corpus_length();
     return;
   }
