@@ -93,14 +93,23 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     const std::uint64_t seed = o.common.seed + static_cast<std::uint64_t>(k);
     const train::RunOptions given = classify_options(o, all.steps, seed);
     const train::ClassifyOptions options{.pooling = all.pooling,
+                                         .texts = {.mask = all.mask,
+                                                   .drop = given.requested.drop,
+                                                   .seed = seed,
+                                                   .tokens = train::token_table(all.tokenizer)},
+                                         .trained = given.trained,
                                          .trainer = given.trainer,
                                          .precision = given.precision,
                                          .initializer_range = given.initializer_range,
                                          .chunk_rows = given.chunk_rows};
     train::ClassifyRun run(all.start, options, all.names, all.train.texts);
     if (k == 0) {
-      session.note(fmt::format("{} labels, {} texts, {} parameters, {} steps", all.names.size(),
-                               all.train.read.corpus.size(), run.parameter_count(), all.steps));
+      const std::string trained = run.trained_count() < run.parameter_count()
+                                      ? fmt::format(" ({} trained)", run.trained_count())
+                                      : "";
+      session.note(fmt::format("{} labels, {} texts, {} parameters{}, {} steps", all.names.size(),
+                               all.train.read.corpus.size(), run.parameter_count(), trained,
+                               all.steps));
       start_folder(o, results, session);
     }
     const std::string folder = o.seeds > 1 && o.output

@@ -30,7 +30,7 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
     recipe.max_position_embeddings = o.length.value_or(128);
     return train::start_of(recipe, tokenizer);
   }
-  train::ClassifierStart start = train::start_of(*o.model, o.full_mask);
+  train::ClassifierStart start = train::start_of(*o.model, o.mask == "full");
   if (tokens > start.design.vocab_size) {
     throw InputError(tokenizer.parts().path,
                      fmt::format("{} tokens, expected at most the {} of the model", tokens,
@@ -95,6 +95,17 @@ void check_pooling(const ClassifyData& all) {
                                train::pooling_name(*all.start.pooling)));
 }
 
+void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
+  all.mask = all.start.mask;
+  if (o.mask == "model" || o.mask == "full") return;
+  if (all.steps == 0 && o.mask != all.start.mask) {
+    throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("mask"),
+                                 escape(o.mask), field("epochs"),
+                                 all.start.mask.value_or("model")));
+  }
+  all.mask = o.mask;
+}
+
 }  // namespace
 
 void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
@@ -114,6 +125,7 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   all.steps = choose_steps(o, all.train.read.corpus.size());
   all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::Pooling::kFirst));
   check_pooling(all);
+  choose_mask(o, all);
 }
 
 }  // namespace masque::lm_train

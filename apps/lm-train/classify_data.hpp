@@ -24,6 +24,7 @@ struct ClassifyData {
   std::optional<LabelledData> eval = {};
   std::int64_t steps = 0;
   train::Pooling pooling = train::Pooling::kFirst;
+  std::optional<std::string> mask = {};  ///< in place of the model's
 
   /// The texts that the results are of.
   const LabelledData& judged() const { return eval ? *eval : train; }

@@ -28,8 +28,12 @@ void check_classify(const ClassifyCommand& o) {
   if (o.untied)
     throw UsageError(
         fmt::format("{}: a classifier has no vocabulary, expected none", field("untied")));
+  if (!o.drop && (o.renumber || o.min_keep)) {
+    throw UsageError(fmt::format("{} does nothing without {}",
+                                 field(o.renumber ? "renumber" : "min_keep"), field("drop")));
+  }
   if (!o.model) {
-    if (o.full_mask)
+    if (o.mask == "full")
       throw UsageError(fmt::format("{} full: a new encoder has no other, expected {}",
                                    field("mask"), field("model")));
     if (!o.tokenizer)
@@ -67,7 +71,9 @@ void check_classify(const ClassifyCommand& o) {
 
 train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
                                    std::uint64_t seed) {
-  return commands::run_options(o, steps, seed);
+  train::RunOptions run = commands::run_options(o, steps, seed);
+  commands::add_trained_settings(o, run);
+  return run;
 }
 
 train::LabelledOptions labelled_options(const ClassifyCommand& o) {
@@ -96,6 +102,10 @@ void declare_classify(cli::Command& tool) {
       "lm-train classify RTE/train.tsv --model t-ta/ --mask full --header --text-columns "
       "sentence1,sentence2 --label-column label -o model",
       "a T-TA without its diagonal, on pairs, kept as a folder");
+  c.example(
+      "lm-train classify RTE/train.tsv --model bert/ --text-columns 1,2 --label-column 3 "
+      "--layer-decay 0.8 --drop 0.15 --mask 'window(64)' -o model",
+      "lower rates for lower layers, DropToken, and a mask that the folder keeps");
   c.argument("TSV", o->text,
              "texts and labels, one a line, columns between tabs; - is standard input");
   c.option("--model", "CHECKPOINT", o->model,
@@ -116,8 +126,13 @@ void declare_classify(cli::Command& tool) {
        {"mean", std::optional(train::Pooling::kMean)}},
       "what stands for a text: the first token through BERT's pooler, or the mean of all [cls; "
       "of a model that classifies, its own]");
-  c.choice("--mask", o->full_mask, {{"model", false}, {"full", true}},
-           "the model's, or every token reads every token: drops T-TA's diagonal");
+  c.option("--mask", "EXPR", o->mask,
+           "what texts read: model; full: drops T-TA's diagonal; or a mask as mask-viz takes it, "
+           "which the folder keeps");
+  c.option("--drop", "R", o->drop, cli::Range{0, 0.99},
+           "share of the tokens that are taken out of what is learnt, others in each epoch");
+  c.option("--min-keep", "N", o->min_keep, "tokens that --drop leaves at least [1]");
+  c.flag("--renumber", o->renumber, "--drop counts positions anew: the ablation");
   c.option("--length", "N", o->length, cli::Range{2, 1e6},
            "most tokens of a text [128, or as many as the model has positions]");
   c.option("--epochs", "X", o->epochs, cli::Range{0, 1e6},
@@ -127,6 +142,7 @@ void declare_classify(cli::Command& tool) {
   c.option("--seeds", "N", o->seeds, cli::Range{1, 1e6},
            "runs, with the seeds --seed, --seed + 1 …: of the labels' layer, the order, dropout");
   commands::declare_optimizer(c, *o);
+  commands::declare_trained(c, *o);
   commands::declare_design(c, *o);
   c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
            "tokens that run together: memory; other numbers round otherwise");

@@ -16,7 +16,7 @@ struct ClassifyCommand : commands::TrainingOptions {
   std::string text_columns = "1", label_column = "2";
   bool header = false, resume = false;
   std::optional<train::Pooling> pooling;
-  bool full_mask = false;
+  std::string mask = "model";
   std::optional<std::int64_t> length, steps;
   std::optional<double> epochs;
   std::int64_t seeds = 1;

@@ -11,6 +11,9 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "mask/expression.hpp"
+#include "model/placed.hpp"
 #include "model/save.hpp"
 #include "store/names/named_tensors.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -22,6 +25,9 @@ namespace masque::train {
 using model::Role;
 
 namespace {
+
+/// Of config.json: what a classifier's texts read, if not what the model says.
+constexpr const char* kMaskKey = "classifier_mask";
 
 /// A tensor under one of two names; empty if there is none of this shape. Of matrices only square
 /// ones are ever kept the other way round.
@@ -86,6 +92,11 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   if (start.label_weight.rows() == 0 || start.label_bias.rows() == 0) return;
   start.names = names;
   start.pooling = pooling;
+  const JsonValue* mask = config.find(kMaskKey);
+  if (mask == nullptr) return;
+  if (const auto problem = usage_problem_of([&] { mask::parse_mask(mask->text); }))
+    throw InputError(path, fmt::format("{}: {}", kMaskKey, *problem));
+  start.mask = mask->text;
 }
 
 void copy_to(MatrixView<const float> from, MatrixView<float> to) {
@@ -93,52 +104,34 @@ void copy_to(MatrixView<const float> from, MatrixView<float> to) {
   for (Index i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.columns, to.row(i));
 }
 
-Example example_of(const CorpusItem& item, TokenId label, Pooling pooling,
-                   const model::Design& design) {
-  Example example;
-  example.ids.assign(item.ids.begin(), item.ids.end());
-  if (design.type_vocab_size > 1)
-    example.segments.assign(item.segments.begin(), item.segments.end());
-  const Index rows = pooling == Pooling::kFirst ? 1 : example.size();
-  for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
-  example.targets.assign(static_cast<std::size_t>(rows), label);
-  return example;
-}
-
 }  // namespace
 
 /// A classifier on the items of its corpus.
 class ClassifyRun::Loss final : public StepLoss {
  public:
-  Loss(Classifier<float>& classifier, Pooling pooling, const std::vector<TokenId>& labels)
-      : classifier_(classifier), pooling_(pooling), labels_(labels) {}
+  Loss(Classifier<float>& classifier, const ClassifyExamples& examples,
+       const std::vector<TokenId>& labels)
+      : classifier_(classifier), examples_(examples), labels_(labels) {}
 
-  void check(const Corpus& corpus) const override {
-    const Index most = classifier_.design().max_position_embeddings;
-    if (most > 0 && corpus.longest() > most) {
-      throw UsageError(fmt::format("length {}, expected at most the {} positions of the model",
-                                   corpus.longest(), most));
-    }
-  }
+  void check(const Corpus& corpus) const override { examples_.check(corpus); }
   void prepare() override { classifier_.prepare(); }
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
-    const std::vector<Example> batch = examples(items);
+    std::vector<Example> batch;
+    batch.reserve(items.size());
+    for (const StepItem& item : items)
+      batch.push_back(examples_.dropped(item.item, item.epoch, label_of(item)));
     return report_of(batch, classifier_.train(batch, 1 / static_cast<double>(batch.size()), noise));
   }
   StepLosses evaluate(std::span<const StepItem> items) override {
-    const std::vector<Example> batch = examples(items);
+    std::vector<Example> batch;
+    batch.reserve(items.size());
+    for (const StepItem& item : items) batch.push_back(examples_.whole(item.item, label_of(item)));
     return report_of(batch, classifier_.evaluate(batch));
   }
 
  private:
-  std::vector<Example> examples(std::span<const StepItem> items) const {
-    std::vector<Example> out;
-    out.reserve(items.size());
-    for (const StepItem& item : items) {
-      out.push_back(example_of(item.item, labels_[static_cast<std::size_t>(item.item.number)],
-                               pooling_, classifier_.design()));
-    }
-    return out;
+  TokenId label_of(const StepItem& item) const {
+    return labels_[static_cast<std::size_t>(item.item.number)];
   }
   static StepLosses report_of(std::span<const Example> batch, const LossReport& report) {
     StepLosses losses;
@@ -148,7 +141,7 @@ class ClassifyRun::Loss final : public StepLoss {
   }
 
   Classifier<float>& classifier_;
-  Pooling pooling_;
+  const ClassifyExamples& examples_;
   const std::vector<TokenId>& labels_;
 };
 
@@ -159,18 +152,19 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   start.weights = std::move(loaded.weights);
   start.design.head = {};
   start.design.notes.clear();
-  if (full_mask) {
-    if (start.design.mask == model::DefaultMask::kFull)
-      throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
-                                   field("mask"), start.design.family));
-    start.design.mask = model::DefaultMask::kFull;
-  }
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
   const store::Checkpoint file = store::open_checkpoint(checkpoint);
   const store::NamedTensors names(file, store::find_config(file));
   start.pooler_weight = read_floats(file, names, "pooler.dense.weight", {width, width});
   start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
   read_labels(checkpoint, file, names, start);
+  if (full_mask) {
+    if (start.design.mask == model::DefaultMask::kFull && !start.mask)
+      throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
+                                   field("mask"), start.design.family));
+    start.design.mask = model::DefaultMask::kFull;
+    start.mask.reset();
+  }
   return start;
 }
 
@@ -207,7 +201,11 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
   classifier_ = std::make_unique<Classifier<float>>(design_, model_slots_, slots_, options.pooling,
                                                     parameters_, options.precision);
   classifier_->chunk_rows = options.chunk_rows;
-  loss_ = std::make_unique<Loss>(*classifier_, options.pooling, texts_.labels);
+  const Index layers = model::count_layers(design_);
+  const std::array<TrainedNetwork, 2> parts{{{layers, &model_slots_}, {layers, &slots_}}};
+  choose_trained(options.trained, parts, parameters_);
+  examples_ = std::make_unique<const ClassifyExamples>(options.texts, options.pooling, design_);
+  loss_ = std::make_unique<Loss>(*classifier_, *examples_, texts_.labels);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, *texts_.corpus, options.trainer);
 }
 
@@ -250,8 +248,8 @@ Classified ClassifyRun::classify(const LabelledTexts& texts) {
   std::vector<Example> batch;
   const Index count = texts.corpus->size();
   for (Index i = 0; i < count; ++i) {
-    batch.push_back(example_of(texts.corpus->item(i), texts.labels[static_cast<std::size_t>(i)],
-                               options_.pooling, design_));
+    batch.push_back(
+        examples_->whole(texts.corpus->item(i), texts.labels[static_cast<std::size_t>(i)]));
     if (std::ssize(batch) < kBatch && i + 1 < count) continue;
     out.report.add(classifier_->evaluate(batch, &out.probabilities));
     batch.clear();
@@ -279,6 +277,7 @@ std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
     return hasher->digest();
   };
   return {{"pooling", pooling_name(options_.pooling)},
+          {"mask", options_.texts.mask.value_or("model")},
           {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
           {"learnt", digest_of(texts_)},
           {"config", digest(as_bytes(config_text()))},
@@ -301,6 +300,8 @@ std::string ClassifyRun::config_text() const {
     text = set_json_member(text, {"architectures"}, R"(["BertForSequenceClassification"])");
   text = set_json_member(text, {"id2label"}, "{" + names + "}");
   text = set_json_member(text, {"label2id"}, "{" + numbers + "}");
+  if (options_.texts.mask)
+    text = set_json_member(text, {kMaskKey}, quote_json(*options_.texts.mask));
   text = set_json_member(text, {"problem_type"}, R"("single_label_classification")");
   return set_json_member(text, {"classifier_pooling"}, quote_json(pooling_name(options_.pooling)));
 }

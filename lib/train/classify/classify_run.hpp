@@ -10,8 +10,10 @@
 #include "probe/score/classification.hpp"
 #include "text/tokenizer.hpp"
 #include "train/classify/classifier.hpp"
+#include "train/classify/classify_examples.hpp"
 #include "train/data/labelled_corpus.hpp"
 #include "train/run/recipe.hpp"
+#include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 
 namespace masque::train {
@@ -28,6 +30,8 @@ struct ClassifierStart {
   std::vector<std::string> names;
   Matrix<float> label_weight, label_bias;
   std::optional<Pooling> pooling;
+  /// Of such a checkpoint: the mask that it was trained with in place of the model's.
+  std::optional<std::string> mask;
   double residual_gain = 0;
 };
 
@@ -40,6 +44,8 @@ ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& toke
 
 struct ClassifyOptions {
   Pooling pooling = Pooling::kFirst;
+  ClassifyTextOptions texts;
+  TrainedOptions trained;
   TrainerOptions trainer;  ///< its seed is the run's: labels' layer, order, dropout
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
@@ -68,17 +74,18 @@ class ClassifyRun {
  public:
   /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
   /// are the start's, its layer goes on, else a new one starts at random. Throws UsageError for
-  /// designs that cannot be trained, pooling that does not fit the mask, and texts longer than the
-  /// model.
+  /// designs that cannot be trained, pooling that does not fit the mask, a mask that is none, and
+  /// texts longer than the model.
   ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
               std::vector<std::string> names, LabelledTexts texts);
   ~ClassifyRun();
 
   Trainer& trainer() { return *trainer_; }
   Index parameter_count() const;
+  Index trained_count() const { return count_trained(parameters_); }
   Classified classify(const LabelledTexts& texts);
-  /// What decides its bytes besides the options: pooling, the labels' names, digests of the texts,
-  /// the config.json and the values as they are, so to be requested before the first step.
+  /// What decides its bytes besides the options: pooling, mask, the labels' names, digests of the
+  /// texts, the config.json and the values as they are, so to be requested before the first step.
   std::vector<std::pair<std::string, std::string>> facts();
 
   /// Writes a Hugging Face folder, whole or not at all: of BERT that of
@@ -102,6 +109,7 @@ class ClassifyRun {
   Parameters<float> parameters_;
   ParameterMap model_slots_, slots_;
   std::unique_ptr<Classifier<float>> classifier_;
+  std::unique_ptr<const ClassifyExamples> examples_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
 };

@@ -1,0 +1,77 @@
+#include "train/classify/classify_examples.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "train/data/objective.hpp"
+#include "train/data/record_example.hpp"
+
+namespace masque::train {
+
+ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, Pooling pooling,
+                                   const model::Design& design)
+    : pooling_(pooling),
+      segments_(design.type_vocab_size > 1),
+      longest_(design.max_position_embeddings),
+      drop_(make_dropping(options.drop, options.seed, options.tokens)) {
+  if (options.mask) mask_ = mask::parse_mask(*options.mask);
+}
+
+void ClassifyExamples::check(const Corpus& corpus) const {
+  if (longest_ > 0 && corpus.longest() > longest_) {
+    throw UsageError(fmt::format("length {}, expected at most the {} positions of the model",
+                                 corpus.longest(), longest_));
+  }
+  if (!mask_) return;
+  std::set<Index> lengths;
+  for (Index i = 0; i < corpus.size(); ++i) lengths.insert(corpus.length(i));
+  bool alone = pooling_ == Pooling::kFirst && corpus.longest() > 1;
+  for (const Index n : lengths) {
+    const mask::Mask bound = mask_->bind({n, n});
+    for (Index k = 1; alone && k < n; ++k) alone = !bound.allows(0, k);
+  }
+  if (alone) {
+    throw UsageError(
+        fmt::format("{} cls: with {} {} the first token reads itself alone, expected mean",
+                    field("pooling"), field("mask"), mask_->text()));
+  }
+}
+
+Example ClassifyExamples::whole(const CorpusItem& item, TokenId label) const {
+  records::Record record = record_of(item);
+  return example(record, label);
+}
+
+Example ClassifyExamples::dropped(const CorpusItem& item, std::uint64_t epoch,
+                                  TokenId label) const {
+  records::Record record = record_of(item);
+  record.epoch = epoch;
+  if (drop_) {
+    records::Scratch scratch;
+    records::Tally tally;
+    drop_->apply(record, scratch, tally);
+  }
+  return example(record, label);
+}
+
+records::Record ClassifyExamples::record_of(const CorpusItem& item) const {
+  records::Record record;
+  record.number = item.number;
+  record.ids.assign(item.ids.begin(), item.ids.end());
+  record.seg.present = segments_ && !item.segments.empty();
+  if (record.seg.present) record.seg.values.assign(item.segments.begin(), item.segments.end());
+  return record;
+}
+
+Example ClassifyExamples::example(records::Record& record, TokenId label) const {
+  Example example = example_of(record);
+  const Index rows = pooling_ == Pooling::kFirst ? 1 : example.size();
+  for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
+  example.targets.assign(static_cast<std::size_t>(rows), label);
+  if (mask_) example.mask = mask_->bind({example.size(), example.size()});
+  return example;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,52 @@
+// Texts as a classifier takes them, in training and in judgement.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mask/expression.hpp"
+#include "model/design.hpp"
+#include "records/drop.hpp"
+#include "train/classify/classifier.hpp"
+#include "train/data/corpus.hpp"
+
+namespace masque::train {
+
+struct ClassifyTextOptions {
+  /// An expression of the mask language for every text, in training and judgement, which the folder
+  /// keeps; none: the model's mask.
+  std::optional<std::string> mask = {};
+  /// DropToken of what is learnt: other tokens in each epoch; the mask is one of what is left.
+  records::DropOptions drop{.rate = 0};
+  std::uint64_t seed = 0;           ///< of that
+  records::TokenTable tokens = {};  ///< of the tokenizer, for that
+};
+
+/// Immutable, thread-safe.
+class ClassifyExamples {
+ public:
+  /// Throws UsageError for a mask or a share that is none.
+  ClassifyExamples(const ClassifyTextOptions& options, Pooling pooling,
+                   const model::Design& design);
+
+  /// Throws UsageError and InputError for texts that cannot be taken: longer ones than the model,
+  /// lengths that the mask has not, first tokens that read themselves alone where they are pooled.
+  void check(const Corpus& corpus) const;
+  /// As it is judged. The rows are those that pooling reads, the target of each is the label.
+  Example whole(const CorpusItem& item, TokenId label) const;
+  /// As it is learnt in an epoch.
+  Example dropped(const CorpusItem& item, std::uint64_t epoch, TokenId label) const;
+
+ private:
+  records::Record record_of(const CorpusItem& item) const;
+  Example example(records::Record& record, TokenId label) const;
+
+  Pooling pooling_;
+  bool segments_;
+  Index longest_;  ///< text; 0: any
+  std::unique_ptr<const records::Corruption> drop_;
+  std::optional<mask::MaskExpression> mask_;
+};
+
+}  // namespace masque::train

@@ -1,0 +1,122 @@
+// A family's checkpoint with changes is written and read back: the same design, the same bits.
+#include "model/changed_family.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "model/starting_model.hpp"
+#include "model/variants.hpp"
+#include "support/message.hpp"
+#include "support/model_cases.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::model {
+namespace {
+
+using masque::test::TempFolder;
+
+const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes() {
+  static const std::vector<std::pair<std::string, std::function<void(Design&)>>> all = {
+      {"causal", [](Design& d) { d.mask = DefaultMask::kCausal; }},
+      {"normalizer", [](Design& d) { d.normalizer = "log_n(base=64)"; }},
+      {"tta",
+       [](Design& d) {
+         d.mask = DefaultMask::kOthers;
+         d.streams = Streams::kFixedKeys;
+         d.mask_token_id = 4;
+       }},
+      {"position",
+       [](Design& d) {
+         d.position = PositionType::kNone;
+         d.variants.position = "t5(buckets=8,max_distance=16)";
+         d.variants.position_shared = true;
+         d.attention_scale = 1;
+       }},
+      {"token types", [](Design& d) { d.type_vocab_size = 2; }},
+  };
+  return all;
+}
+
+/// The weights of a start, zeros where the changed plan has what it lacks.
+ModelWeights<float> filled(const StartingModel& start, const ModelPlan& plan,
+                           std::vector<std::vector<float>>& memory) {
+  ModelWeights<float> weights = start.weights();
+  for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
+    for (const TensorPart& part : tensor.parts) {
+      Weight<float>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
+      const RoleShape shape = role_shape(plan.design, part.role, part.part);
+      if (place) continue;
+      const Index columns = tensor.bias ? shape.rows : shape.columns;
+      memory.emplace_back(static_cast<std::size_t>(shape.rows * columns), 0.25F);
+      place.view = {memory.back().data(), tensor.bias ? 1 : shape.rows, columns};
+    }
+  }
+  return weights;
+}
+
+TEST_CASE("every family with every change is read back with its design and bits") {
+  int written = 0;
+  for (const auto& one : masque::test::model_cases()) {
+    if (one.name == "tta_over_bert") continue;
+    const StartingModel start(one.folder);
+    for (const auto& [name, change] : changes()) {
+      CAPTURE(one.name);
+      CAPTURE(name);
+      Design design = start.design();
+      design.notes.clear();
+      change(design);
+      if (!can_change(start.design(), design)) continue;
+      const ModelPlan plan = start.plan(design);
+      std::vector<std::vector<float>> memory;
+      memory.reserve(1000);
+      const ModelWeights<float> weights = filled(start, plan, memory);
+      TempFolder folder = TempFolder::in_memory();
+      save_model(folder / "changed", start.files(design, weights, {}));
+      const LoadedModel<float> again = load_model<float>(folder / "changed");
+      CHECK(same_design(again.design, design));
+      ++written;
+      if (start.family_of(design) != "masque") continue;
+      const StartingModel next(folder / "changed");
+      CHECK(next.writes(next.design()));
+      ModelWeights<float> own = next.weights();
+      for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
+        for (const TensorPart& part : tensor.parts) {
+          ModelWeights<float> before = weights;
+          const auto& from = place_of(before, part.role, tensor.bias, part.layer, part.part).view;
+          const auto& to = place_of(own, part.role, tensor.bias, part.layer, part.part).view;
+          REQUIRE((from.rows == to.rows && from.columns == to.columns));
+          bool same = true;
+          for (Index i = 0; i < from.rows; ++i)
+            same = same && std::equal(from.row(i), from.row(i) + from.columns, to.row(i));
+          CHECK(same);
+        }
+      }
+    }
+  }
+  CHECK(written > 150);
+}
+
+TEST_CASE("what is no family or no change is refused by name") {
+  const auto message = [](const std::string& text) {
+    return masque::test::message_of(
+        [&] { read_changed(FamilyConfig(store::ModelConfig::parse(text, "config.json"))); });
+  };
+  CHECK(!read_changed(FamilyConfig(store::ModelConfig::parse("{}", "config.json"))));
+  CHECK(message(R"({"base_model_type":"nothing","changes":{}})") ==
+        "config.json: base_model_type is \"nothing\", expected the model_type of another family");
+  CHECK(message(R"({"base_model_type":"masque","changes":{}})") ==
+        "config.json: base_model_type is \"masque\", expected the model_type of another family");
+  CHECK(message(R"({"base_model_type":"t5"})").starts_with("config.json: changes is"));
+  CHECK(message(R"({"base_model_type":"t5","changes":{"normalizer":"hard"}})")
+            .starts_with("config.json: changes: no normalizer"));
+  CHECK(message(R"({"base_model_type":"bert","changes":{"streams":"two"}})") ==
+        "config.json: changes: streams that the model cannot have");
+}
+
+}  // namespace
+}  // namespace masque::model
