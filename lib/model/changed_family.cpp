@@ -110,7 +110,9 @@ bool can_change(const Design& base, const Design& wanted) {
   const bool added =
       wanted.position == PositionType::kLearned || wanted.position == PositionType::kSinusoidal;
   if (wanted.streams == Streams::kTwo && (added || gated)) return false;
-  return same_design(with_changes(base, wanted), wanted);
+  if (!same_design(with_changes(base, wanted), wanted)) return false;
+  // Tables of places are as long as the model.
+  return wanted.max_position_embeddings > 0 || position_parameters(wanted).empty();
 }
 
 ModelPlan changed_plan(ModelPlan base, const Design& wanted) {

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
-#include "base/parallel.hpp"
 #include "model/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
@@ -77,12 +76,17 @@ bool StartingModel::writes(const Design& design) const {
 
 StartingModel::Writer StartingModel::writer_of(const Design& design) const {
   if (writes(design)) return Writer::kFamily;
-  const auto problem = usage_problem_of([&] { plan_of(design); });
-  if (!problem) return Writer::kOther;
+  std::string problem;
+  try {
+    plan_of(design);
+    return Writer::kOther;
+  } catch (const Error& error) {
+    problem = error.what();
+  }
   if (can_change(plan_.design, design)) return Writer::kChanged;
   throw UsageError(
       fmt::format("{}, changed as training needs it, is a design that no family writes: {}",
-                  escape(path()), *problem));
+                  escape(path()), problem));
 }
 
 std::string StartingModel::family_of(const Design& design) const {
@@ -190,8 +194,18 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
   }
 }
 
+std::string StartingModel::config(const Design& design, const TrainingConfig& training) const {
+  const Writer writer = writer_of(design);
+  if (writer == Writer::kOther) return config_of(design, training).text;
+  const std::string text = config_text(design);
+  if (writer == Writer::kFamily) return text;
+  Design own = plan_.design;
+  own.head = found_.design.head;
+  return changed_config(text, own, design);
+}
+
 ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
-                                const TrainingConfig& training) const {
+                                const TrainingConfig& training, bool unused) const {
   const Writer writer = writer_of(design);
   if (writer == Writer::kOther) return model_files(design, weights, training);
   const ModelPlan plan = this->plan(design);
@@ -226,14 +240,9 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
       tensors.push_back(output_tensor(std::move(one)));
     }
   }
-  add_unused(plan, same_head, tensors);
+  if (unused) add_unused(plan, same_head, tensors);
   std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
-  std::string text = config_text(design);
-  if (writer == Writer::kChanged) {
-    Design own = plan_.design;
-    own.head = found_.design.head;
-    text = changed_config(text, own, design);
-  }
+  const std::string text = config(design, training);
   files.config = {"config.json", store::Literal{text}, text.size(), 0644};
   return files;
 }

@@ -50,8 +50,11 @@ class StartingModel {
   /// design and its head are the checkpoint's. With those go all tensors of the checkpoint that no
   /// part of the model uses, as they are; a TensorFlow checkpoint's are left out. Throws as
   /// model_files.
+  /// unused  whether those tensors go with it
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
-                   const TrainingConfig& training) const;
+                   const TrainingConfig& training, bool unused = true) const;
+  /// The text of that config.json.
+  std::string config(const Design& design, const TrainingConfig& training) const;
 
  private:
   /// Who writes a design.

@@ -26,9 +26,10 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
       {"normalizer", [](Design& d) { d.normalizer = "log_n(base=64)"; }},
       {"tta",
        [](Design& d) {
+         // T-TA's own config.json leaves the token to the tokenizer.
+         if (d.streams != Streams::kFixedKeys) d.mask_token_id = 4;
          d.mask = DefaultMask::kOthers;
          d.streams = Streams::kFixedKeys;
-         d.mask_token_id = 4;
        }},
       {"position",
        [](Design& d) {
@@ -37,7 +38,10 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
          d.variants.position_shared = true;
          d.attention_scale = 1;
        }},
-      {"token types", [](Design& d) { d.type_vocab_size = 2; }},
+      {"token types",
+       [](Design& d) {
+         if (d.type_vocab_size == 0) d.type_vocab_size = 2;
+       }},
   };
   return all;
 }

@@ -147,9 +147,10 @@ class ClassifyRun::Loss final : public StepLoss {
 
 ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   ClassifierStart start;
-  model::LoadedModel<float> loaded = model::load_model<float>(checkpoint);
-  start.design = std::move(loaded.design);
-  start.weights = std::move(loaded.weights);
+  start.model = std::make_shared<const model::StartingModel>(checkpoint);
+  start.design = start.model->design();
+  // XLNet's content stream alone.
+  if (start.design.streams == model::Streams::kTwo) start.design.streams = model::Streams::kOne;
   start.design.head = {};
   start.design.notes.clear();
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
@@ -191,9 +192,10 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
   }
-  const model::ModelPlan plan = model::plan_of(design_);
+  if (start.model && usage_problem_of([&] { model::plan_of(design_); })) family_ = start.model;
+  const model::ModelPlan plan = family_ ? family_->plan(design_) : model::plan_of(design_);
   prefix_ = plan.prefix;
-  is_bert_ = model::config_of(design_).family == "bert";
+  is_bert_ = !family_ && model::config_of(design_).family == "bert";
   model_slots_ = add_model(plan, nullptr, "", ParameterMap(), parameters_);
   slots_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
                           is_bert_ ? prefix_ : "", parameters_);
@@ -218,9 +220,7 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   initialize_parameters(design_, slots_,
                         {.seed = options.seed, .initializer_range = options.initializer_range},
                         parameters_);
-  if (start.weights) {
-    copy_weights(*start.weights, model_slots_, parameters_);
-  }
+  if (start.model) copy_weights(start.model->weights(), model_slots_, parameters_);
   if (!start.names.empty() && start.names == names_) {
     copy_to(start.label_weight.view(), parameters_.value(slots_.weight(Role::kDecoder)));
     copy_to(start.label_bias.view(), parameters_.value(slots_.bias(Role::kDecoder)));
@@ -288,7 +288,8 @@ std::string ClassifyRun::config_text() const {
   const model::TrainingConfig training{.initializer_range = options_.initializer_range,
                                        .hidden_dropout = options_.trainer.hidden_dropout,
                                        .attention_dropout = options_.trainer.attention_dropout};
-  std::string text = model::config_of(design_, training).text;
+  std::string text =
+      family_ ? family_->config(design_, training) : model::config_of(design_, training).text;
   std::string names;
   std::string numbers;
   for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -308,8 +309,9 @@ std::string ClassifyRun::config_text() const {
 
 void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokenizer,
                        const std::vector<std::pair<std::string, std::string>>& files) {
-  model::ModelFiles model =
-      model::model_files(design_, weights_of(design_, model_slots_, parameters_), {});
+  const model::ModelWeights<float> weights = weights_of(design_, model_slots_, parameters_);
+  model::ModelFiles model = family_ ? family_->files(design_, weights, {}, false)
+                                    : model::model_files(design_, weights, {});
   slots_.for_each([&](Role /*role*/, bool bias, Index /*layer*/, Index /*part*/, Index at) {
     const MatrixView<float> value = parameters_.value(at);
     const auto rows = static_cast<std::uint64_t>(value.rows);

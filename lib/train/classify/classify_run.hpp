@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/weights.hpp"
+#include "model/starting_model.hpp"
 #include "probe/score/classification.hpp"
 #include "text/tokenizer.hpp"
 #include "train/classify/classifier.hpp"
@@ -21,8 +21,8 @@ namespace masque::train {
 /// What classifiers start from: a checkpoint, or a design alone.
 struct ClassifierStart {
   model::Design design;  ///< without a head
-  /// What the checkpoint has; the rest starts at random.
-  std::optional<model::ModelWeights<float>> weights;
+  /// The checkpoint; what it lacks starts at random. nullptr: all does.
+  std::shared_ptr<const model::StartingModel> model;
   /// BERT's pooler, weight (hidden size, hidden size) and bias (1, hidden size), if it is there.
   Matrix<float> pooler_weight, pooler_bias;
   /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
@@ -89,9 +89,9 @@ class ClassifyRun {
   std::vector<std::pair<std::string, std::string>> facts();
 
   /// Writes a Hugging Face folder, whole or not at all: of BERT that of
-  /// BertForSequenceClassification; of other families the model's own config.json and tensors with
-  /// pooler.dense and classifier next to them. `files` stand in it too. Throws InputError if there
-  /// is one already or it cannot be written.
+  /// BertForSequenceClassification; of other families the model's config.json and tensors with
+  /// pooler.dense and classifier next to them; without its own head. `files` stand in it too.
+  /// Throws InputError if there is one already or it cannot be written.
   void save(const std::string& folder, const text::Tokenizer& tokenizer,
             const std::vector<std::pair<std::string, std::string>>& files);
 
@@ -104,6 +104,8 @@ class ClassifyRun {
   std::vector<std::string> names_;
   LabelledTexts texts_;
   model::Design design_;
+  /// Where the design is one of its family alone; else plan_of's family is written.
+  std::shared_ptr<const model::StartingModel> family_;
   std::string prefix_;  ///< of the model's tensors
   bool is_bert_ = false;
   Parameters<float> parameters_;
