@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "model/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
@@ -76,17 +77,12 @@ bool StartingModel::writes(const Design& design) const {
 
 StartingModel::Writer StartingModel::writer_of(const Design& design) const {
   if (writes(design)) return Writer::kFamily;
-  std::string problem;
-  try {
-    plan_of(design);
-    return Writer::kOther;
-  } catch (const Error& error) {
-    problem = error.what();
-  }
+  const auto problem = usage_problem_of([&] { plan_of(design); });
+  if (!problem) return Writer::kOther;
   if (can_change(plan_.design, design)) return Writer::kChanged;
   throw UsageError(
       fmt::format("{}, changed as training needs it, is a design that no family writes: {}",
-                  escape(path()), problem));
+                  escape(path()), *problem));
 }
 
 std::string StartingModel::family_of(const Design& design) const {
