@@ -1,20 +1,12 @@
 // The attention of a layer, sequence by sequence.
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "kernel/parallel.hpp"
 #include "model/pass.hpp"
 
 namespace masque::model {
 namespace {
-
-template <class V>
-std::span<const Index> part(const V& values, std::span<const Index> begins, Index sequence) {
-  if (values.empty()) return {};
-  const auto begin = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence)]);
-  const auto end = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence) + 1]);
-  return std::span<const Index>(values).subspan(begin, end - begin);
-}
 
 /// Keys that each query may read.
 std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index keys) {
@@ -38,7 +30,7 @@ const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(Index 
     const Index length = chunk_.begins[static_cast<std::size_t>(s) + 1] - begin;
     std::vector<Index> rows;
     if (stream.kind != StreamKind::kContent) {
-      const std::span<const Index> own = part(stream.rows, stream.begins, s);
+      const std::span<const Index> own = of_sequence(stream.rows, stream.begins, s);
       rows.reserve(own.size());
       for (const Index row : own) rows.push_back(row - begin);
     }
@@ -55,58 +47,39 @@ const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(Index 
 }
 
 template <class T>
-void Pass<T>::make_distances() {
-  Index farthest = 0;
-  for (Index s = 0; s < chunk_.sequences(); ++s) {
-    const auto own = part(content_.positions, chunk_.begins, s);
-    farthest = std::max(farthest, farthest_distance(own, model_.path));
-  }
-  first_distance_ = farthest;
-  distances_ = xlnet_waves<T>(design_, farthest);
-}
-
-template <class T>
 void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
-  if (distances_.rows() == 0) make_distances();
-  scratch_.relative.resize(distances_.rows(), weights.relative.outputs());
-  weights.relative.forward(distances_.view(), scratch_.relative.view());
-}
-
-template <class T>
-nn::PositionIds Pass<T>::places(const Stream<T>& stream, Index sequence,
-                                std::vector<Index>& counted) const {
-  const std::span<const Index> keys = part(content_.positions, chunk_.begins, sequence);
-  if (!model_.position_table) return {part(stream.positions, stream.begins, sequence), keys};
-  // Given positions move the table's rows; relative terms next to it count places, as in
-  // transformers.
-  counted.resize(keys.size());
-  std::iota(counted.begin(), counted.end(), Index{0});
-  if (stream.kind != StreamKind::kContent) {
-    const Index begin = chunk_.begins[static_cast<std::size_t>(sequence)];
-    for (const Index row : part(stream.rows, stream.begins, sequence)) {
-      counted.push_back(row - begin);
-    }
-  }
-  const std::span<const Index> all(counted);
-  const auto places_of_keys = all.first(keys.size());
-  return {stream.kind == StreamKind::kContent ? places_of_keys : all.subspan(keys.size()),
-          places_of_keys};
+  if (distances_.waves.rows() == 0)
+    distances_ = xlnet_distances<T>(design_, content_.positions, chunk_.begins, model_.path);
+  scratch_.relative.resize(distances_.waves.rows(), weights.relative.outputs());
+  weights.relative.forward(distances_.waves.view(), scratch_.relative.view());
 }
 
 template <class T>
 std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream<T>& stream,
-                                                     Index sequence, nn::PositionIds places) const {
+                                                     Index sequence,
+                                                     std::vector<Index>& counted) const {
+  if (!has_position_terms(design_)) return nullptr;
   const PreparedLayer<T>& weights = model_.layer(layer);
   PositionInputs<T> in;
-  in.places = places;
-  in.query_segments = part(stream.segments, stream.begins, sequence);
-  in.key_segments = part(content_.segments, chunk_.begins, sequence);
+  if (model_.position_table) {
+    const auto begin = chunk_.begins[static_cast<std::size_t>(sequence)];
+    const auto end = chunk_.begins[static_cast<std::size_t>(sequence) + 1];
+    std::optional<std::span<const Index>> rows;
+    if (stream.kind != StreamKind::kContent)
+      rows = of_sequence(stream.rows, stream.begins, sequence);
+    in.places = counted_places(begin, end, rows, counted);
+  } else {
+    in.places = {of_sequence(stream.positions, stream.begins, sequence),
+                 of_sequence(content_.positions, chunk_.begins, sequence)};
+  }
+  in.query_segments = of_sequence(stream.segments, stream.begins, sequence);
+  in.key_segments = of_sequence(content_.segments, chunk_.begins, sequence);
   // A scheme that acts on the input has no terms.
   if (model_.scheme && !model_.scheme_facts.input) in.scheme = model_.scheme.get();
   in.shape = model_.scheme_shape;
   in.parameters = model_.position_is_shared ? model_.shared_position.views : weights.position.views;
   in.table = model_.relative_table.view;
-  in.first_distance = first_distance_;
+  in.first_distance = distances_.first;
   in.xlnet.relative = scratch_.relative.view();
   in.xlnet.content_bias = weights.content_bias.view;
   in.xlnet.position_bias = weights.position_bias.view;
@@ -127,8 +100,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   if (queries == 0) return;
   const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
   std::vector<Index> counted;
-  const nn::PositionIds where = places(stream, sequence, counted);
-  const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, where);
+  const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, counted);
   nn::AttentionProblem<T> problem;
   problem.query = own;
   problem.key = key_.middle_rows(chunk_.begins[s], keys);

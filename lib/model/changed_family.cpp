@@ -18,6 +18,8 @@ namespace masque::model {
 
 namespace {
 
+constexpr const char* kQueryStart = "query_start";
+
 /// Roles of positions that another scheme takes the place of.
 bool is_of_position(Role role) {
   switch (role) {
@@ -61,25 +63,33 @@ Design with_changes(const Design& base, const Design& wanted) {
   return design;
 }
 
-/// Whether the heads are alike but for what they predict.
+/// Whether two heads differ at most in what they predict.
 bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
   own.kind = wanted.kind;
   return own == wanted;
 }
 
-template <class E, std::size_t N>
-E choice(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
-  if (!config.has(name)) return fallback;
-  const std::string given = config.text(name, "");
-  for (const auto& [word, value] : words) {
-    if (word == given) return value;
-  }
-  config.refuse(name, "a word of the family masque");
+/// The family that a config.json changes, or that it is of.
+struct Base {
+  std::string model_type;
+  ModelPlan plan;
+};
+
+Base base_of(const store::ModelConfig& config) {
+  Base base;
+  base.model_type = config.string("base_model_type").value_or(config.model_type());
+  const Family* family = find_family(base.model_type);
+  if (family == nullptr || family->name == "masque")
+    FamilyConfig(config).refuse("base_model_type", "the model_type of another family");
+  const std::string text =
+      set_json_member(config.text(), {"model_type"}, quote_json(base.model_type));
+  base.plan = family->plan(FamilyConfig(store::ModelConfig::parse(text, config.path())));
+  return base;
 }
 
 Design read_changes(const FamilyConfig& changes, Design design) {
-  design.mask = choice(changes, "mask", kMasks, design.mask);
-  design.streams = choice(changes, "streams", kStreams, design.streams);
+  design.mask = read_word(changes, "mask", kMasks, design.mask);
+  design.streams = read_word(changes, "streams", kStreams, design.streams);
   if (changes.has("mask_token_id"))
     design.mask_token_id = static_cast<TokenId>(changes.count({"mask_token_id"}, 0));
   design.normalizer = changes.text("normalizer", design.normalizer);
@@ -127,7 +137,12 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
   const auto tensor = [&](std::string name, Role role, Parts parts) {
     if (!has_role(plan, role)) plan.rows.push_back({std::move(name), {role}, parts});
   };
-  if (wanted.streams == Streams::kTwo) tensor("query_start", Role::kQueryStart, Parts::kTensor);
+  if (wanted.streams != Streams::kTwo) {
+    // Of an earlier change; XLNet's own has another name.
+    std::erase_if(plan.rows, [](const TensorRow& row) { return row.name == kQueryStart; });
+  } else {
+    tensor(kQueryStart, Role::kQueryStart, Parts::kTensor);
+  }
   if (wanted.type_vocab_size > 0 && wanted.position != PositionType::kXlnet)
     tensor("embeddings.type", Role::kSegmentTable, Parts::kWeight);
   if (wanted.head.kind == HeadKind::kNone || head_like(plan, wanted.head) != nullptr) return plan;
@@ -140,7 +155,9 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
   return plan;
 }
 
-std::string changed_config(const std::string& text, const Design& base, const Design& wanted) {
+std::string changed_config(const std::string& text, const Design& wanted) {
+  const auto [type, plan] = base_of(store::ModelConfig::parse(text, "config.json"));
+  const Design& base = plan.design;
   std::string changes;
   JsonWriter json(changes);
   json.begin_object();
@@ -156,34 +173,30 @@ std::string changed_config(const std::string& text, const Design& base, const De
     json.member("position_shared", wanted.variants.position_shared);
     json.member("attention_scale", wanted.attention_scale);
   }
-  if (wanted.head != base.head && wanted.head.kind != HeadKind::kNone) {
+  const bool known = std::ranges::any_of(
+      plan.heads, [&](const HeadPlan& own) { return own.design.kind == wanted.head.kind; });
+  if (!known && wanted.head.kind != HeadKind::kNone) {
     json.member("head", word_of(kHeads, wanted.head.kind));
     json.member("head_scale", wanted.head.scale);
   }
   json.end_object();
   std::string out = set_json_member(text, {"model_type"}, quote_json("masque"));
-  out = set_json_member(out, {"base_model_type"}, quote_json(base.model_type));
+  out = set_json_member(out, {"base_model_type"}, quote_json(type));
   return set_json_member(out, {"changes"}, changes);
 }
 
 std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   if (!config.has("base_model_type")) return std::nullopt;
-  const std::string type = config.text("base_model_type", "");
-  const Family* family = find_family(type);
-  if (family == nullptr || family->name == "masque")
-    config.refuse("base_model_type", "the model_type of another family");
-  const store::ModelConfig& raw = config.raw();
-  ModelPlan plan = family->plan(FamilyConfig(store::ModelConfig::parse(
-      set_json_member(raw.text(), {"model_type"}, quote_json(type)), raw.path())));
+  ModelPlan plan = base_of(config.raw()).plan;
   const auto changes = config.object("changes");
   if (!changes) config.refuse("changes", "an object");
   Design wanted = read_changes(*changes, plan.design);
   if (!can_change(plan.design, wanted))
-    throw InputError(raw.path(), "changes: streams that the model cannot have");
+    throw InputError(config.raw().path(), "changes: streams that the model cannot have");
   wanted.head = {};
   plan = changed_plan(std::move(plan), wanted);
   if (changes->has("head")) {
-    const HeadKind kind = choice(*changes, "head", kHeads, HeadKind::kNone);
+    const HeadKind kind = read_word(*changes, "head", kHeads, HeadKind::kNone);
     for (HeadPlan& own : plan.heads) own.design.kind = kind;
     HeadDesign own;
     own.kind = kind;

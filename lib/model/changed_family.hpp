@@ -18,8 +18,8 @@ bool can_change(const Design& base, const Design& wanted);
 /// The plan of `base.design`'s family for `wanted`. Needs can_change.
 ModelPlan changed_plan(ModelPlan base, const Design& wanted);
 
-/// `text`, the family's config.json for `base`, with the changes to `wanted`.
-std::string changed_config(const std::string& text, const Design& base, const Design& wanted);
+/// `text`, a config.json of the family or of the family with other changes, with those to `wanted`.
+std::string changed_config(const std::string& text, const Design& wanted);
 
 /// The plan of a config.json with "base_model_type"; nothing without. Throws InputError for a base
 /// that is no other family, and for changes that are not known.

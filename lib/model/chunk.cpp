@@ -56,4 +56,12 @@ ChunkPlan cut_batch(const Batch& batch, std::span<const Index> wanted, int threa
   return plan;
 }
 
+std::span<const Index> of_sequence(std::span<const Index> values, std::span<const Index> begins,
+                                   Index sequence) {
+  if (values.empty()) return {};
+  const auto begin = begins[static_cast<std::size_t>(sequence)];
+  const auto end = begins[static_cast<std::size_t>(sequence) + 1];
+  return values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
 }  // namespace masque::model

@@ -23,6 +23,11 @@ struct Chunk {
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
 };
 
+/// The part of a sequence in values of all rows; nothing of no values. `begins`: the first rows of
+/// the sequences, and the end.
+std::span<const Index> of_sequence(std::span<const Index> values, std::span<const Index> begins,
+                                   Index sequence);
+
 /// How to run the chunks.
 struct ChunkPlan {
   std::vector<Chunk> chunks;

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "model/design.hpp"
+#include "model/family_config.hpp"
 
 namespace masque::model {
 
@@ -58,6 +62,21 @@ std::string_view word_of(const Words<E, N>& words, E value) {
     if (own == value) return word;
   }
   return {};
+}
+
+/// The value of an option's word; `fallback` if it is absent. Throws InputError that lists the
+/// words.
+template <class E, std::size_t N>
+E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words,
+            E fallback) {
+  if (!config.has(name)) return fallback;
+  const std::string given = config.text(name, "");
+  std::string known;
+  for (const auto& [word, value] : words) {
+    if (word == given) return value;
+    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word);
+  }
+  config.refuse(name, "one of " + known);
 }
 
 }  // namespace masque::model

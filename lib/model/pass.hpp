@@ -117,16 +117,12 @@ class Pass {
   void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
                        MatrixView<const T> query, Index sequence, const mask::BlockMap* blocks,
                        MatrixView<T> context);
-  /// The position terms of a sequence of a layer, if it has any; `places` lives as long.
+  /// The position terms of a sequence of a layer, if it has any; `counted` keeps what they point
+  /// to.
   std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const Stream<T>& stream, Index sequence,
-                                              nn::PositionIds places) const;
-  /// Where the queries and keys of a sequence stand for its position terms; `counted` keeps what
-  /// they point to.
-  nn::PositionIds places(const Stream<T>& stream, Index sequence,
-                         std::vector<Index>& counted) const;
+                                              std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(Index layer,
                                                                    const Stream<T>& stream);
-  void make_distances();
   void project_relative(const PreparedLayer<T>& weights);
 
   void show_states(Index state, const Stream<T>& stream) const;
@@ -162,9 +158,7 @@ class Pass {
     std::unique_ptr<kernel::RotaryTable<T>> table;
   };
   std::vector<Rotated> rotated_;
-  /// XLNet: the sinusoids of all distances, from first_distance_ downwards, for every layer.
-  Matrix<T> distances_;
-  Index first_distance_ = 0;
+  XlnetDistances<T> distances_;  ///< of all sequences, for every layer
   /// RealFormer: of every sequence the scores of each head in the layer before.
   std::map<StreamKind, std::vector<std::vector<Matrix<T>>>> previous_;
   /// Of every sequence, by kind of mask and stream.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <complex>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/chunk.hpp"
 
 namespace masque::model {
 
@@ -68,32 +70,54 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
   }
 }
 
+bool has_position_terms(const Design& design) {
+  return !design.variants.position.empty() || design.position == PositionType::kT5 ||
+         design.position == PositionType::kAlibi || design.position == PositionType::kXlnet ||
+         design.position == PositionType::kDisentangled;
+}
+
+nn::PositionIds counted_places(Index begin, Index end, std::optional<std::span<const Index>> rows,
+                               std::vector<Index>& counted) {
+  const auto keys = static_cast<std::size_t>(end - begin);
+  counted.resize(keys);
+  std::iota(counted.begin(), counted.end(), Index{0});
+  if (rows) {
+    for (const Index row : *rows) counted.push_back(row - begin);
+  }
+  const std::span<const Index> all(counted);
+  return {rows ? all.subspan(keys) : all, all.first(keys)};
+}
+
 template <class T>
-Matrix<T> xlnet_waves(const Design& design, Index farthest) {
+XlnetDistances<T> xlnet_distances(const Design& design, std::span<const Index> positions,
+                                  std::span<const Index> begins, std::string_view path) {
+  XlnetDistances<T> found;
+  for (Index s = 0; s + 1 < std::ssize(begins); ++s) {
+    const auto own = of_sequence(positions, begins, s);
+    if (own.empty()) continue;
+    const auto [low, high] = std::ranges::minmax(own);
+    found.first = std::max(found.first, high - low);
+  }
+  const Index farthest = found.first;
+  if (farthest > kFarthest) {
+    const std::string problem =
+        fmt::format("positions {} apart, expected at most {}", farthest, kFarthest);
+    throw path.empty() ? InputError(problem) : InputError(path, problem);
+  }
   std::vector<double> distances;
   distances.reserve(static_cast<std::size_t>(2 * farthest + 1));
   const Index clamp = design.distance_clamp > 0 ? design.distance_clamp : farthest;
   for (Index d = farthest; d >= -farthest; --d)
     distances.push_back(static_cast<double>(std::clamp(d, -clamp, clamp)));
-  Matrix<T> waves(2 * farthest + 1, design.hidden_size);
-  nn::sinusoidal_table<T>(distances, false, waves.view());
-  return waves;
-}
-
-Index farthest_distance(std::span<const Index> positions, std::string_view path) {
-  if (positions.empty()) return 0;
-  const auto [low, high] = std::ranges::minmax(positions);
-  if (high - low > kFarthest) {
-    const std::string problem =
-        fmt::format("positions {} apart, expected at most {}", high - low, kFarthest);
-    throw path.empty() ? InputError(problem) : InputError(path, problem);
-  }
-  return high - low;
+  found.waves = Matrix<T>(2 * farthest + 1, design.hidden_size);
+  nn::sinusoidal_table<T>(distances, false, found.waves.view());
+  return found;
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                      \
   template std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design&, PositionInputs<T>); \
-  template Matrix<T> xlnet_waves(const Design&, Index);
+  template XlnetDistances<T> xlnet_distances(const Design&, std::span<const Index>,                \
+                                             std::span<const Index>, std::string_view);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "model/design.hpp"
 #include "nn/position/score_terms.hpp"
@@ -42,13 +43,25 @@ template <class T>
 std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
                                                      PositionInputs<T> inputs);
 
-/// The distances of rows 0 … 2 · farthest of XLNet's sinusoids, from `farthest` downwards, clamped
-/// as the design says.
-template <class T>
-Matrix<T> xlnet_waves(const Design& design, Index farthest);
+/// Whether position_terms gives any.
+bool has_position_terms(const Design& design);
 
-/// The largest distance in a sequence. Throws InputError (of `path`, if any) beyond 2^20, since a
-/// table of all is made.
-Index farthest_distance(std::span<const Index> positions, std::string_view path = {});
+/// PositionInputs::places next to a learned table, of a sequence of rows begin … end − 1.
+/// rows     those of the queries; nothing: all
+/// counted  keeps what the result points to
+nn::PositionIds counted_places(Index begin, Index end, std::optional<std::span<const Index>> rows,
+                               std::vector<Index>& counted);
+
+/// XLNet: sinusoids of all distances of some sequences.
+template <class T>
+struct XlnetDistances {
+  Index first = 0;  ///< the distance of row 0, the largest; row r is that of first − r
+  Matrix<T> waves;  ///< (distances, hidden size), clamped as the design says
+};
+/// Of positions, one a row; `begins`: the first rows of the sequences, and the end. Throws
+/// InputError (of `path`, if any) for positions more than 2^20 apart in a sequence.
+template <class T>
+XlnetDistances<T> xlnet_distances(const Design& design, std::span<const Index> positions,
+                                  std::span<const Index> begins, std::string_view path = {});
 
 }  // namespace masque::model

@@ -145,7 +145,10 @@ Config gau_alpha(const Design& design, const TrainingConfig& training) {
 }
 
 Config tta(const Design& design, const TrainingConfig& training) {
-  if (!is_plain(design) || design.streams != Streams::kFixedKeys) return std::nullopt;
+  if (!is_plain(design) || design.streams != Streams::kFixedKeys ||
+      design.mask != DefaultMask::kOthers) {
+    return std::nullopt;
+  }
   ConfigText to;
   to.text("model_type", "tta");
   add_architecture(design, "TTA", "Model", to);

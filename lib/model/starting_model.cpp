@@ -95,7 +95,11 @@ std::string StartingModel::family_of(const Design& design) const {
 }
 
 ModelPlan StartingModel::plan(const Design& design) const {
-  switch (writer_of(design)) {
+  return plan_by(writer_of(design), design);
+}
+
+ModelPlan StartingModel::plan_by(Writer writer, const Design& design) const {
+  switch (writer) {
     case Writer::kOther: return plan_of(design);
     case Writer::kChanged: return changed_plan(plan_, design);
     case Writer::kFamily: break;
@@ -191,20 +195,21 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
 }
 
 std::string StartingModel::config(const Design& design, const TrainingConfig& training) const {
-  const Writer writer = writer_of(design);
+  return config_by(writer_of(design), design, training);
+}
+
+std::string StartingModel::config_by(Writer writer, const Design& design,
+                                     const TrainingConfig& training) const {
   if (writer == Writer::kOther) return config_of(design, training).text;
   const std::string text = config_text(design);
-  if (writer == Writer::kFamily) return text;
-  Design own = plan_.design;
-  own.head = found_.design.head;
-  return changed_config(text, own, design);
+  return writer == Writer::kFamily ? text : changed_config(text, design);
 }
 
 ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
                                 const TrainingConfig& training, bool unused) const {
   const Writer writer = writer_of(design);
   if (writer == Writer::kOther) return model_files(design, weights, training);
-  const ModelPlan plan = this->plan(design);
+  const ModelPlan plan = plan_by(writer, design);
   const bool same_head = design.head == found_.design.head;
   ModelFiles files;
   files.weights.name = "model.safetensors";
@@ -238,7 +243,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
   }
   if (unused) add_unused(plan, same_head, tensors);
   std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
-  const std::string text = config(design, training);
+  const std::string text = config_by(writer, design, training);
   files.config = {"config.json", store::Literal{text}, text.size(), 0644};
   return files;
 }

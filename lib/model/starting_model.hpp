@@ -60,6 +60,8 @@ class StartingModel {
   /// Who writes a design.
   enum class Writer { kFamily, kOther, kChanged };
   Writer writer_of(const Design& design) const;
+  ModelPlan plan_by(Writer writer, const Design& design) const;
+  std::string config_by(Writer writer, const Design& design, const TrainingConfig& training) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
   std::string config_text(const Design& design) const;
   std::string architecture(const Design& design) const;

@@ -8,14 +8,6 @@
 namespace masque::model {
 namespace {
 
-std::span<const Index> of_sequence(const std::vector<Index>& values,
-                                   const std::vector<Index>& begins, Index sequence) {
-  if (values.empty()) return {};
-  const auto begin = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence)]);
-  const auto end = static_cast<std::size_t>(begins[static_cast<std::size_t>(sequence) + 1]);
-  return std::span<const Index>(values).subspan(begin, end - begin);
-}
-
 template <class T>
 std::vector<MatrixView<const T>> views_of(const std::vector<Matrix<T>>& matrices) {
   std::vector<MatrixView<const T>> views;

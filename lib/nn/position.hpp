@@ -19,12 +19,6 @@ struct PositionIds {
   std::span<const Index> keys;
 };
 
-/// T5: bias β of a bucket of the distance, per head, shared by layers. MPNet uses it too.
-/// table (buckets, heads). Raffel 2019, arXiv:1910.10683: half of the buckets
-/// are exact distances, the others logarithmic up to `max_distance`; all in the last beyond it.
-template <class T>
-std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
-                                      bool bidirectional, PositionIds places);
 /// The bucket of a key that stands `offset` = key − query positions after the query.
 Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional);
 

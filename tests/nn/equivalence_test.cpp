@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "nn/example.hpp"
-#include "nn/position.hpp"
+#include "nn/position/score_terms.hpp"
 
 namespace masque::test {
 namespace {
@@ -157,11 +157,11 @@ TEST_CASE("zero probe: equal inputs tell positions apart unless rows sum to 1") 
   const Matrix<double> table = random_matrix<double>(32, 1, 5);
   std::vector<Index> places(kLength);
   std::iota(places.begin(), places.end(), 0);
-  const auto bias = nn::t5_bias<double>(table.view(), 128, true, {places, places});
+  const auto terms = nn::t5_terms<double>(table.view(), {}, 128, true, {places, places});
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     nn::AttentionProblem<double> problem = example.problem(*normalizer);
-    problem.bias = bias.get();
+    problem.bias = terms->bias();
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
       const double found = spread(evaluate(*evaluation, problem));

@@ -135,8 +135,8 @@ TEST_CASE_TEMPLATE("T5: a table entry of the bucket", T, float, double) {
   for (const Positions& p : all_positions()) {
     const Matrix<T> table = random_matrix<T>(32, kHeads, 4);
     for (const bool bidirectional : {false, true}) {
-      const auto bias = nn::t5_bias<T>(table.view(), 128, bidirectional, p.places());
-      check_terms<T>(*bias, p, {}, {}, [&](Index head, Index i, Index j) {
+      const auto made = nn::t5_terms<T>(table.view(), {}, 128, bidirectional, p.places());
+      check_terms<T>(*made->bias(), p, {}, {}, [&](Index head, Index i, Index j) {
         const Index bucket =
             nn::t5_bucket(at(p.keys, j) - at(p.queries, i), 32, 128, bidirectional);
         return static_cast<double>(table.view().at(bucket, head));
@@ -264,8 +264,9 @@ TEST_CASE("a shift of all places changes nothing") {
   CHECK(same(*near->bias(), *far->bias()));
   CHECK(same(*nn::alibi_bias<double>(kHeads, here.places()),
              *nn::alibi_bias<double>(kHeads, there.places())));
-  CHECK(same(*nn::t5_bias<double>(table.view(), 128, true, here.places()),
-             *nn::t5_bias<double>(table.view(), 128, true, there.places())));
+  const auto t5_near = nn::t5_terms<double>(table.view(), {}, 128, true, here.places());
+  const auto t5_far = nn::t5_terms<double>(table.view(), {}, 128, true, there.places());
+  CHECK(same(*t5_near->bias(), *t5_far->bias()));
 }
 
 TEST_CASE("sines and cosines, halves and interleaved") {

@@ -80,7 +80,7 @@ class StartedModel {
     CHECK(copy_weights(start.weights(), slots, single).empty());
     slots_ = add_model(plan, head, "", ParameterMap(), parameters_);
     std::ranges::copy(single.values(), parameters_.values().begin());
-    // Memory with its own places as values tells which element of a file is where.
+    // Memory with its own places as values shows which element of a file is where.
     std::iota(single.values().begin(), single.values().end(), 0.0F);
     const model::ModelWeights<float> weights = weights_of(design_, slots, single);
     const model::ModelFiles files = start.files(design_, weights, {});

@@ -20,18 +20,6 @@ namespace {
 constexpr Index kMostHeads = 1 << 16;
 constexpr Index kWidest = 1 << 20;  // some schemes make start values where sizes are wanted
 
-template <class E, std::size_t N>
-E word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words, E fallback) {
-  if (!config.has(name)) return fallback;
-  const std::string given = config.text(name, "");
-  std::string known;
-  for (const auto& [own, value] : words) {
-    if (own == given) return value;
-    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", own);
-  }
-  config.refuse(name, "one of " + known);
-}
-
 /// Lets nn judge what a key says: InputError naming the key for what is no such variant.
 void check_variant(const FamilyConfig& config, std::string_view name,
                    const std::function<void()>& use) {
@@ -79,9 +67,10 @@ void read_own_heads(Design& design, const FamilyConfig& config) {
 }
 
 void read_norms(Design& design, const FamilyConfig& config) {
-  design.norm_placement = word(config, "norm_placement", kNormPlacements, NormPlacement::kPost);
+  design.norm_placement =
+      read_word(config, "norm_placement", kNormPlacements, NormPlacement::kPost);
   const bool post = design.norm_placement == NormPlacement::kPost;
-  design.norm.kind = word(config, "norm", kNorms, kernel::Norm::kLayer);
+  design.norm.kind = read_word(config, "norm", kNorms, kernel::Norm::kLayer);
   design.norm.epsilon = config.positive("layer_norm_eps", 1e-12);
   design.norm_weights = config.flag("norm_weights", true);
   if (config.flag("embedding_norm", post)) design.embedding_norm = design.norm;
@@ -93,7 +82,8 @@ void read_norms(Design& design, const FamilyConfig& config) {
 }
 
 void read_own_position(Design& design, const FamilyConfig& config) {
-  design.position = word(config, "position_embedding_type", kPositionTypes, PositionType::kLearned);
+  design.position =
+      read_word(config, "position_embedding_type", kPositionTypes, PositionType::kLearned);
   if (design.position == PositionType::kLearned && design.max_position_embeddings == 0) {
     config.refuse("max_position_embeddings", "at least 1: positions are learned");
   }
@@ -142,9 +132,9 @@ void read_attention(Design& design, const FamilyConfig& config) {
     config.refuse("attention_scale", "0: the position scheme makes the whole score");
   }
   VariantDesign& variants = design.variants;
-  variants.talking_heads = word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
+  variants.talking_heads = read_word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
   variants.previous_scores =
-      word(config, "previous_scores", kPreviousScores, PreviousScores::kNone);
+      read_word(config, "previous_scores", kPreviousScores, PreviousScores::kNone);
   if (design.layer_kind == LayerKind::kGatedAttention &&
       variants.talking_heads != TalkingHeads::kNone) {
     config.refuse("talking_heads", "\"none\": gated attention has one head");
@@ -176,9 +166,10 @@ void read_mixer(Design& design, const FamilyConfig& config) {
 }
 
 void read_streams(Design& design, const FamilyConfig& config) {
-  design.streams = word(config, "streams", kStreams, Streams::kOne);
+  design.streams = read_word(config, "streams", kStreams, Streams::kOne);
   const bool fixed = design.streams == Streams::kFixedKeys;
-  design.mask = word(config, "mask", kMasks, fixed ? DefaultMask::kOthers : DefaultMask::kFull);
+  design.mask =
+      read_word(config, "mask", kMasks, fixed ? DefaultMask::kOthers : DefaultMask::kFull);
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
   const auto scheme = position_scheme(design);
@@ -196,7 +187,7 @@ Design read_design(const FamilyConfig& config) {
   design.family = "masque";
   design.model_type = config.raw().model_type();
   read_sizes(design, config);
-  design.layer_kind = word(config, "layer_kind", kLayerKinds, LayerKind::kTransformer);
+  design.layer_kind = read_word(config, "layer_kind", kLayerKinds, LayerKind::kTransformer);
   const bool gated_attention = design.layer_kind == LayerKind::kGatedAttention;
   design.use_bias = config.flag("use_bias", true);
   design.activation = config.activation("hidden_act", gated_attention ? "silu" : "gelu");
@@ -217,8 +208,9 @@ Design read_design(const FamilyConfig& config) {
 
 HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   HeadDesign head;
-  head.kind = word(config, "head", kHeads,
-                   design.mask == DefaultMask::kCausal ? HeadKind::kCausal : HeadKind::kMasked);
+  head.kind =
+      read_word(config, "head", kHeads,
+                design.mask == DefaultMask::kCausal ? HeadKind::kCausal : HeadKind::kMasked);
   if (head.kind == HeadKind::kNone) return head;
   const bool vocabulary = head.kind != HeadKind::kDiscriminator;
   head.transform = config.flag("head_transform", true);

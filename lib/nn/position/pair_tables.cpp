@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
+#include "kernel/normalize.hpp"
 #include "nn/position/row_products.hpp"
 
 namespace masque::nn {
@@ -157,10 +158,7 @@ class PairTableHead final : public HeadBias<T> {
 /// y += x; nothing where one of them has no data.
 template <class T>
 void add_where_wanted(MatrixView<const T> x, MatrixView<T> y) {
-  if (x.data == nullptr || y.data == nullptr) return;
-  for (Index i = 0; i < x.rows; ++i) {
-    for (Index c = 0; c < x.columns; ++c) y.at(i, c) += x.at(i, c);
-  }
+  if (x.data != nullptr && y.data != nullptr) kernel::add_to<T>(x, y);
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
+#include "kernel/normalize.hpp"
 
 namespace masque::nn {
 
@@ -29,9 +30,7 @@ void add_product_gradients(MatrixView<const T> a, MatrixView<const T> b, MatrixV
   if (d_a.data == nullptr) return;
   Matrix<T> added(a.rows, a.columns);
   kernel::matmul_forward<T>(d, b, added.view());
-  for (Index i = 0; i < a.rows; ++i) {
-    for (Index m = 0; m < a.columns; ++m) d_a.at(i, m) += added.view().at(i, m);
-  }
+  kernel::add_to<T>(added.view(), d_a);
 }
 
 /// Columns of a head; a view without data stays one.

@@ -14,7 +14,10 @@ namespace masque::nn {
 template <class T>
 std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds places);
 
-/// As t5_bias.
+/// T5: bias β of a bucket of the distance, per head, shared by layers. MPNet uses it too.
+/// Raffel 2019, arXiv:1910.10683: half of the buckets are exact distances, the others logarithmic
+/// up to `max_distance`; all in the last beyond it.
+/// table    (buckets, heads)
 /// d_table  where gradients by `table` are added; without data: not wanted.
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,

@@ -48,22 +48,7 @@ class Buckets {
   std::vector<Index> table_;
 };
 
-template <class T>
-std::unique_ptr<ScoreBias<T>> bucket_bias(MatrixView<const T> table,
-                                          std::shared_ptr<const Buckets> buckets,
-                                          PositionIds places) {
-  return offset_bias<T>(
-      [=](Index head, Index offset) { return table.at(buckets->of(offset), head); }, places);
-}
-
 }  // namespace
-
-template <class T>
-std::unique_ptr<ScoreBias<T>> t5_bias(MatrixView<const T> table, Index max_distance,
-                                      bool bidirectional, PositionIds places) {
-  return bucket_bias<T>(
-      table, std::make_shared<const Buckets>(table.rows, max_distance, bidirectional), places);
-}
 
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
@@ -76,15 +61,11 @@ std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView
       d_table.at(buckets->of(offset), head) += d;
     };
   }
-  return std::make_unique<OffsetTerms<T>>(bucket_bias<T>(table, buckets, places), places, slope);
+  auto bias = offset_bias<T>(
+      [=](Index head, Index offset) { return table.at(buckets->of(offset), head); }, places);
+  return std::make_unique<OffsetTerms<T>>(std::move(bias), places, slope);
 }
 
-template std::unique_ptr<ScoreBias<float>> t5_bias(MatrixView<const float>, Index, bool,
-                                                   PositionIds);
-template std::unique_ptr<ScoreBias<double>> t5_bias(MatrixView<const double>, Index, bool,
-                                                    PositionIds);
-template std::unique_ptr<ScoreBias<std::complex<double>>> t5_bias(
-    MatrixView<const std::complex<double>>, Index, bool, PositionIds);
 template std::unique_ptr<PositionTerms<float>> t5_terms(MatrixView<const float>, MatrixView<float>,
                                                         Index, bool, PositionIds);
 template std::unique_ptr<PositionTerms<double>> t5_terms(MatrixView<const double>,

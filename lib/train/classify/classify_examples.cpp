@@ -40,32 +40,16 @@ void ClassifyExamples::check(const Corpus& corpus) const {
 }
 
 Example ClassifyExamples::whole(const CorpusItem& item, TokenId label) const {
-  records::Record record = record_of(item);
-  return example(record, label);
+  return example(dropped_record(item, 0, nullptr), label);
 }
 
 Example ClassifyExamples::dropped(const CorpusItem& item, std::uint64_t epoch,
                                   TokenId label) const {
-  records::Record record = record_of(item);
-  record.epoch = epoch;
-  if (drop_) {
-    records::Scratch scratch;
-    records::Tally tally;
-    drop_->apply(record, scratch, tally);
-  }
-  return example(record, label);
+  return example(dropped_record(item, epoch, drop_.get()), label);
 }
 
-records::Record ClassifyExamples::record_of(const CorpusItem& item) const {
-  records::Record record;
-  record.number = item.number;
-  record.ids.assign(item.ids.begin(), item.ids.end());
-  record.seg.present = segments_ && !item.segments.empty();
-  if (record.seg.present) record.seg.values.assign(item.segments.begin(), item.segments.end());
-  return record;
-}
-
-Example ClassifyExamples::example(records::Record& record, TokenId label) const {
+Example ClassifyExamples::example(records::Record record, TokenId label) const {
+  record.seg.present = record.seg.present && segments_;
   Example example = example_of(record);
   const Index rows = pooling_ == Pooling::kFirst ? 1 : example.size();
   for (Index i = 0; i < rows; ++i) example.rows.push_back(i);

@@ -39,8 +39,7 @@ class ClassifyExamples {
   Example dropped(const CorpusItem& item, std::uint64_t epoch, TokenId label) const;
 
  private:
-  records::Record record_of(const CorpusItem& item) const;
-  Example example(records::Record& record, TokenId label) const;
+  Example example(records::Record record, TokenId label) const;
 
   Pooling pooling_;
   bool segments_;

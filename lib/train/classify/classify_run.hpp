@@ -84,8 +84,9 @@ class ClassifyRun {
   Index parameter_count() const;
   Index trained_count() const { return count_trained(parameters_); }
   Classified classify(const LabelledTexts& texts);
-  /// What decides its bytes besides the options: pooling, mask, the labels' names, digests of the
-  /// texts, the config.json and the values as they are, so to be requested before the first step.
+  /// What decides its bytes in addition to the options: pooling, mask, the labels' names, digests
+  /// of the texts, the config.json and the values as they are, so to be requested before the first
+  /// step.
   std::vector<std::pair<std::string, std::string>> facts();
 
   /// Writes a Hugging Face folder, whole or not at all: of BERT that of

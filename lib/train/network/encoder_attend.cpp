@@ -4,27 +4,13 @@
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
+#include "model/chunk.hpp"
 #include "model/position_terms.hpp"
 #include "model/variants.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {
-
-namespace {
-
-/// The part of a sequence in values of all rows of a stream, if there are any.
-template <class T>
-std::span<const Index> of_sequence(const StreamTape<T>& stream, const std::vector<Index>& values,
-                                   Index sequence) {
-  if (values.empty()) return {};
-  const auto s = static_cast<std::size_t>(sequence);
-  return std::span<const Index>(values).subspan(
-      static_cast<std::size_t>(stream.begins[s]),
-      static_cast<std::size_t>(stream.begins[s + 1] - stream.begins[s]));
-}
-
-}  // namespace
 
 template <class T>
 const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
@@ -48,27 +34,6 @@ const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index seque
 }
 
 template <class T>
-nn::PositionIds EncoderRun<T>::places(const Stream& stream, const Stream& memory, Index sequence,
-                                      std::vector<Index>& counted) const {
-  if (encoder_.slots_.weight(Role::kPositionTable) == ParameterMap::kNone)
-    return {of_sequence(stream, stream.positions, sequence),
-            of_sequence(memory, memory.positions, sequence)};
-  // Given positions move the table's rows; relative terms next to it count places, as in
-  // transformers.
-  const auto s = static_cast<std::size_t>(sequence);
-  const Index begin = chunk_.begins[s];
-  const auto count = [&](const Stream& of) {
-    for (Index i = of.begins[s]; i < of.begins[s + 1]; ++i)
-      counted.push_back(of.rows.empty() ? i - begin : of.rows[static_cast<std::size_t>(i)] - begin);
-  };
-  count(stream);
-  const std::size_t queries = counted.size();
-  count(memory);
-  const std::span<const Index> all(counted);
-  return {all.first(queries), all.subspan(queries)};
-}
-
-template <class T>
 typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, const Stream& stream,
                                                    const Stream& memory, Index sequence,
                                                    bool gradients) {
@@ -76,10 +41,20 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, const Stream& stream
   const ParameterMap& slots = encoder_.slots_;
   const Index w = weights_of(l);
   Terms made;
+  if (!model::has_position_terms(design_)) return made;
+  const auto part = [&](const Stream& of, const std::vector<Index>& values) {
+    return model::of_sequence(values, of.begins, sequence);
+  };
   model::PositionInputs<T> in;
-  in.places = places(stream, memory, sequence, made.counted);
-  in.query_segments = of_sequence(stream, stream.segments, sequence);
-  in.key_segments = of_sequence(memory, memory.segments, sequence);
+  if (slots.weight(Role::kPositionTable) == ParameterMap::kNone) {
+    in.places = {part(stream, stream.positions), part(memory, memory.positions)};
+  } else {
+    std::optional<std::span<const Index>> rows;
+    if (!stream.rows.empty()) rows = part(stream, stream.rows);
+    in.places = model::counted_places(chunk_.begins[s], chunk_.begins[s + 1], rows, made.counted);
+  }
+  in.query_segments = part(stream, stream.segments);
+  in.key_segments = part(memory, memory.segments);
   if (encoder_.scheme_ != nullptr) {
     in.scheme = encoder_.scheme_.get();
     in.shape = model::position_shape(design_);

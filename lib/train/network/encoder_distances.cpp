@@ -1,7 +1,7 @@
 // What attention with relative positions projects for its distances, forward and backward: XLNet's
 // sinusoids, DeBERTa's table. Made once a chunk, projected once a layer and stream.
-#include <algorithm>
 #include <complex>
+#include <utility>
 
 #include "model/position_terms.hpp"
 #include "train/network/encoder_run.hpp"
@@ -19,15 +19,9 @@ template <class T>
 void EncoderRun<T>::make_distances() {
   tape_.distances = Matrix<T>();
   if (design_.position == model::PositionType::kXlnet) {
-    Index farthest = 0;
-    for (Index s = 0; s < chunk_.sequences(); ++s) {
-      const auto begin = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s)]);
-      const auto end = static_cast<std::size_t>(chunk_.begins[static_cast<std::size_t>(s) + 1]);
-      farthest = std::max(farthest, model::farthest_distance(
-                                        std::span(chunk_.positions).subspan(begin, end - begin)));
-    }
-    tape_.first_distance = farthest;
-    tape_.distances = model::xlnet_waves<T>(design_, farthest);
+    auto found = model::xlnet_distances<T>(design_, chunk_.positions, chunk_.begins);
+    tape_.first_distance = found.first;
+    tape_.distances = std::move(found.waves);
   } else if (design_.position == model::PositionType::kDisentangled) {
     const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
     tape_.distances = Matrix<T>::copy(table);

@@ -31,7 +31,7 @@ class EncoderRun {
   struct Terms {
     std::vector<MatrixView<const T>> values;
     std::vector<MatrixView<T>> gradients;
-    std::vector<Index> counted;                 ///< places of queries, then of keys
+    std::vector<Index> counted;                 ///< of model::counted_places
     std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
 
     nn::PositionTerms<T>* operator->() const { return own.get(); }
@@ -121,8 +121,6 @@ class EncoderRun {
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
-  nn::PositionIds places(const Stream& stream, const Stream& memory, Index sequence,
-                         std::vector<Index>& counted) const;
   void rotate(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);

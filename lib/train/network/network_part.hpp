@@ -9,7 +9,7 @@ namespace masque::train {
 enum class NetworkPart {
   kEmbeddings,  ///< everything in front of the first layer: tables, their norm, a projection
   kLayers,      ///< one layer each
-  kAllLayers,   ///< every layer alike
+  kAllLayers,   ///< used by every layer
   kEnd,         ///< the norm after the last layer
   kHead,
 };
