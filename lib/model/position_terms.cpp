@@ -114,13 +114,18 @@ XlnetDistances<T> xlnet_distances(const Design& design, std::span<const Index> p
   return found;
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                      \
-  template std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design&, PositionInputs<T>); \
-  template XlnetDistances<T> xlnet_distances(const Design&, std::span<const Index>,                \
-                                             std::span<const Index>, std::string_view);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-#undef MASQUE_INSTANTIATE
+template std::unique_ptr<nn::PositionTerms<float>> position_terms(const Design&,
+                                                                  PositionInputs<float>);
+template std::unique_ptr<nn::PositionTerms<double>> position_terms(const Design&,
+                                                                   PositionInputs<double>);
+template std::unique_ptr<nn::PositionTerms<std::complex<double>>> position_terms(
+    const Design&, PositionInputs<std::complex<double>>);
+template XlnetDistances<float> xlnet_distances(const Design&, std::span<const Index>,
+                                               std::span<const Index>, std::string_view);
+template XlnetDistances<double> xlnet_distances(const Design&, std::span<const Index>,
+                                                std::span<const Index>, std::string_view);
+template XlnetDistances<std::complex<double>> xlnet_distances(const Design&, std::span<const Index>,
+                                                              std::span<const Index>,
+                                                              std::string_view);
 
 }  // namespace masque::model

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"

@@ -1,6 +1,7 @@
 // The terms of distance of Transformer-XL, which XLNet shares.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "nn/position/distances.hpp"
