@@ -62,6 +62,26 @@ std::string digest_of(const records::SimilarTokens& similar) {
   return hasher->digest();
 }
 
+void add_examples_of_masks(cli::Command& c) {
+  c.example(
+      "droptoken mlm --tokenizer bert < text | lm-train - -o model --tokenizer bert --format "
+      "records --objective records",
+      "learns what records say: labels, masks, positions, weights");
+  c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --mask tta_word",
+            "a T-TA that hides from each token all pieces of its word");
+}
+
+void declare_masks(cli::Command& c, TrainOptions& o) {
+  c.option("--mask", "EXPR", o.mask,
+           "what tokens may read, one mask for all layers or a list, as in mask-viz; tta_word: the "
+           "words of the text [the objective's]");
+  c.choice("--streams", o.streams,
+           {{"one", std::optional(model::Streams::kOne)},
+            {"two", std::optional(model::Streams::kTwo)},
+            {"fixed_keys", std::optional(model::Streams::kFixedKeys)}},
+           "records: how the model reads [two for masks of permutations, else one]");
+}
+
 }  // namespace
 
 records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
@@ -96,6 +116,17 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
+  run.mask = o.mask.value_or("");
+  run.streams = o.streams;
+  if (o.streams && o.objective != "records")
+    throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
+                                 field("streams"), o.objective));
+  run.settings.emplace_back("mask", o.mask.value_or("objective's"));
+  const std::string_view streams = !o.streams                           ? "objective's"
+                                   : *o.streams == model::Streams::kOne ? "one"
+                                   : *o.streams == model::Streams::kTwo ? "two"
+                                                                        : "fixed_keys";
+  run.settings.emplace_back("streams", streams);
   add_electra(o, run);
   add_mae(o, run);
   return run;
@@ -112,6 +143,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
             "goes on with the weights of a checkpoint; its names and files stay");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
+  add_examples_of_masks(c);
   c.example("lm-train --experiment small.conf -o model --seed 2",
             "text, tokenizer and options from a file of lines 'key = value'");
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
@@ -120,8 +152,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "starts from a checkpoint's weights, in place of a new model; the result has its names");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
-           "replace-mlm or all-tokens-mlm");
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
+           "labels), electra, electra-15, replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
@@ -151,6 +183,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--diversity", "D:W,…", o->diversity,
            "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
            "say; 0 measures alone");
+  declare_masks(c, *o);
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},

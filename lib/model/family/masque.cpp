@@ -1,5 +1,6 @@
 // The zoo's own family: any combination of what the engine has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -8,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "model/encoder_family.hpp"
+#include "model/masks.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
 #include "model/rotary_config.hpp"
@@ -174,10 +176,25 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   check_variant(config, "mixer", [&] { mixer_parameters(design); });
 }
 
+/// A word, or an expression of the mask language.
+void read_mask(Design& design, const FamilyConfig& config) {
+  const bool fixed = design.streams == Streams::kFixedKeys;
+  design.mask = fixed ? DefaultMask::kOthers : DefaultMask::kFull;
+  if (!config.has("mask")) return;
+  const std::string text = config.text("mask", "");
+  const bool plain =
+      std::ranges::any_of(kMasks, [&](const auto& own) { return own.first == text; });
+  if (plain) {
+    design.mask = word(config, "mask", kMasks, design.mask);
+  } else {
+    check_variant(config, "mask", [&] { set_mask(text, design); });
+  }
+}
+
 void read_streams(Design& design, const FamilyConfig& config) {
   design.streams = word(config, "streams", kStreams, Streams::kOne);
   const bool fixed = design.streams == Streams::kFixedKeys;
-  design.mask = word(config, "mask", kMasks, fixed ? DefaultMask::kOthers : DefaultMask::kFull);
+  read_mask(design, config);
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
   const auto scheme = position_scheme(design);

@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
+#include "model/masks.hpp"
 #include "model/save.hpp"
 #include "store/names/named_tensors.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -160,10 +161,10 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   start.design.head = {};
   start.design.notes.clear();
   if (full_mask) {
-    if (start.design.mask == model::DefaultMask::kFull)
+    if (start.design.mask == model::DefaultMask::kFull && start.design.variants.mask.empty())
       throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
                                    field("mask"), start.design.family));
-    start.design.mask = model::DefaultMask::kFull;
+    model::set_mask("full", start.design);
   }
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
   const store::Checkpoint file = store::open_checkpoint(checkpoint);

@@ -43,7 +43,8 @@ void check_masks(const DesignNeeds& needs, const model::Design& design) {
   // A query stream reads in some order, as a causal model does.
   const bool ordered =
       design.mask == model::DefaultMask::kCausal || needs.streams == model::Streams::kTwo;
-  const bool full = design.mask == model::DefaultMask::kFull && !needs.own_masks;
+  const bool full =
+      design.mask == model::DefaultMask::kFull && !needs.own_masks && design.variants.mask.empty();
   const MaskSupport wanted = ordered ? MaskSupport::kCausal
                              : full  ? MaskSupport::kFull
                                      : MaskSupport::kAny;
@@ -74,6 +75,7 @@ Example example_of(records::Record& record) {
     if (record.labels.values[i] == records::kNoLabel) continue;
     out.rows.push_back(static_cast<Index>(i));
     out.targets.push_back(record.labels.values[i]);
+    if (record.has_weights) out.weights.push_back(record.weights[i]);
   }
   return out;
 }
@@ -101,6 +103,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
     refuse(needs, fmt::format("a vocabulary of {}", design.vocab_size),
            fmt::format("the tokenizer's {}", needs.vocab_size));
   }
+  if (!design.variants.mask.empty()) design.mask = model::DefaultMask::kFull;
   if (!design.mask_token_id && needs.mask_token >= 0) design.mask_token_id = needs.mask_token;
   if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
     refuse(needs, "no mask token", "one, which its queries start from");
