@@ -124,7 +124,7 @@ RecordNeeds record_needs(const Corpus& corpus) {
   needs.causal = corpus.has_masks();
   for (Index i = 0; i < corpus.size() && (orders || needs.causal); ++i) {
     const std::string_view mask = corpus.item(i).mask;
-    orders = orders && mask.starts_with("xlnet_order(");
+    orders = orders && mask.find("xlnet_order(") != std::string_view::npos;
     needs.causal = needs.causal && mask == "causal";
   }
   if (orders) needs.streams = model::Streams::kTwo;

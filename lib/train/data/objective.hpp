@@ -24,7 +24,7 @@ struct RecordNeeds {
   model::Streams streams = model::Streams::kOne;
   bool causal = false;  ///< every sequence has the mask causal
 };
-/// Two streams where every mask is an order of permutation, one else.
+/// Two streams where every mask has an order of permutation (xlnet_order), one else.
 RecordNeeds record_needs(const Corpus& corpus);
 
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
