@@ -165,7 +165,6 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   cli::CommonOptions common = o.common;
   common.quiet = common.quiet || !ranks.is_first();
   session.configure(common);
-  commands::check_objective(o);
   train::CorpusOptions reading = corpus_options(o);
   if (reading.labels && reading.format != train::CorpusFormat::kRecords)
     throw UsageError(

@@ -82,6 +82,26 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
            "records: how the model reads [two for masks of permutations, else one]");
 }
 
+/// What goes together; fills in `format`.
+void check_given(const cli::Command& c, TrainOptions& o) {
+  if (o.init) commands::refuse_design(c);
+  if (!o.init && !o.tokenizer)
+    throw UsageError(
+        fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
+  if (o.pairs && o.requested_format.value_or("pairs") != "pairs")
+    throw UsageError(
+        fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
+  o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
+  commands::check_options(c, o, o.format == "pairs");
+  if (!o.eval_text && o.draws == 0 && !o.fixed_selection) {
+    for (const char* option : {"eval-every", "eval-sequences"}) {
+      if (c.is_requested(option))
+        throw UsageError(
+            fmt::format("{} does nothing without {}, expected none", field(option), field("eval")));
+    }
+  }
+}
+
 }  // namespace
 
 records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
@@ -118,9 +138,6 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
   run.mask = o.mask.value_or("");
   run.streams = o.streams;
-  if (o.streams && o.objective != "records")
-    throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
-                                 field("streams"), o.objective));
   run.settings.emplace_back("mask", o.mask.value_or("objective's"));
   const std::string_view streams = !o.streams                           ? "objective's"
                                    : *o.streams == model::Streams::kOne ? "one"
@@ -200,14 +217,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
   c.action([o, &c](cli::Session& session) {
-    if (o->init) commands::refuse_design(c);
-    if (!o->init && !o->tokenizer)
-      throw UsageError(
-          fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
-    if (o->pairs && o->requested_format.value_or("pairs") != "pairs")
-      throw UsageError(
-          fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
-    o->format = o->pairs ? "pairs" : o->requested_format.value_or("lines");
+    check_given(c, *o);
     return run_train(*o, session);
   });
 }
