@@ -168,7 +168,7 @@ TEST_CASE("records of bart and electra") {
 
 TEST_CASE("records whose labels do not fit are named by their line") {
   const Files files;
-  const std::vector<std::pair<const char*, const char*>> cases {
+  const std::vector<std::pair<const char*, const char*>> cases{
       {R"({"ids":[5]})", "line 2: no labels"},
       {R"({"ids":[5,6],"labels":[6]})", "line 2: labels: 1 values, expected 2 as in ids"},
       {R"({"ids":[5],"labels":[9]})", "line 2: labels: 9 at token 0, expected 0 to 8, or -100"},
