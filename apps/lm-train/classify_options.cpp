@@ -150,7 +150,10 @@ void declare_classify(cli::Command& tool) {
   cli::add_table(c, o->common);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
-  c.action([o](cli::Session& session) { return run_classify(*o, session); });
+  c.action([o, &c](cli::Session& session) {
+    commands::check_design(c, *o);
+    return run_classify(*o, session);
+  });
 }
 
 }  // namespace masque::lm_train

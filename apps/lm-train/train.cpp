@@ -41,6 +41,7 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   train::CorpusOptions options;
   options.format = format_of(o.format);
   options.length = o.length;
+  options.labels = o.objective == "records";
   options.threads = o.common.threads;
   return options;
 }
@@ -168,8 +169,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   cli::CommonOptions common = o.common;
   common.quiet = common.quiet || !ranks.is_first();
   session.configure(common);
-  commands::check_objective(o);
   train::CorpusOptions reading = corpus_options(o);
+  if (reading.labels && reading.format != train::CorpusFormat::kRecords)
+    throw UsageError(
+        fmt::format("{} records: expected {} records", field("objective"), field("format")));
   kernel::set_threads(o.common.threads);
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("standard input is read once, expected a file for several processes");
@@ -185,6 +188,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
+  // As of plm: a query stream sees no positions of the input.
+  const model::Streams streams = o.streams.value_or(train::record_needs(corpus).streams);
+  if (reading.labels && !o.position && !o.init && streams == model::Streams::kTwo)
+    o.position = "rope";
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
@@ -204,6 +211,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
   for (const std::string& name : run.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+  if (eval) run.check(*eval);
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {
     loop.go_on(planned);

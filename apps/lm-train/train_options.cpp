@@ -62,6 +62,51 @@ std::string digest_of(const records::SimilarTokens& similar) {
   return hasher->digest();
 }
 
+void add_examples_of_masks(cli::Command& c) {
+  c.example(
+      "droptoken mlm --tokenizer bert < text | lm-train - -o model --tokenizer bert --format "
+      "records --objective records",
+      "learns what records say: labels, masks, positions, weights");
+  c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --mask tta_word",
+            "a T-TA that hides from each token all pieces of its word");
+}
+
+void declare_masks(cli::Command& c, TrainOptions& o) {
+  c.option("--mask", "EXPR", o.mask,
+           "what tokens may read, one mask for all layers or a list, as in mask-viz; tta_word: the "
+           "words of the text [the objective's]");
+  c.choice("--streams", o.streams,
+           {{"one", std::optional(model::Streams::kOne)},
+            {"two", std::optional(model::Streams::kTwo)},
+            {"fixed_keys", std::optional(model::Streams::kFixedKeys)}},
+           "records: how the model reads [two for masks of permutations, else one]");
+}
+
+/// What goes together; fills in `format`.
+void check_given(const cli::Command& c, TrainOptions& o) {
+  if (o.init) {
+    commands::refuse_design(c);
+    o.changes.position = o.position;
+    o.changes.position_shared = o.design.position_shared;
+    if (c.is_requested("normalizer")) o.changes.normalizer = o.design.normalizer;
+  }
+  if (!o.init && !o.tokenizer)
+    throw UsageError(
+        fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
+  if (o.pairs && o.requested_format.value_or("pairs") != "pairs")
+    throw UsageError(
+        fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
+  o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
+  commands::check_options(c, o, o.format == "pairs");
+  if (!o.eval_text && o.draws == 0 && !o.fixed_selection) {
+    for (const char* option : {"eval-every", "eval-sequences"}) {
+      if (c.is_requested(option))
+        throw UsageError(
+            fmt::format("{} does nothing without {}, expected none", field(option), field("eval")));
+    }
+  }
+}
+
 }  // namespace
 
 records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
@@ -98,6 +143,14 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
   commands::add_trained_settings(o, run);
+  run.mask = o.mask.value_or("");
+  run.streams = o.streams;
+  run.settings.emplace_back("mask", o.mask.value_or("objective's"));
+  const std::string_view streams = !o.streams                           ? "objective's"
+                                   : *o.streams == model::Streams::kOne ? "one"
+                                   : *o.streams == model::Streams::kTwo ? "two"
+                                                                        : "fixed_keys";
+  run.settings.emplace_back("streams", streams);
   add_electra(o, run);
   add_mae(o, run);
   return run;
@@ -117,6 +170,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
       "without its embeddings, and lower layers at lower rates");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
+  add_examples_of_masks(c);
   c.example("lm-train --experiment small.conf -o model --seed 2",
             "text, tokenizer and options from a file of lines 'key = value'");
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
@@ -125,8 +179,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "starts from a checkpoint's weights, in place of a new model; the result has its names");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, electra, electra-15, "
-           "replace-mlm or all-tokens-mlm");
+           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
+           "labels), electra, electra-15, replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
@@ -156,6 +210,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--diversity", "D:W,…", o->diversity,
            "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
            "say; 0 measures alone");
+  declare_masks(c, *o);
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
   c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},
@@ -173,19 +228,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
   c.action([o, &c](cli::Session& session) {
-    if (o->init) {
-      commands::refuse_design(c);
-      o->changes.position = o->position;
-      o->changes.position_shared = o->design.position_shared;
-      if (c.is_set("normalizer")) o->changes.normalizer = o->design.normalizer;
-    }
-    if (!o->init && !o->tokenizer)
-      throw UsageError(
-          fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
-    if (o->pairs && o->requested_format.value_or("pairs") != "pairs")
-      throw UsageError(
-          fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
-    o->format = o->pairs ? "pairs" : o->requested_format.value_or("lines");
+    check_given(c, *o);
     return run_train(*o, session);
   });
 }

@@ -32,6 +32,8 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<std::int64_t> decoder_layers;
   std::string replace = "mask";
   std::optional<std::string> diversity;
+  std::optional<std::string> mask;
+  std::optional<model::Streams> streams;
   cli::CommonOptions common;
   const Launch* launch = nullptr;
   train::DesignChanges changes;                       ///< of `init`

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
 #include "base/line_input.hpp"
+#include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 #include "text/tokenizer.hpp"
 
@@ -29,7 +30,10 @@ std::string runs_of(const std::vector<std::int32_t>& values) {
 }
 
 std::string mask_of(const records::Record& record) {
-  if (record.mask) return *record.mask;
+  if (record.mask) {
+    records::parse_record_mask(*record.mask, static_cast<Index>(record.size()));
+    return *record.mask;
+  }
   if (record.size() == 0) return "full";
   if (record.doc.present) return fmt::format("document({})", runs_of(record.doc.values));
   if (!record.seg.present) return "full";

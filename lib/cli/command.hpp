@@ -144,6 +144,10 @@ class Command {
   /// an experiment file.
   bool is_set(std::string_view option) const;
 
+  /// The same, but not for the value in an experiment file that it has anyway: such a file may hold
+  /// all options.
+  bool is_requested(std::string_view option) const;
+
   const std::string& name() const { return name_; }
   /// "embed-fix mlm-correct".
   std::string full_name() const;

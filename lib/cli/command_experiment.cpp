@@ -36,6 +36,14 @@ bool Command::is_set(std::string_view option) const {
   return std::ranges::find(set_, option) != set_.end();
 }
 
+bool Command::is_requested(std::string_view option) const {
+  const auto setting = std::ranges::find(from_file_, option, &Setting::key);
+  if (setting == from_file_.end()) return is_set(option);
+  const auto entry =
+      std::ranges::find_if(entries_, [&](const Entry& one) { return key_of(one) == option; });
+  return entry == entries_.end() || entry->initial != setting->value;
+}
+
 void Command::read_experiment(const Typed& typed) {
   std::vector<std::string> files;
   if (experiment_ != ExperimentFile::kNone) files = typed("--experiment");

@@ -125,7 +125,7 @@ OpenedModel open_model(const OpenOptions& options, const std::string& folder, bo
   opened.given = given_options(options);
   opened.options.precision = options.precision;
   opened.options.family = options.family;
-  if (options.mask) opened.options.masks = mask::parse_mask_layers(*options.mask);
+  if (options.mask) opened.options.masks = mask::parse_open_mask_layers(*options.mask);
   opened.options.keys = options.keys;
   opened.options.query = options.query;
   if (options.normalizer) {

@@ -9,6 +9,8 @@
 #include "base/parallel.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/score/score_leak.hpp"
+#include "records/selection.hpp"
+#include "train/data/corpus.hpp"
 
 namespace masque::commands {
 
@@ -34,6 +36,25 @@ void add_scoring(cli::Command& command, ScoringOptions& options) {
                "special tokens that stand in the text are text");
 }
 
+namespace {
+
+/// Masks that are given, or the model's own in the mask language, may leak at some lengths alone;
+/// those of words are made for each text.
+void add_leak_test(const model::Design& design, const OpenedModel& opened,
+                   probe::ScoreOptions& score) {
+  if (score.kind != probe::ScoreKind::kTta && score.kind != probe::ScoreKind::kCausal) return;
+  if (opened.options.masks.empty() && design.variants.mask.empty()) return;
+  const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
+  score.check_length = [leaks](Index length) { leaks->at(length); };
+  if (!leaks->open()) return;
+  score.mask_of = [leaks,
+                   tokens = train::token_table(*opened.tokenizer)](std::span<const TokenId> ids) {
+    return leaks->close(records::word_lengths(ids, tokens));
+  };
+}
+
+}  // namespace
+
 Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
                      const OpenedModel& opened, cli::Session& session) {
   const model::Design& design = opened.model->design();
@@ -52,11 +73,7 @@ Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_opti
         "--no-bos is of causal models of one stream, expected none with a {} and --kind {}",
         design.family, probe::kind_name(score.kind)));
   }
-  if (!opened.options.masks.empty() &&
-      (score.kind == probe::ScoreKind::kTta || score.kind == probe::ScoreKind::kCausal)) {
-    const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
-    score.check_length = [leaks](Index length) { leaks->at(length); };
-  }
+  add_leak_test(design, opened, score);
   score.mask = opened.tokenizer->roles().mask;
   score.max_length = static_cast<Index>(options.max_length.value_or(0));
   score.batch_tokens = static_cast<Index>(open_options.batch_tokens);

@@ -11,6 +11,7 @@
 #include "base/split.hpp"
 #include "commands/files.hpp"
 #include "probe/states/sentence.hpp"
+#include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 
 namespace masque::commands {
@@ -49,16 +50,7 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   check(item, design);
   if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());
-  const auto problem = usage_problem_of([&] {
-    const mask::MaskExpression mask = mask::parse_mask(*record.mask);
-    const mask::Lengths own = mask.own_lengths().value_or(mask::Lengths{length, length});
-    if (own != mask::Lengths{length, length}) {
-      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask.text(),
-                                   own.queries, own.keys, length));
-    }
-    item.mask = mask.bind(own);
-  });
-  if (problem) throw InputError("mask: " + *problem);
+  item.mask = records::bind_record_mask(*record.mask, length);
   return item;
 }
 

@@ -51,9 +51,12 @@ void declare_design(cli::Command& command, TrainingOptions& options,
 void refuse_design(const cli::Command& command);
 /// What objectives read.
 void declare_objective(cli::Command& command, TrainingOptions& options);
-/// Throws UsageError for options that the objective does not read, and for an objective that is
-/// none.
-void check_objective(const TrainingOptions& options);
+/// Throws UsageError for an objective that is none, and for options that were requested and that
+/// nothing reads: the objective (`pairs`: of sources and targets), the layers, or what another
+/// option says.
+void check_options(const cli::Command& command, const TrainingOptions& options, bool pairs);
+/// The same for the options of declare_design alone.
+void check_design(const cli::Command& command, const TrainingOptions& options);
 /// Optimizer, schedule, dropout, precision.
 void declare_optimizer(cli::Command& command, TrainingOptions& options);
 /// Which tensors are trained, and at which rates.

@@ -79,7 +79,7 @@ int precedence(MaskExpression::Kind kind) {
 /// Recursive descent over one line of text.
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text, bool open = false) : text_(text), open_(open) {}
 
   MaskExpression mask_to_end() {
     MaskExpression mask = parse_or(0);
@@ -201,7 +201,7 @@ class Parser {
       }
     }
     MaskExpression expression(name, std::move(arguments), column + 1);
-    if (const auto problem = check_mask(expression.named())) {
+    if (const auto problem = check_mask(expression.named(), open_)) {
       at_ = problem->column == 0 ? column : problem->column - 1;
       fail(problem->message);
     }
@@ -256,6 +256,7 @@ class Parser {
   }
 
   std::string_view text_;
+  bool open_;
   std::size_t at_ = 0;
   int names_ = 0;
 };
@@ -298,10 +299,52 @@ std::optional<Lengths> MaskExpression::own_lengths() const {
   return std::nullopt;
 }
 
+bool MaskExpression::open() const {
+  if (kind() == Kind::kName) return open_part(named()) != Open::kNothing;
+  return std::ranges::any_of(operands(), [](const MaskExpression& part) { return part.open(); });
+}
+
+MaskExpression MaskExpression::closed(std::span<const Index> words, std::uint64_t seed) const {
+  if (kind() != Kind::kName) {
+    std::optional<MaskExpression> second;
+    if (operands().size() > 1) second = operands()[1].closed(words, seed);
+    return {kind(), operands()[0].closed(words, seed), std::move(second)};
+  }
+  std::vector<MaskArgument> given = arguments();
+  const auto add = [&](std::string argument, std::string value) {
+    given.push_back({std::move(argument), std::move(value), false, 0});
+  };
+  switch (open_part(named())) {
+    case Open::kNothing: return *this;
+    case Open::kSeed: add("seed", std::to_string(seed)); break;
+    case Open::kWords:
+      for (const Index length : words) add("", std::to_string(length));
+      break;
+  }
+  return {name(), std::move(given)};
+}
+
+std::string_view MaskExpression::file_reader() const {
+  if (kind() == Kind::kName) {
+    const bool reads = std::ranges::any_of(
+        find_mask_kind(name())->parameters,
+        [](const Parameter& parameter) { return parameter.kind == ParameterKind::kFile; });
+    return reads ? std::string_view(name()) : std::string_view();
+  }
+  for (const MaskExpression& operand : operands()) {
+    if (const std::string_view found = operand.file_reader(); !found.empty()) return found;
+  }
+  return {};
+}
+
 MaskExpression parse_mask(std::string_view text) { return Parser(text).mask_to_end(); }
 
 std::vector<MaskLayer> parse_mask_layers(std::string_view text) {
   return Parser(text).layers_to_end();
+}
+
+std::vector<MaskLayer> parse_open_mask_layers(std::string_view text) {
+  return Parser(text, true).layers_to_end();
 }
 
 std::string layers_text(const std::vector<MaskLayer>& layers) {

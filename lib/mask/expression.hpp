@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,15 @@ class MaskExpression {
   /// for those of the file. Nothing if none does.
   std::optional<Lengths> own_lengths() const;
 
+  /// Whether a name in it leaves something to each text (Open in mask/zoo.hpp): tta_word its words,
+  /// disco its seed.
+  bool open() const;
+  /// The expression with what the text says: the lengths of its words, one after the other, and a
+  /// seed of its own. Not open.
+  MaskExpression closed(std::span<const Index> words, std::uint64_t seed) const;
+  /// The first name in it that reads a file; empty: none does.
+  std::string_view file_reader() const;
+
  private:
   struct Node;
   std::shared_ptr<const Node> node_;
@@ -64,6 +74,9 @@ MaskExpression parse_mask(std::string_view text);
 
 /// Parses a list of layers: "3*window(128), full".
 std::vector<MaskLayer> parse_mask_layers(std::string_view text);
+
+/// The same, with masks whose words are left to each text: "tta_word".
+std::vector<MaskLayer> parse_open_mask_layers(std::string_view text);
 
 /// The list in the language.
 std::string layers_text(const std::vector<MaskLayer>& layers);

@@ -196,7 +196,7 @@ std::span<const MaskKind* const> mask_kinds() { return MaskKinds::of_process().a
 
 const MaskKind* find_mask_kind(std::string_view name) { return MaskKinds::of_process().find(name); }
 
-std::optional<MaskProblem> check_mask(const NamedMask& named) {
+std::optional<MaskProblem> check_mask(const NamedMask& named, bool open) {
   const MaskKind* kind = find_mask_kind(named.name);
   if (kind == nullptr) {
     std::vector<std::string_view> names;
@@ -206,9 +206,18 @@ std::optional<MaskProblem> check_mask(const NamedMask& named) {
                                    near ? fmt::format("; did you mean '{}'?", *near) : ""),
                        0};
   }
+  if (open && kind->open == Open::kWords && named.arguments.empty()) return std::nullopt;
   ValueReader reader(*kind, named.arguments);
   reader.read();
   return reader.problem;
+}
+
+Open open_part(const NamedMask& named) {
+  const MaskKind& kind = *find_mask_kind(named.name);
+  const bool left = kind.open == Open::kWords  ? named.arguments.empty()
+                    : kind.open == Open::kSeed ? !mask_values(named).given("seed")
+                                               : false;
+  return left ? kind.open : Open::kNothing;
 }
 
 MaskValues mask_values(const NamedMask& named) {
@@ -217,6 +226,7 @@ MaskValues mask_values(const NamedMask& named) {
 
 std::optional<Lengths> mask_lengths(const NamedMask& named) {
   const MaskKind& kind = *find_mask_kind(named.name);
+  if (open_part(named) == Open::kWords) return std::nullopt;
   const MaskValues values = mask_values(named);
   if (kind.fits == Fits::kParts) {
     const Index sum = values.count(kind.parameters[0].name) + values.count(kind.parameters[1].name);
@@ -231,6 +241,10 @@ Mask build_mask(const NamedMask& named, Lengths lengths) {
   if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) {
     throw UsageError(fmt::format("{}: {} queries and {} keys, expected as many", kind.name,
                                  lengths.queries, lengths.keys));
+  }
+  if (open_part(named) == Open::kWords) {
+    throw UsageError(fmt::format("{}: the words of a text, expected their lengths: {}", kind.name,
+                                 signature(kind)));
   }
   return kind.build(mask_values(named), lengths);
 }

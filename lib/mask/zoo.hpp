@@ -70,6 +70,13 @@ enum class Fits {
   kParts,   ///< square, and its two numbers add up to the length
 };
 
+/// What a text itself can say of a mask, where the argument is left out (MaskExpression::open).
+enum class Open {
+  kNothing,
+  kWords,  ///< the list: how many tokens each word has
+  kSeed,   ///< the seed: drawn anew for each text. Elsewhere the parameter has its default
+};
+
 /// A named mask.
 struct MaskKind {
   std::string_view name;
@@ -86,6 +93,7 @@ struct MaskKind {
   /// The lengths that the values themselves ask for, if they do (documents add up to one); of
   /// kParts it is the sum of the two numbers.
   std::optional<Lengths> (*own)(const MaskValues& values) = nullptr;
+  Open open = Open::kNothing;
 };
 
 /// All registered masks, sorted by name.
@@ -98,12 +106,16 @@ struct MaskRegistration {
   explicit MaskRegistration(const MaskKind& kind);
 };
 
-/// What is wrong with a name and its arguments, without lengths.
+/// What is wrong with a name and its arguments, without lengths. With `open`, words may be left to
+/// the text.
 struct MaskProblem {
   std::string message;
   std::size_t column = 0;  ///< in the expression, from 1; 0: of the name
 };
-std::optional<MaskProblem> check_mask(const NamedMask& named);
+std::optional<MaskProblem> check_mask(const NamedMask& named, bool open = false);
+
+/// What a name leaves to the text. Must have passed check_mask with `open`.
+Open open_part(const NamedMask& named);
 
 /// The values of a name's arguments. Must have passed check_mask.
 MaskValues mask_values(const NamedMask& named);
@@ -111,7 +123,8 @@ MaskValues mask_values(const NamedMask& named);
 /// The lengths that a name asks for by its values. Must have passed check_mask.
 std::optional<Lengths> mask_lengths(const NamedMask& named);
 
-/// The mask of a name. Throws UsageError for values and lengths that do not fit.
+/// The mask of a name. Throws UsageError for values and lengths that do not fit, and for words that
+/// are left to a text.
 Mask build_mask(const NamedMask& named, Lengths lengths);
 
 }  // namespace masque::mask

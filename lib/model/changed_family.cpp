@@ -49,6 +49,7 @@ bool has_role(const ModelPlan& plan, Role role) {
 Design with_changes(const Design& base, const Design& wanted) {
   Design design = base;
   design.mask = wanted.mask;
+  design.variants.mask = wanted.variants.mask;
   design.streams = wanted.streams;
   design.mask_token_id = wanted.mask_token_id;
   design.normalizer = wanted.normalizer;
@@ -88,7 +89,7 @@ Base base_of(const store::ModelConfig& config) {
 }
 
 Design read_changes(const FamilyConfig& changes, Design design) {
-  design.mask = read_word(changes, "mask", kMasks, design.mask);
+  read_mask(changes, design);
   design.streams = read_word(changes, "streams", kStreams, design.streams);
   if (changes.has("mask_token_id"))
     design.mask_token_id = static_cast<TokenId>(changes.count({"mask_token_id"}, 0));
@@ -161,7 +162,8 @@ std::string changed_config(const std::string& text, const Design& wanted) {
   std::string changes;
   JsonWriter json(changes);
   json.begin_object();
-  if (wanted.mask != base.mask) json.member("mask", word_of(kMasks, wanted.mask));
+  if (wanted.mask != base.mask || wanted.variants.mask != base.variants.mask)
+    json.member("mask", mask_word(wanted));
   if (wanted.streams != base.streams) json.member("streams", word_of(kStreams, wanted.streams));
   if (wanted.mask_token_id != base.mask_token_id && wanted.mask_token_id)
     json.member("mask_token_id", *wanted.mask_token_id);

@@ -114,6 +114,10 @@ enum class PreviousScores {
 
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
+  /// What layers may read, in the mask language: one for all or a list; a mask may leave words and
+  /// seed to each text (mask::MaskExpression::open). Empty: Design::mask counts, else that is
+  /// kFull. Set by set_mask().
+  std::string mask;
   /// A scheme of nn/position_scheme.hpp with its arguments; empty: Design::position counts, else
   /// that is kNone. It acts on the input where tables are added: in front of the embedding norm.
   std::string position;

@@ -39,9 +39,50 @@ std::string_view default_mask_name(DefaultMask mask) {
   return "tta";
 }
 
+void set_mask(std::string_view masks, Design& design) {
+  const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(masks);
+  Index count = 0;
+  for (const mask::MaskLayer& layer : layers) {
+    count += layer.count;
+    if (const std::string_view reader = layer.mask.file_reader(); !reader.empty())
+      throw UsageError(fmt::format("{} reads a file, expected a mask without", reader));
+  }
+  if (count != 1 && count != design.num_hidden_layers) {
+    throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
+                                 count, design.num_hidden_layers));
+  }
+  design.variants.mask = layers_text(layers);
+  design.mask = DefaultMask::kFull;
+  for (const DefaultMask usual : {DefaultMask::kFull, DefaultMask::kCausal, DefaultMask::kOthers}) {
+    if (design.variants.mask != default_mask_name(usual)) continue;
+    design.mask = usual;
+    design.variants.mask.clear();
+    return;
+  }
+}
+
+std::vector<mask::MaskLayer> own_masks(const Design& design) {
+  if (!design.variants.mask.empty()) return mask::parse_open_mask_layers(design.variants.mask);
+  if (design.mask == DefaultMask::kFull) return {};
+  return {{1, mask::parse_mask(default_mask_name(design.mask))}};
+}
+
+mask::Mask own_mask(const Design& design, Index length) {
+  const mask::Lengths lengths{length, length};
+  const std::vector<mask::MaskLayer> layers = own_masks(design);
+  if (layers.empty()) return mask::parse_mask("full").bind(lengths);
+  if (layers.size() > 1) {
+    throw UsageError(
+        fmt::format("a list of masks, {}, expected one for all layers", design.variants.mask));
+  }
+  return layers.front().mask.bind(lengths);
+}
+
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
+  std::vector<mask::MaskLayer> own;
+  if (given.empty() && !design.variants.mask.empty()) own = own_masks(design);
   std::vector<const mask::MaskExpression*> of_layer;
-  for (const mask::MaskLayer& layer : given) {
+  for (const mask::MaskLayer& layer : own.empty() ? given : own) {
     of_layer.insert(of_layer.end(), static_cast<std::size_t>(layer.count), &layer.mask);
   }
   const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
@@ -54,8 +95,9 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
   if (design.mask != DefaultMask::kFull) usual = mask::parse_mask(default_mask_name(design.mask));
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
-    const Kind kind =
-        of_layer.empty() ? Kind{usual, design.layers[l].window} : Kind{*of_layer[l], std::nullopt};
+    const Kind kind = of_layer.empty() ? Kind{usual, design.layers[l].window}
+                                       : Kind{*of_layer[l], given.empty() ? design.layers[l].window
+                                                                          : std::nullopt};
     std::size_t k = 0;
     while (k < different_.size() &&
            !(different_[k].mask == kind.mask && different_[k].window == kind.window)) {

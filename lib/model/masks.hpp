@@ -18,6 +18,17 @@ namespace masque::model {
 /// The mask language's name of a default mask.
 std::string_view default_mask_name(DefaultMask mask);
 
+/// Gives a design these masks, one for all layers or a list with one entry a layer, in place of its
+/// own. Throws UsageError for masks that are none, read files, or do not fit its layers.
+void set_mask(std::string_view masks, Design& design);
+
+/// What a design says that its layers may read: a list, one for all, or nothing for all that is
+/// full. Windows of layers come on top.
+std::vector<mask::MaskLayer> own_masks(const Design& design);
+/// The one for all layers, for `length` tokens. Throws UsageError for a list, and for masks that do
+/// not fit.
+mask::Mask own_mask(const Design& design, Index length);
+
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:

@@ -79,4 +79,11 @@ E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>
   config.refuse(name, "one of " + known);
 }
 
+/// Sets the design's masks to those of the option "mask", a word or an expression of the mask
+/// language; leaves them as they are if it is absent. Throws InputError for one that is none or
+/// does not fit the layers.
+void read_mask(const FamilyConfig& config, Design& design);
+/// The design's masks as that option has them.
+std::string mask_word(const Design& design);
+
 }  // namespace masque::model

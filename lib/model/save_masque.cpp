@@ -77,7 +77,7 @@ void add_attention(const Design& design, ConfigText& to) {
     to.count("mixer_kernel_size", variants.mixer_kernel_size);
     to.count("mixer_dilation", variants.mixer_dilation);
   }
-  to.text("mask", word_of(kMasks, design.mask));
+  to.text("mask", mask_word(design));
   to.text("streams", word_of(kStreams, design.streams));
 }
 

@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -101,24 +103,32 @@ class MemberReader {
  public:
   MemberReader(Record& record, std::optional<std::string>& text) : record_(record), text_(text) {}
 
-  bool has_ids = false;
+  /// The spelling of the ids; empty: there are none.
+  std::string_view ids_name;
 
   Problem read(od::field field) {
     const std::string_view key = written_key(field);
     const od::value value = field.value();
-    if (key == "ids") {
-      if (has_ids) return "ids: given twice";
-      has_ids = true;
+    if (key == "ids" || key == "input_ids") {
+      if (!ids_name.empty()) return twice(ids_name, key);
+      ids_name = key;
       return read_list(value, key, record_.ids);
     }
-    const std::pair<const char*, Numbers*> lists[] = {
-        {"pos", &record_.pos},          {"seg", &record_.seg},
-        {"doc", &record_.doc},          {"words", &record_.words},
-        {"labels", &record_.labels},    {"cu_seqlens", &record_.cu_seqlens},
-        {"original", &record_.original}};
+    const std::pair<std::string_view, Numbers*> lists[] = {
+        {"pos", &record_.pos},           {"position_ids", &record_.pos},
+        {"seg", &record_.seg},           {"token_type_ids", &record_.seg},
+        {"doc", &record_.doc},           {"words", &record_.words},
+        {"labels", &record_.labels},     {"cu_seqlens", &record_.cu_seqlens},
+        {"original", &record_.original}, {"attention_mask", &attention_}};
     for (const auto& [name, list] : lists) {
       if (key != name) continue;
-      if (list->present) return fmt::format("{}: given twice", name);
+      if (list->present)
+        return twice(list == &record_.pos   ? pos_name_
+                     : list == &record_.seg ? seg_name_
+                                            : key,
+                     key);
+      if (list == &record_.pos) pos_name_ = name;
+      if (list == &record_.seg) seg_name_ = name;
       return read_numbers(value, key, *list);
     }
     if (key == "weights") return read_weights(value, record_);
@@ -128,7 +138,40 @@ class MemberReader {
     return read_other(key, value);
   }
 
+  /// After all members of a record with ids: what is wrong with their lengths, then without the
+  /// tokens that attention_mask hides.
+  Problem finish() {
+    if (auto problem = length_problem(record_)) return problem;
+    if (!attention_.present) return std::nullopt;
+    if (record_.mask) return "mask and attention_mask: both say what is read, expected one";
+    const std::vector<std::int32_t>& seen = attention_.values;
+    const std::size_t n = record_.size();
+    if (seen.size() != n)
+      return fmt::format("attention_mask: {} values, expected {} as in {}", seen.size(), n,
+                         ids_name);
+    std::vector<std::uint8_t> keep(n, 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (seen[i] != 0 && seen[i] != 1) return wrong("attention_mask", "a list of 0 and 1");
+      keep[i] = static_cast<std::uint8_t>(seen[i]);
+      if (keep[i] == 0 && record_.labels.present && record_.labels.values[i] != kNoLabel)
+        return fmt::format("labels: one at token {}, which attention_mask hides", i);
+    }
+    if (std::ranges::find(keep, 0) == keep.end()) return std::nullopt;
+    if (record_.cu_seqlens.present)
+      return "cu_seqlens and attention_mask: places of tokens that are hidden, expected one";
+    // Tokens that are followed by padding alone have their usual positions.
+    const bool usual = !record_.pos.present && std::ranges::is_sorted(keep, std::greater<>());
+    record_.keep_tokens(keep);
+    if (usual) record_.pos.clear();
+    return std::nullopt;
+  }
+
  private:
+  static std::string twice(std::string_view first, std::string_view second) {
+    if (first == second) return fmt::format("{}: given twice", first);
+    return fmt::format("{} and {}: the same in two spellings, expected one", first, second);
+  }
+
   Problem read_schema(od::value value) {
     std::int64_t version = 0;
     if (value.get_int64().get(version) != simdjson::SUCCESS || version != kRecordSchema) {
@@ -171,6 +214,8 @@ class MemberReader {
 
   Record& record_;
   std::optional<std::string>& text_;
+  Numbers attention_;
+  std::string_view pos_name_, seg_name_;  ///< as they were spelled
 };
 
 }  // namespace
@@ -202,9 +247,9 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
     return "something after the JSON object, expected one a line";
-  if (members.has_ids) {
+  if (!members.ids_name.empty()) {
     state_->text.reset();
-    return length_problem(record);
+    return members.finish();
   }
   if (!state_->text) return "no ids, expected them or text";
   return std::nullopt;

@@ -21,6 +21,10 @@ class JsonRecordReader {
   /// Reads one line, after which kLinePadding bytes must be readable, into `record`, whose other
   /// fields are views of the line. Returns what is wrong, or nothing. Lists with a value for each
   /// token must be as long as `ids`; a record without `ids` may have `text`.
+  ///
+  /// The names of Hugging Face are read as well: input_ids, position_ids and token_type_ids are
+  /// ids, pos and seg; tokens with a 0 in attention_mask are taken out, and the others keep their
+  /// positions. Both spellings of one field, or a mask of each kind, are wrong.
   std::optional<std::string> read(std::string_view line, Record& record);
 
   /// The member "text" of the last record, unescaped, if it had no `ids`.

@@ -10,6 +10,31 @@
 
 namespace masque::records {
 
+namespace {
+
+/// Whether a token goes on with the word of the one before it.
+bool goes_on(TokenId id, const TokenTable& tokens) {
+  const auto at = static_cast<std::size_t>(id);
+  return at < tokens.begins_word.size() && tokens.begins_word[at] == 0;
+}
+
+}  // namespace
+
+std::vector<Index> word_lengths(std::span<const TokenId> ids, const TokenTable& tokens) {
+  std::vector<Index> lengths;
+  bool joinable = false;  // whether the token before may go on
+  for (const TokenId id : ids) {
+    const bool special = tokens.is_special(id);
+    if (joinable && !special && goes_on(id, tokens)) {
+      ++lengths.back();
+    } else {
+      lengths.push_back(1);
+    }
+    joinable = !special;
+  }
+  return lengths;
+}
+
 Selection::Selection(const SelectionOptions& options, const TokenTable& tokens)
     : options_(options),
       threshold_(share_threshold(options.rate)),
@@ -46,14 +71,13 @@ std::vector<Selection::Run> Selection::units_of(const Record& record,
   std::vector<Run> units;
   bool joinable = false;  // whether the token before may go on
   for (std::size_t i = 0; i < record.size(); ++i) {
-    const auto id = static_cast<std::size_t>(record.ids[i]);
     if (tokens.is_special(record.ids[i])) {
       joinable = false;
       continue;
     }
     bool begins = true;
     if (options_.unit == Unit::kWord) {
-      begins = id >= tokens.begins_word.size() || tokens.begins_word[id] != 0;
+      begins = !goes_on(record.ids[i], tokens);
     } else if (options_.unit == Unit::kWords) {
       begins = i == 0 || record.words.values[i] != record.words.values[i - 1];
     }

@@ -1,6 +1,8 @@
 // Which tokens of a record are selected for prediction.
 #pragma once
 
+#include <span>
+
 #include "records/corruption.hpp"
 
 namespace masque::records {
@@ -29,6 +31,10 @@ struct SelectionOptions {
   std::uint64_t span_longest = 10;
   std::uint64_t seed = 0;
 };
+
+/// How many tokens each word has, one after the other, by the tokenizer's marks as of Unit::kWord;
+/// a special token is a word.
+std::vector<Index> word_lengths(std::span<const TokenId> ids, const TokenTable& tokens);
 
 /// Selects tokens. Immutable, thread-safe.
 class Selection {

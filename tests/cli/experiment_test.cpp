@@ -68,6 +68,19 @@ std::string refusal(const std::string& line) {
   return text.starts_with(tool.path) ? text.substr(tool.path.size()) : text;
 }
 
+TEST_CASE("what is requested: on the command line, or in a file with another value than it has") {
+  Tool tool;
+  tool.parse("steps = 7\nshade = light\nsoft = false\nloud = true\nmore = a\n",
+             {"i", "-o", "x", "--shade", "light"});
+  CHECK(tool.tool.is_set("steps"));
+  CHECK_FALSE(tool.tool.is_requested("steps"));
+  CHECK(tool.tool.is_requested("shade"));
+  CHECK(tool.tool.is_requested("loud"));
+  CHECK(tool.tool.is_requested("more"));
+  CHECK_FALSE(tool.tool.is_requested("soft"));
+  CHECK_FALSE(tool.tool.is_requested("rate"));
+}
+
 TEST_CASE("a file gives options and arguments, the command line replaces them") {
   Tool tool;
   const std::string file =

@@ -10,7 +10,9 @@
 #include "records/drop.hpp"
 #include "records/mlm.hpp"
 #include "records/record_filter.hpp"
+#include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
+#include "records/selection.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
@@ -86,6 +88,53 @@ TEST_CASE("what is wrong with a record is said") {
   CHECK(*read_ids("1 x", record) == "found 'x', expected an id");
   CHECK(*read_ids("1 -2", record) == "found '-2', expected an id");
   CHECK(read_ids("99999999999", record));
+}
+
+TEST_CASE("Hugging Face's names, and padding that goes away") {
+  CHECK(round_trip(R"({"input_ids":[1,2],"token_type_ids":[0,1],"position_ids":[4,5]})") ==
+        "{\"schema\":1,\"ids\":[1,2],\"pos\":[4,5],\"seg\":[0,1]}\n");
+  CHECK(round_trip(R"({"attention_mask":[1,1],"input_ids":[1,2],"labels":[-100,3]})") ==
+        "{\"schema\":1,\"ids\":[1,2],\"labels\":[-100,3]}\n");
+  CHECK(round_trip(R"({"input_ids":[1,2,0,0],"attention_mask":[1,1,0,0]})") ==
+        "{\"schema\":1,\"ids\":[1,2]}\n");
+  // Padding in front keeps the positions that the tokens had.
+  CHECK(round_trip(R"({"input_ids":[0,1,2],"attention_mask":[0,1,1],"labels":[-100,-100,3]})") ==
+        "{\"schema\":1,\"ids\":[1,2],\"pos\":[1,2],\"labels\":[-100,3]}\n");
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {R"({"ids":[1],"input_ids":[1]})", "ids and input_ids: the same in two spellings"},
+      {R"({"input_ids":[1],"input_ids":[1]})", "input_ids: given twice"},
+      {R"({"ids":[1],"position_ids":[0],"pos":[0]})", "position_ids and pos: the same"},
+      {R"({"ids":[1],"seg":[0],"token_type_ids":[0]})", "seg and token_type_ids: the same"},
+      {R"({"ids":[1],"mask":"full","attention_mask":[1]})", "mask and attention_mask"},
+      {R"({"ids":[1],"attention_mask":[1,1]})", "attention_mask: 2 values, expected 1 as in ids"},
+      {R"({"ids":[1],"attention_mask":[2]})", "attention_mask: expected a list of 0 and 1"},
+      {R"({"ids":[1],"attention_mask":[[1]]})", "attention_mask: expected a list"},
+      {R"({"ids":[1],"labels":[1],"attention_mask":[0]})", "labels: one at token 0, which"},
+      {R"({"ids":[1],"cu_seqlens":[0,1],"attention_mask":[0]})", "cu_seqlens and attention_mask"}};
+  for (const auto& [line, expected] : cases) {
+    const auto wrong = problem(line);
+    REQUIRE(wrong);
+    CAPTURE(*wrong);
+    CHECK(wrong->find(expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("the mask of a record opens no file") {
+  CHECK(bind_record_mask("document(2,1)", 3).allows(0, 1));
+  CHECK(message_of([] { parse_record_mask("document(2,1)", 4); }).find("is for 3") !=
+        std::string::npos);
+  for (const char* text : {"causal & nonsense", "tta_word", "unilm(1,1)", "keep(7)"}) {
+    CAPTURE(text);
+    CHECK(message_of([&] { bind_record_mask(text, 3); }).starts_with("mask: "));
+  }
+}
+
+TEST_CASE("words of a text by the marks of its tokenizer") {
+  TokenTable tokens;
+  tokens.special = {1, 1};
+  tokens.begins_word = {1, 1, 1, 0, 0};
+  const std::vector<TokenId> ids{0, 2, 3, 4, 2, 1, 3, 3};
+  CHECK(word_lengths(ids, tokens) == std::vector<Index>{1, 3, 1, 1, 2});
 }
 
 std::string many_ids(std::size_t lines) {

@@ -119,7 +119,86 @@ TEST_CASE("pairs: segments, longest first, and lines that are none") {
       "puts nothing between two texts"));
 }
 
-TEST_CASE("records: ids as they are, corrupted ones refused") {
+std::string problem_of(const Files& files, const std::string& line, bool labels) {
+  CorpusOptions options = of(CorpusFormat::kRecords, 6);
+  options.labels = labels;
+  const std::string first = labels ? "{\"ids\":[5],\"labels\":[5]}\n" : "{\"ids\":[5]}\n";
+  return message_of([&] { files.read(first + line + "\n", options); });
+}
+
+TEST_CASE("records with labels: everything that droptoken writes") {
+  const Files files;
+  CorpusOptions options = of(CorpusFormat::kRecords, 6);
+  options.labels = true;
+  const Corpus corpus = files.read(
+      "{\"ids\":[5,4,7],\"labels\":[-100,6,-100],\"weights\":[1,0.5,1],\"pos\":[0,1,1],"
+      "\"mask\":\"visible(2,1@0)\"}\n{\"ids\":[8],\"labels\":[8]}\n"
+      "{\"input_ids\":[5,6,0],\"attention_mask\":[1,1,0],\"labels\":[7,-100,-100]}\n",
+      options);
+  CHECK(corpus.labels() == LabelKind::kTokens);
+  CHECK(corpus.has_masks());
+  CHECK(all(corpus) == std::vector<Ids>{{5, 4, 7}, {8}, {5, 6}});
+  const CorpusItem first = corpus.item(0);
+  CHECK(Ids(first.labels.begin(), first.labels.end()) == Ids{-100, 6, -100});
+  CHECK(Ids(first.positions.begin(), first.positions.end()) == Ids{0, 1, 1});
+  CHECK(std::vector<double>(first.weights.begin(), first.weights.end()) ==
+        std::vector<double>{1, 0.5, 1});
+  CHECK(first.mask == "visible(2,1@0)");
+  CHECK(corpus.item(1).mask.empty());
+  CHECK(corpus.item(1).weights[0] == 1);
+  CHECK(corpus.item(2).positions[1] == 1);
+  CHECK(corpus.position_end() == 2);
+}
+
+TEST_CASE("records of bart and electra") {
+  const Files files;
+  CorpusOptions options = of(CorpusFormat::kRecords, 6);
+  options.labels = true;
+  const Corpus bart = files.read("{\"ids\":[2,4,3],\"original\":[2,5,6,3]}\n", options);
+  CHECK(all(bart) == std::vector<Ids>{{2, 4, 3, 5, 6, 3}});
+  const CorpusItem item = bart.item(0);
+  CHECK(Ids(item.labels.begin(), item.labels.end()) == Ids{-100, -100, 5, 6, 3, -100});
+  CHECK(item.segments[2] == 0);
+  CHECK(item.segments[3] == 1);
+  CHECK(item.mask == "unilm(3,3)");
+  const Corpus electra =
+      files.read("{\"ids\":[5,6],\"labels\":[0,1],\"original\":[5,7]}\n", options);
+  CHECK(electra.labels() == LabelKind::kReplaced);
+}
+
+TEST_CASE("records whose labels do not fit are named by their line") {
+  const Files files;
+  const std::vector<std::pair<const char*, const char*>> cases{
+      {R"({"ids":[5]})", "line 2: no labels"},
+      {R"({"ids":[5,6],"labels":[6]})", "line 2: labels: 1 values, expected 2 as in ids"},
+      {R"({"ids":[5],"labels":[9]})", "line 2: labels: 9 at token 0, expected 0 to 8, or -100"},
+      {R"({"ids":[5],"labels":[-1]})", "line 2: labels: -1 at token 0"},
+      {R"({"ids":[5],"labels":[0],"original":[5]})", "line 2: labels next to original"},
+      {R"({"ids":[5],"labels":[5],"weights":[-1]})", "line 2: weights: -1, expected 0 or more"},
+      {R"({"ids":[5],"labels":[5],"pos":[6]})", "line 2: pos 6, expected 0 to 5"},
+      {R"~({"ids":[5],"labels":[5],"mask":"document(2)"})~", "line 2: mask: 'document(2)' is for"},
+      {R"({"ids":[5],"labels":[5],"mask":"nonsense"})", "line 2: mask: "},
+      {R"({"ids":[5],"original":[9]})", "line 2: original: id 9"},
+      {R"({"ids":[5,5,5,5],"original":[5,5,5]})", "line 2: 7 tokens, expected at most 6"},
+      {R"({"ids":[5],"labels":[5],"input_ids":[5]})", "line 2: ids and input_ids: the same in two"},
+  };
+  for (const auto& [line, expected] : cases) {
+    CAPTURE(line);
+    const std::string found = problem_of(files, line, true);
+    CAPTURE(found);
+    CHECK(contains(found, expected));
+  }
+  CHECK(contains(problem_of(files, R"({"ids":[5],"labels":[6]})", false),
+                 "line 2: labels, which only objective records learns"));
+  CHECK(contains(problem_of(files, R"({"ids":[5],"weights":[1]})", false), "line 2: weights"));
+  CHECK(contains(problem_of(files, R"({"ids":[5],"original":[1]})", false), "line 2: original"));
+  CorpusOptions options = of(CorpusFormat::kRecords, 6);
+  options.labels = true;
+  CHECK(contains(message_of([&] { files.read("{\"ids\":[5],\"labels\":[-100]}\n", options); }),
+                 "labels: none in any record"));
+}
+
+TEST_CASE("records: ids as they are, what objectives make themselves refused") {
   const Files files;
   const Corpus corpus =
       files.read("{\"ids\":[2,5,3]}\n{\"ids\":[5,6],\"seg\":[0,1]}\n{\"text\":\"a\"}\n",
@@ -131,9 +210,7 @@ TEST_CASE("records: ids as they are, corrupted ones refused") {
   const auto problem = [&](const std::string& line) {
     return message_of([&] { files.read("{\"ids\":[5]}\n" + line, of(CorpusFormat::kRecords, 3)); });
   };
-  CHECK(
-      contains(problem("{\"ids\":[5],\"labels\":[6]}\n"), "line 2: a corrupted or packed record"));
-  CHECK(contains(problem("{\"ids\":[5],\"mask\":\"causal\"}\n"), "line 2: a corrupted"));
+  CHECK(contains(problem("{\"ids\":[5],\"labels\":[6]}\n"), "line 2: labels, which only"));
   CHECK(contains(problem("{\"ids\":[5,5,5,5]}\n"), "line 2: 4 tokens, expected at most 3"));
   CHECK(contains(problem("{\"ids\":[9]}\n"), "line 2: id 9, expected 0 to 8"));
   CHECK(contains(problem("{\"ids\":[5],\"seg\":[2]}\n"), "line 2: seg 2, expected 0 or 1"));

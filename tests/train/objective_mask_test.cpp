@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "mask/permutation.hpp"
 #include "model/model.hpp"
+#include "records/selection.hpp"
 #include "support/message.hpp"
 #include "train_case.hpp"
 
@@ -80,6 +81,114 @@ TEST_CASE("unilm on text: a third masked, a third to a target, a sixth each way"
   check_rate(count[1], kSequences, 1.0 / 3);
   check_rate(count[2], kSequences, 1.0 / 6);
   check_rate(count[3], kSequences, 1.0 / 6);
+}
+
+/// Options under a mask, with the test's words: even ids begin them.
+ObjectiveOptions under(const std::string& mask) {
+  ObjectiveOptions options = objective_options();
+  options.mask = mask;
+  return options;
+}
+
+TEST_CASE("masks of words: no row reads a piece of its own word") {
+  for (const char* name : {"tta", "clm", "mlm"}) {
+    const Sequence sequence(3, 40);
+    const Example words = make_objective(name, under("tta_word"))->example(sequence.item(), 0);
+    const Example later = make_objective(name, under("tta_word_l2r"))->example(sequence.item(), 0);
+    std::vector<Index> word;
+    const std::vector<Index> lengths = records::word_lengths(words.ids, objective_options().tokens);
+    for (std::size_t w = 0; w < lengths.size(); ++w)
+      word.insert(word.end(), static_cast<std::size_t>(lengths[w]), static_cast<Index>(w));
+    REQUIRE(std::ssize(word) == 40);
+    CHECK(lengths.size() < 40);
+    REQUIRE(words.mask);
+    REQUIRE(later.mask);
+    for (Index i = 0; i < 40; ++i) {
+      for (Index j = 0; j < 40; ++j) {
+        const bool same = word[static_cast<std::size_t>(i)] == word[static_cast<std::size_t>(j)];
+        CHECK(words.mask->allows(i, j) == !same);
+        CHECK(later.mask->allows(i, j) == !(same && j >= i));
+      }
+    }
+  }
+}
+
+TEST_CASE("disco draws anew for each sequence and epoch, a given seed does not") {
+  const Sequence one(1, 20);
+  const Sequence two(2, 20);
+  const auto bits = [&](const std::string& mask, const Sequence& sequence, std::uint64_t epoch) {
+    return bits_of(make_objective("tta", under(mask))->example(sequence.item(), epoch).mask, 20);
+  };
+  CHECK(bits("disco", one, 0) == bits("disco", one, 0));
+  CHECK_FALSE(bits("disco", one, 0) == bits("disco", one, 1));
+  CHECK_FALSE(bits("disco", one, 0) == bits("disco", two, 0));
+  CHECK(bits("disco(7)", one, 0) == bits("disco(7)", two, 5));
+  for (Index i = 0; i < 20; ++i) CHECK_FALSE(bits("disco", one, 3).get(i, i));
+  CHECK(contains(message_of<UsageError>([] { make_objective("tta", under("tta, tta_word")); }),
+                 "a list next to masks of sequences"));
+}
+
+TEST_CASE("masks of a corpus are joined with the objective's") {
+  const Sequence sequence(0, 6);
+  CorpusItem item = sequence.item();
+  item.mask = "document(4,2)";
+  const Example tta = make_objective("tta", under("tta"))->example(item, 0);
+  CHECK(bits_of(tta.mask, 6) == bits_of("document(4,2) & tta", 6));
+  const Example clm = make_objective("clm", under("causal"))->example(item, 0);
+  CHECK(bits_of(clm.mask, 6) == bits_of("document(4,2) & causal", 6));
+  CHECK(clm.rows == Rows{0, 1, 2, 4});  // row 3 would predict another document's first token
+  const std::vector<std::int32_t> positions{0, 1, 2, 3, 0, 1};
+  item.positions = positions;
+  const Example mlm = make_objective("mlm")->example(item, 0);
+  CHECK(mlm.positions == std::vector<Index>{0, 1, 2, 3, 0, 1});
+  CHECK(bits_of(mlm.mask, 6) == bits_of("document(4,2)", 6));
+  Corpus corpus;
+  corpus.add(item);
+  for (const char* name : {"unilm", "plm", "mae-mask"}) {
+    CHECK(contains(message_of([&] { make_objective(name)->check(corpus); }),
+                   "sequences with masks, expected an objective without its own"));
+  }
+  ObjectiveOptions dropping = objective_options();
+  dropping.drop.rate = 0.1;
+  CHECK(contains(message_of([&] { make_objective("mlm", dropping)->check(corpus); }),
+                 "which go by place"));
+}
+
+TEST_CASE("records: their rows, targets, weights and masks") {
+  const std::vector<TokenId> ids{7, 4, 9};
+  const std::vector<std::int32_t> labels{-100, 8, 9};
+  const std::vector<double> weights{1, 0.5, 2};
+  CorpusItem item;
+  item.ids = ids;
+  item.labels = labels;
+  item.weights = weights;
+  item.mask = "xlnet_order(1,2)";
+  Corpus corpus;
+  corpus.add(item);
+  corpus.set_labels(LabelKind::kTokens);
+  CHECK(record_needs(corpus).streams == model::Streams::kTwo);
+  const Example one = make_objective("records")->example(item, 0);
+  CHECK(one.rows == Rows{1, 2});
+  CHECK(one.targets == Ids{8, 9});
+  CHECK(one.weights == std::vector<double>{0.5, 2});
+  CHECK(bits_of(one.mask, 3) == bits_of("xlnet_order(1,2)", 3));
+  ObjectiveOptions options = objective_options();
+  options.records = record_needs(corpus);
+  const auto objective = make_objective("records", options);
+  const Example two = objective->example(item, 0);
+  CHECK(bits_of(two.query_mask, 3) == bits_of("xlnet_order(1,2)", 3));
+  CHECK(bits_of(two.mask, 3) == bits_of("xlnet_order(1,2) | diagonal", 3));
+  model::Design design;
+  objective->adapt(design);
+  CHECK(design.streams == model::Streams::kTwo);
+  options.records.labels = LabelKind::kReplaced;
+  CHECK(contains(message_of([&] { make_objective("records", options)->check(corpus); }),
+                 "without labels of the kind"));
+  options.records = {.causal = true};
+  model::Design causal;
+  make_objective("records", options)->adapt(causal);
+  CHECK(causal.mask == model::DefaultMask::kCausal);
+  CHECK(causal.head.kind == model::HeadKind::kCausal);
 }
 
 TEST_CASE("unilm on pairs: the target from the source, by hand") {

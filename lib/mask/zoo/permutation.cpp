@@ -176,7 +176,9 @@ const MaskKind kDisco{"disco",
                         return from_bits(std::move(bits));
                       },
                       nullptr,
-                      Fits::kSquare};
+                      Fits::kSquare,
+                      nullptr,
+                      Open::kSeed};
 const MaskRegistration kDiscoRegistration{kDisco};
 
 const MaskKind kRandom{

@@ -228,7 +228,8 @@ const MaskKind kTtaWord{"tta_word",
                           return as_unsigned(n) * as_unsigned(n) - sum;
                         },
                         Fits::kSquare,
-                        sum_of};
+                        sum_of,
+                        Open::kWords};
 const MaskRegistration kTtaWordRegistration{kTtaWord};
 
 const MaskKind kTtaWordL2r{
@@ -248,7 +249,8 @@ const MaskKind kTtaWordL2r{
       return as_unsigned(n) * as_unsigned(n) - sum;
     },
     Fits::kSquare,
-    sum_of};
+    sum_of,
+    Open::kWords};
 const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
 
 const MaskKind kKeep{

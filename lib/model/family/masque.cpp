@@ -1,5 +1,6 @@
 // The zoo's own family: any combination of what the engine has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -168,8 +169,8 @@ void read_mixer(Design& design, const FamilyConfig& config) {
 void read_streams(Design& design, const FamilyConfig& config) {
   design.streams = read_word(config, "streams", kStreams, Streams::kOne);
   const bool fixed = design.streams == Streams::kFixedKeys;
-  design.mask =
-      read_word(config, "mask", kMasks, fixed ? DefaultMask::kOthers : DefaultMask::kFull);
+  design.mask = fixed ? DefaultMask::kOthers : DefaultMask::kFull;
+  read_mask(config, design);
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
   const auto scheme = position_scheme(design);

@@ -41,8 +41,8 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
   request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
-  if (layers.empty())
-    layers.push_back({1, mask::parse_mask(model::default_mask_name(design.mask))});
+  if (layers.empty()) layers = model::own_masks(design);
+  if (layers.empty()) layers.push_back({1, mask::parse_mask("full")});
   for (const mask::MaskLayer& layer : layers) {
     const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
     request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),
@@ -117,7 +117,28 @@ std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& r
 
 ScoreLeak::ScoreLeak(ScoreKind kind, const model::Design& design,
                      const model::ModelOptions& options)
-    : kind_(kind), design_(design), options_(options) {}
+    : kind_(kind), design_(design), options_(options) {
+  if (options_.masks.empty() && !design.variants.mask.empty())
+    options_.masks = model::own_masks(design);
+}
+
+bool ScoreLeak::open() const {
+  return std::ranges::any_of(options_.masks,
+                             [](const mask::MaskLayer& layer) { return layer.mask.open(); });
+}
+
+mask::Mask ScoreLeak::close(std::span<const Index> words) const {
+  Index length = 0;
+  for (const Index word : words) length += word;
+  if (options_.masks.size() != 1) {
+    throw UsageError(fmt::format("{} '{}': words in a list, expected one mask for all layers",
+                                 field("mask"), mask::layers_text(options_.masks)));
+  }
+  model::ModelOptions closed = options_;
+  closed.masks.front().mask = options_.masks.front().mask.closed(words, 0);
+  refuse(closed.masks, find_leak(flow_of(kind_, design_, closed, length), length), length);
+  return closed.masks.front().mask.bind({length, length});
+}
 
 void ScoreLeak::start() const {
   const model::DesignMasks found = model::mask_support(design_);
@@ -137,21 +158,24 @@ void ScoreLeak::start() const {
                                expected(kind_)));
 }
 
+void ScoreLeak::refuse(const std::vector<mask::MaskLayer>& masks,
+                       const std::optional<MaskedPath>& leak, Index length) const {
+  if (!leak) return;
+  const auto& [pair, path] = *leak;
+  throw UsageError(
+      fmt::format("{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}",
+                  field("kind"), kind_name(kind_), field("mask"), mask::layers_text(masks), length,
+                  pair.first, pair.second, path, expected(kind_)));
+}
+
 void ScoreLeak::at(Index length) {
-  if (options_.masks.empty() || length == 0 || clean_.contains(length)) return;
+  if (options_.masks.empty() || open() || length == 0 || clean_.contains(length)) return;
   for (const mask::MaskLayer& layer : options_.masks) {
     // The model itself refuses a text that a mask is not made for.
     const auto own = layer.mask.own_lengths();
     if (own && *own != mask::Lengths{length, length}) return;
   }
-  const auto leak = find_leak(flow_of(kind_, design_, options_, length), length);
-  if (leak) {
-    const auto& [pair, path] = *leak;
-    throw UsageError(fmt::format(
-        "{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}", field("kind"),
-        kind_name(kind_), field("mask"), mask::layers_text(options_.masks), length, pair.first,
-        pair.second, path, expected(kind_)));
-  }
+  refuse(options_.masks, find_leak(flow_of(kind_, design_, options_, length), length), length);
   clean_.insert(length);
 }
 

@@ -1,7 +1,12 @@
 // Does a one-pass score read what it predicts?
 #pragma once
 
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/model.hpp"
 #include "probe/score/score_kind.hpp"
@@ -27,7 +32,18 @@ class ScoreLeak {
   /// follow_flow.
   void at(Index length);
 
+  /// Whether the masks leave words or a seed to each text: then at() knows nothing.
+  bool open() const;
+  /// The mask of a text with words of these lengths, after the same test. Throws UsageError for a
+  /// list of masks.
+  mask::Mask close(std::span<const Index> words) const;
+
  private:
+  /// A position, the token that it reads, and by which path.
+  using MaskedPath = std::pair<std::pair<Index, Index>, std::string>;
+  void refuse(const std::vector<mask::MaskLayer>& masks, const std::optional<MaskedPath>& leak,
+              Index length) const;
+
   ScoreKind kind_;
   const model::Design& design_;
   model::ModelOptions options_;

@@ -146,6 +146,7 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
     job.mask = bound("causal", part.size());
     job.query_mask = bound("causal & tta", part.size());
   }
+  if (options_.mask_of) job.mask = options_.mask_of(part.ids);
   add_job(std::move(job));
 }
 

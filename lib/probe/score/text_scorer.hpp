@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "probe/score/batching.hpp"
@@ -23,6 +24,8 @@ struct ScoreOptions {
   Index batch_tokens = 8192;
   /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
   std::function<void(Index)> check_length;
+  /// The mask of a sequence of a kind of one pass, where its words decide it; may throw.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 
 /// A sentence and its numbers.

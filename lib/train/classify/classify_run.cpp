@@ -13,6 +13,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "mask/expression.hpp"
+#include "model/masks.hpp"
 #include "model/placed.hpp"
 #include "model/save.hpp"
 #include "store/names/named_tensors.hpp"
@@ -160,10 +161,11 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
   read_labels(checkpoint, file, names, start);
   if (full_mask) {
-    if (start.design.mask == model::DefaultMask::kFull && !start.mask)
+    if (start.design.mask == model::DefaultMask::kFull && start.design.variants.mask.empty() &&
+        !start.mask)
       throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
                                    field("mask"), start.design.family));
-    start.design.mask = model::DefaultMask::kFull;
+    model::set_mask("full", start.design);
     start.mask.reset();
   }
   return start;

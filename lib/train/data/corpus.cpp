@@ -8,14 +8,43 @@
 
 namespace masque::train {
 
-void Corpus::add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments) {
-  MASQUE_CHECK(segments.empty() || segments.size() == ids.size());
-  if (!segments.empty() || pairs()) {
-    segments_.resize(ids_.size(), 0);
-    segments_.insert(segments_.end(), segments.begin(), segments.end());
-    segments_.resize(ids_.size() + ids.size(), 0);
+namespace {
+
+/// Appends what a sequence has of a list with a value for each id; `fill(i)` stands for token i of
+/// a sequence that has nothing. Lists begin with the first sequence that has something.
+template <class T, class Fill>
+void append_values(std::span<const T> values, const std::vector<Index>& begins, Index count,
+                   std::vector<T>& out, const Fill& fill) {
+  MASQUE_CHECK(values.empty() || std::ssize(values) == count);
+  if (values.empty() && out.empty()) return;
+  for (std::size_t s = 0; out.empty() && s + 1 < begins.size(); ++s) {
+    for (Index i = 0; i < begins[s + 1] - begins[s]; ++i) out.push_back(fill(i));
   }
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  out.insert(out.end(), values.begin(), values.end());
+  for (Index i = 0; values.empty() && i < count; ++i) out.push_back(fill(i));
+}
+
+}  // namespace
+
+void Corpus::add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments) {
+  CorpusItem item;
+  item.ids = ids;
+  item.segments = segments;
+  add(item);
+}
+
+void Corpus::add(const CorpusItem& item) {
+  const Index count = std::ssize(item.ids);
+  append_values(item.segments, begins_, count, segments_, [](Index) { return std::uint8_t{0}; });
+  append_values(item.positions, begins_, count, positions_,
+                [](Index i) { return static_cast<std::int32_t>(i); });
+  append_values(item.labels, begins_, count, labels_, [](Index) { return records::kNoLabel; });
+  append_values(item.weights, begins_, count, weights_, [](Index) { return 1.0; });
+  if (!item.mask.empty() || has_masks()) {
+    masks_.resize(static_cast<std::size_t>(size()));
+    masks_.emplace_back(item.mask);
+  }
+  ids_.insert(ids_.end(), item.ids.begin(), item.ids.end());
   begins_.push_back(static_cast<Index>(ids_.size()));
 }
 
@@ -37,8 +66,20 @@ CorpusItem Corpus::item(Index number) const {
   CorpusItem item;
   item.number = static_cast<std::uint64_t>(number);
   item.ids = std::span(ids_).subspan(begin, count);
-  if (pairs()) item.segments = std::span(segments_).subspan(begin, count);
+  const auto part = [&](const auto& values) {
+    return values.empty() ? std::span(values) : std::span(values).subspan(begin, count);
+  };
+  item.segments = part(segments_);
+  item.positions = part(positions_);
+  item.labels = part(labels_);
+  item.weights = part(weights_);
+  if (has_masks()) item.mask = masks_[static_cast<std::size_t>(number)];
   return item;
+}
+
+Index Corpus::position_end() const {
+  if (positions_.empty()) return longest();
+  return 1 + static_cast<Index>(*std::ranges::max_element(positions_));
 }
 
 std::string Corpus::digest() const {
@@ -46,6 +87,14 @@ std::string Corpus::digest() const {
   hasher->add(std::as_bytes(std::span(begins_)));
   hasher->add(std::as_bytes(std::span(ids_)));
   hasher->add(std::as_bytes(std::span(segments_)));
+  hasher->add(std::as_bytes(std::span(positions_)));
+  hasher->add(std::as_bytes(std::span(labels_)));
+  hasher->add(std::as_bytes(std::span(weights_)));
+  for (const std::string& mask : masks_) {
+    const std::uint64_t bytes = mask.size();
+    hasher->add(std::as_bytes(std::span(&bytes, 1)));
+    hasher->add(as_bytes(mask));
+  }
   return hasher->digest();
 }
 

@@ -14,8 +14,20 @@ namespace masque::train {
 /// A sequence of a corpus. Spans end with the corpus.
 struct CorpusItem {
   std::uint64_t number = 0;  ///< in the corpus, from 0; keys the random numbers
-  std::span<const TokenId> ids;
-  std::span<const std::uint8_t> segments;  ///< one an id: 0 source, 1 target; empty: 0
+  std::span<const TokenId> ids = {};
+  std::span<const std::uint8_t> segments = {};   ///< one an id: 0 source, 1 target; empty: 0
+  std::span<const std::int32_t> positions = {};  ///< one an id; empty: 0, 1, …
+  /// What is predicted, one an id: records::kNoLabel for nothing; empty: the objective decides.
+  std::span<const std::int32_t> labels = {};
+  std::span<const double> weights = {};  ///< of the loss, one an id; empty: 1
+  std::string_view mask = {};            ///< an expression of the mask language; empty: none
+};
+
+/// What the labels of a corpus are.
+enum class LabelKind {
+  kNone,
+  kTokens,    ///< ids
+  kReplaced,  ///< 1: the token is not the original one; 0: it is
 };
 
 /// Sequences of ids. Immutable once read; thread-safe.
@@ -23,6 +35,10 @@ class Corpus {
  public:
   /// Appends a sequence; `segments` is empty or has one an id. For tests and readers.
   void add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments = {});
+  /// The same with everything but the number. All sequences have labels or none has.
+  void add(const CorpusItem& item);
+  /// What labels are, of all sequences.
+  void set_labels(LabelKind kind) { label_kind_ = kind; }
 
   /// Number of sequences.
   Index size() const { return static_cast<Index>(begins_.size()) - 1; }
@@ -32,20 +48,34 @@ class Corpus {
   Index longest() const;
   /// Whether some sequence has a second segment.
   bool pairs() const { return !segments_.empty(); }
+  LabelKind labels() const { return label_kind_; }
+  /// Whether some sequence has a mask.
+  bool has_masks() const { return !masks_.empty(); }
+  /// Whether some sequence has positions other than 0, 1, …
+  bool has_positions() const { return !positions_.empty(); }
+  /// One more than the largest position; 0 without any sequence.
+  Index position_end() const;
   CorpusItem item(Index number) const;
-  /// XXH3 of ids, segments and where sequences begin: another digest is another corpus.
+  /// XXH3 of ids, what else sequences have and where sequences begin: another digest is another
+  /// corpus.
   std::string digest() const;
 
  private:
   std::vector<TokenId> ids_;
   std::vector<Index> begins_{0};
-  std::vector<std::uint8_t> segments_;  ///< one an id; empty: all 0
+  // One an id, or empty as in CorpusItem.
+  std::vector<std::uint8_t> segments_;
+  std::vector<std::int32_t> positions_;
+  std::vector<std::int32_t> labels_;
+  std::vector<double> weights_;
+  std::vector<std::string> masks_;  ///< one a sequence, or none
+  LabelKind label_kind_ = LabelKind::kNone;
 };
 
 enum class CorpusFormat {
   kLines,    ///< each line of a text is a sequence
   kBlocks,   ///< the whole text in sequences of exactly `length` tokens
-  kRecords,  ///< JSON lines with `ids` and perhaps `seg`
+  kRecords,  ///< JSON lines: lib/records/README.md
   kPairs,    ///< source TAB target
 };
 
@@ -56,6 +86,8 @@ struct CorpusOptions {
   /// Put before and after a line where the template puts nothing: what a causal model reads
   /// first, and what ends a text. Blocks and records have neither.
   std::optional<TokenId> begin = {}, end = {};
+  /// Records say what is predicted: they must have labels. Otherwise they must have none.
+  bool labels = false;
   int threads = 0;
 };
 
@@ -70,9 +102,14 @@ struct CorpusOptions {
 /// Pairs   the template of two texts, the longer one cut first; the target begins after the tokens
 ///         that the template puts between both. Without a template: source, sep or else eos token,
 ///         target, the same token.
-/// Records ids as they are. Fields that say more of them (labels, pos, mask, …) are refused.
+/// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
+/// also
+///         those and `weights`. A record of `original` and no labels (droptoken bart) becomes a
+///         source, its ids, and a target, the original: the target's tokens are predicted under the
+///         mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
 ///
-/// Memory: 4 bytes a token, 5 with segments, besides the mapped file. Throws InputError if there is
+/// Memory: 4 bytes a token, 1 more with segments, 4 with positions and labels each, 8 with weights,
+/// besides the mapped file. Throws InputError if there is
 /// no sequence (for blocks with the number of tokens that were found and are needed), a line or
 /// record is wrong (by number), an id is beyond the vocabulary; UsageError if `length` leaves no
 /// room besides the template, or pairs need a separator that the tokenizer has not.

@@ -8,8 +8,8 @@
 #include "base/line_filter.hpp"
 #include "base/mapped_file.hpp"
 #include "base/ordered_work.hpp"
-#include "records/record_filter.hpp"
 #include "train/data/corpus.hpp"
+#include "train/data/corpus_records.hpp"
 #include "train/data/line_encoder.hpp"
 
 namespace masque::train {
@@ -127,44 +127,6 @@ Corpus read_lines(const std::string& path, const std::string& name,
   throw InputError(name, options.format == CorpusFormat::kPairs
                              ? "no pair, expected lines of source, tab and target"
                              : "no line with a token, expected a text");
-}
-
-Corpus read_records(const std::string& path, const std::string& name,
-                    const text::Tokenizer& tokenizer, const CorpusOptions& options) {
-  records::RecordFilter filter{.input = path, .format = records::LineFormat::kJson};
-  text::EncodeOptions with_template;
-  with_template.special = true;
-  filter.make_encoder = [&]() -> records::EncodeFunction {
-    const auto encoder = std::make_shared<text::IdEncoder>(tokenizer.id_encoder(with_template));
-    return
-        [encoder](std::string_view line, std::vector<TokenId>& ids) { encoder->encode(line, ids); };
-  };
-  filter.threads = options.threads;
-  filter.strict = true;
-  filter.tokens = token_table(tokenizer);
-  filter.sink = [](std::string_view) {};
-  Corpus corpus;
-  std::vector<std::uint8_t> segments;
-  records::walk_records(filter, [&](records::Record& record, std::string&) {
-    if (record.ids.empty()) return;
-    if (record.pos.present || record.doc.present || record.labels.present || record.has_weights ||
-        record.has_dropped || record.original.present || record.mask) {
-      throw InputError("a corrupted or packed record, expected ids and perhaps seg alone");
-    }
-    if (std::ssize(record.ids) > options.length) {
-      throw InputError(
-          fmt::format("{} tokens, expected at most {}", record.ids.size(), options.length));
-    }
-    segments.clear();
-    for (const std::int32_t segment : record.seg.values) {
-      if (segment != 0 && segment != 1)
-        throw InputError(fmt::format("seg {}, expected 0 or 1", segment));
-      segments.push_back(static_cast<std::uint8_t>(segment));
-    }
-    corpus.add(record.ids, segments);
-  });
-  if (corpus.size() == 0) throw InputError(name, "no record with a token, expected JSON lines");
-  return corpus;
 }
 
 }  // namespace

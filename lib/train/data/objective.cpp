@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/registry.hpp"
+#include "records/selection.hpp"
 #include "train/data/record_example.hpp"
 
 namespace masque::train {
@@ -40,16 +41,44 @@ std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, st
 
 Objective::Objective(const ObjectiveOptions& options) : options_(options) {
   drop_ = make_dropping(options.drop, options.seed, options.tokens);
+  if (options.mask.empty()) return;
+  const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(options.mask);
+  if (layers.size() != 1 || layers.front().count != 1)
+    throw UsageError(fmt::format("{} {}: a list next to masks of sequences, expected one mask",
+                                 field("mask"), options.mask));
+  mask_ = layers.front().mask;
 }
 
 void Objective::check(const Corpus& corpus) const {
   if (corpus.pairs() && !options_.pairs) {
     throw InputError("sequences of two segments, expected those of one");
   }
+  if (!corpus.has_masks()) return;
+  if (!takes_masks())
+    throw InputError("sequences with masks, expected an objective without its own");
+  if (drop_) {
+    throw InputError(
+        fmt::format("sequences with masks, which go by place: expected no {}", field("drop")));
+  }
 }
 
 records::Record Objective::record_of(const CorpusItem& item, std::uint64_t epoch) const {
   return dropped_record(item, epoch, drop_.get());
+}
+
+Example Objective::masked(Example example, const CorpusItem& item, std::uint64_t epoch) const {
+  if (!mask_) return example;
+  const mask::Lengths lengths{example.size(), example.size()};
+  mask::MaskExpression own = *mask_;
+  if (own.open()) {
+    const records::RandomSource random(options_.seed, "train mask");
+    const PhiloxBlock words = random.stream(epoch, item.number).block(0);
+    own = own.closed(records::word_lengths(example.ids, options_.tokens),
+                     words[0] | std::uint64_t{words[1]} << 32);
+  }
+  const mask::Mask mask = own.bind(lengths);
+  example.mask = example.mask ? *example.mask & mask : mask;
+  return example;
 }
 
 records::MlmOptions Objective::mlm_options() const {
@@ -60,7 +89,21 @@ records::MlmOptions Objective::mlm_options() const {
 
 Example Objective::example(const CorpusItem& item, std::uint64_t epoch) const {
   records::Record record = record_of(item, epoch);
-  return make(record);
+  return masked(make(record), item, epoch);
+}
+
+RecordNeeds record_needs(const Corpus& corpus) {
+  RecordNeeds needs;
+  needs.labels = corpus.labels();
+  bool orders = corpus.has_masks();
+  needs.causal = corpus.has_masks();
+  for (Index i = 0; i < corpus.size() && (orders || needs.causal); ++i) {
+    const std::string_view mask = corpus.item(i).mask;
+    orders = orders && mask.find("xlnet_order(") != std::string_view::npos;
+    needs.causal = needs.causal && mask == "causal";
+  }
+  if (orders) needs.streams = model::Streams::kTwo;
+  return needs;
 }
 
 Example Objective::never_selected_example(const CorpusItem& /*item*/, std::uint64_t /*draw*/,

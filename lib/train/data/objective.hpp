@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,15 @@
 
 namespace masque::train {
 
+/// What records with labels ask of a design.
+struct RecordNeeds {
+  LabelKind labels = LabelKind::kTokens;
+  model::Streams streams = model::Streams::kOne;
+  bool causal = false;  ///< every sequence has the mask causal
+};
+/// Two streams where every mask has an order of permutation (xlnet_order), one else.
+RecordNeeds record_needs(const Corpus& corpus);
+
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
 struct ObjectiveOptions {
   std::uint64_t seed = 0;
@@ -25,7 +35,13 @@ struct ObjectiveOptions {
   records::PermOptions perm;
   records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
   records::MaeOptions mae;  ///< what mae-mask and mae hide
+  RecordNeeds records;      ///< of records
+  bool own_masks = false;   ///< the corpus has masks
   bool pairs = false;       ///< the corpus has sources and targets
+  /// What all layers may read, in the mask language, where each example needs a mask of its own: it
+  /// leaves words or a seed to the text, or is joined with the masks of a corpus. Empty: examples
+  /// have the masks of the corpus alone.
+  std::string mask = {};
   /// A design may let rows read what they predict: for those who study it.
   bool allow_leak = false;
   records::TokenTable tokens = {};
@@ -56,6 +72,12 @@ class Objective {
   /// check.
   Example example(const CorpusItem& item, std::uint64_t epoch) const;
 
+  /// Whether it takes masks besides the design's: those of a corpus, and ObjectiveOptions::mask.
+  virtual bool takes_masks() const { return false; }
+  /// Where a row's target stands in the input, counted from the row, if no row may read it; nothing
+  /// where a token may stand where it is predicted, as a kept one of mlm.
+  virtual std::optional<Index> target_offset() const { return std::nullopt; }
+
   /// Whether some positions never get a loss, however long training runs: masks are static, or the
   /// selection is fixed.
   virtual bool has_never_selected() const { return false; }
@@ -72,12 +94,15 @@ class Objective {
   records::MlmOptions mlm_options() const;
   /// From the item as a record (tokens dropped, epoch set) to its example.
   virtual Example make(records::Record& record) const = 0;
-  /// The item as a record.
+  /// The item as a record, with its mask.
   records::Record record_of(const CorpusItem& item, std::uint64_t epoch) const;
+  /// The example under ObjectiveOptions::mask as well.
+  Example masked(Example example, const CorpusItem& item, std::uint64_t epoch) const;
 
  private:
   ObjectiveOptions options_;
   std::unique_ptr<records::Corruption> drop_;  ///< nullptr: none
+  std::optional<mask::MaskExpression> mask_;   ///< ObjectiveOptions::mask
 };
 
 /// What an objective says of itself. Texts are of one line.
@@ -87,7 +112,8 @@ struct ObjectiveKind {
   std::string_view source;
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
-  /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "drop", "pairs".
+  /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "streams", "mask",
+  /// "drop", "pairs".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

@@ -43,7 +43,8 @@ void check_masks(const DesignNeeds& needs, const model::Design& design) {
   // A query stream reads in some order, as a causal model does.
   const bool ordered =
       design.mask == model::DefaultMask::kCausal || needs.streams == model::Streams::kTwo;
-  const bool full = design.mask == model::DefaultMask::kFull && !needs.own_masks;
+  const bool full =
+      design.mask == model::DefaultMask::kFull && !needs.own_masks && design.variants.mask.empty();
   const MaskSupport wanted = ordered ? MaskSupport::kCausal
                              : full  ? MaskSupport::kFull
                                      : MaskSupport::kAny;
@@ -73,10 +74,24 @@ records::Record dropped_record(const CorpusItem& item, std::uint64_t epoch,
     record.seg.present = true;
     record.seg.values.assign(item.segments.begin(), item.segments.end());
   }
-  if (drop == nullptr) return record;
-  records::Scratch scratch;
-  records::Tally tally;
-  drop->apply(record, scratch, tally);
+  if (!item.positions.empty()) {
+    record.pos.present = true;
+    record.pos.values.assign(item.positions.begin(), item.positions.end());
+  }
+  if (!item.labels.empty()) {
+    record.labels.present = true;
+    record.labels.values.assign(item.labels.begin(), item.labels.end());
+  }
+  if (!item.weights.empty()) {
+    record.has_weights = true;
+    record.weights.assign(item.weights.begin(), item.weights.end());
+  }
+  if (drop != nullptr) {
+    records::Scratch scratch;
+    records::Tally tally;
+    drop->apply(record, scratch, tally);
+  }
+  if (!item.mask.empty()) record.mask = std::string(item.mask);
   return record;
 }
 
@@ -91,6 +106,7 @@ Example example_of(records::Record& record) {
     if (record.labels.values[i] == records::kNoLabel) continue;
     out.rows.push_back(static_cast<Index>(i));
     out.targets.push_back(record.labels.values[i]);
+    if (record.has_weights) out.weights.push_back(record.weights[i]);
   }
   return out;
 }
@@ -118,6 +134,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
     refuse(needs, fmt::format("a vocabulary of {}", design.vocab_size),
            fmt::format("the tokenizer's {}", needs.vocab_size));
   }
+  if (!design.variants.mask.empty()) design.mask = model::DefaultMask::kFull;
   if (!design.mask_token_id && needs.mask_token >= 0) design.mask_token_id = needs.mask_token;
   if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
     refuse(needs, "no mask token", "one, which its queries start from");

@@ -17,9 +17,9 @@ namespace masque::train {
 records::Record dropped_record(const CorpusItem& item, std::uint64_t epoch,
                                const records::Corruption* drop);
 
-/// The record's ids, positions, segments and mask; its rows are those with a label, and their
-/// targets the labels. Labels of language models stand where the model predicts them (at the token
-/// before, or after), so nothing moves. Takes the ids out of the record.
+/// The record's ids, positions, segments, weights and mask; its rows are those with a label, and
+/// their targets the labels. Labels of language models stand where the model predicts them (at the
+/// token before, or after), so nothing moves. Takes the ids out of the record.
 Example example_of(records::Record& record);
 
 /// The mask of an expression for n tokens; none for "full".

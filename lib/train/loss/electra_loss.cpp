@@ -65,6 +65,8 @@ template <class T>
 void ElectraLoss<T>::check(const Corpus& corpus) const {
   if (corpus.pairs() && !options_.pairs)
     throw InputError("sequences of two segments, expected those of one");
+  if (corpus.has_masks() || corpus.has_positions())
+    throw InputError("sequences with a mask or positions, expected those without for two networks");
 }
 
 template <class T>

@@ -21,9 +21,9 @@ constexpr double kTolerance = 1e-6;
 std::optional<mask::Mask> mask_of(const Example& example, const model::Design& design) {
   if (design.streams == model::Streams::kTwo && example.query_mask) return example.query_mask;
   if (example.mask) return example.mask;
-  if (design.mask == model::DefaultMask::kFull) return std::nullopt;
-  const mask::Lengths lengths{example.size(), example.size()};
-  return mask::parse_mask(std::string(model::default_mask_name(design.mask))).bind(lengths);
+  const std::vector<mask::MaskLayer> layers = model::own_masks(design);
+  if (layers.empty()) return std::nullopt;
+  return layers.front().mask.bind({example.size(), example.size()});
 }
 
 /// Where a row's target stands in the input, hidden from the row; nothing if it does not.

@@ -26,7 +26,11 @@ struct RunOptions {
   DesignChanges changes;  ///< of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
-  ObjectiveOptions requested;     ///< `tokens`, `seed` and `pairs` are filled in
+  /// `tokens`, `seed`, `records`, `pairs`, `own_masks` and `mask` are filled in.
+  ObjectiveOptions requested;
+  /// What the layers may read, in the mask language, in place of the design's mask; empty: that.
+  std::string mask;
+  std::optional<model::Streams> streams;  ///< of records; none: record_needs()
   // Of electra_variants() alone:
   double generator_size = 0.25;                ///< share of the widths
   std::optional<double> discriminator_weight;  ///< none: the variant's
@@ -90,9 +94,13 @@ class TrainingRun {
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
   }
-  /// Of one network: throws UsageError if a row reads what it predicts (leak_probe.hpp), with the
-  /// values as they are. Does nothing with ObjectiveOptions::allow_leak.
+  /// Of one network: throws UsageError if a row reads what it predicts (leak_probe.hpp): as masks
+  /// say, and by the network with the values as they are. Does nothing with
+  /// ObjectiveOptions::allow_leak.
   void check_leak();
+  /// Throws UsageError or InputError for a corpus that the model cannot take: another one, to be
+  /// evaluated.
+  void check(const Corpus& corpus) const;
   StepLosses evaluate(const Corpus& corpus, Index most);
   /// Whether some positions of the text never have a loss.
   bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
@@ -127,7 +135,8 @@ class TrainingRun {
   void check_dropout() const;
   void make_one();
   void adapt_design();
-  void check_corpus_length() const;
+  void set_masks();
+  void check_corpus_length(const Corpus& corpus) const;
   model::TrainingConfig training_config() const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;

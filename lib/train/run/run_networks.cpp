@@ -1,11 +1,17 @@
 // What a run trains: one network of an objective, or ELECTRA's two.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/hash.hpp"
+#include "base/parallel.hpp"
+#include "model/masks.hpp"
+#include "model/variants.hpp"
 #include "train/loss/mae_loss.hpp"
 #include "train/run/leak_probe.hpp"
+#include "train/run/mask_check.hpp"
 #include "train/run/run.hpp"
 
 namespace masque::train {
@@ -35,7 +41,12 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   }
   fill_in();
   check_dropout();
-  if (const ElectraVariant* variant = find_electra(options_.objective)) {
+  const ElectraVariant* variant = find_electra(options_.objective);
+  if ((variant != nullptr || options_.objective == kMae) && !options_.mask.empty()) {
+    throw UsageError(fmt::format("{} with {} {}: expected an objective of one network",
+                                 field("mask"), field("objective"), options_.objective));
+  }
+  if (variant != nullptr) {
     make_two(*variant);
   } else if (options_.objective == kMae) {
     make_mae();
@@ -44,6 +55,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   }
   choose_trained();
   family_ = options_.init ? options_.init->family_of(design_) : model::config_of(design_).family;
+  if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {
     std::string all;
@@ -64,6 +76,11 @@ void TrainingRun::fill_in() {
   requested.tokens = token_table(tokenizer_);
   requested.seed = options_.trainer.seed;
   requested.pairs = corpus_.pairs();
+  requested.own_masks = corpus_.has_masks();
+  requested.records = record_needs(corpus_);
+  if (options_.streams) requested.records.streams = *options_.streams;
+  const bool plain_records = options_.objective == "records" && !requested.records.causal &&
+                             requested.records.streams == model::Streams::kOne;
   if (options_.init) {
     if (options_.objective == kMae || find_electra(options_.objective) != nullptr) {
       throw UsageError(
@@ -75,17 +92,18 @@ void TrainingRun::fill_in() {
     design_.notes.clear();
     // The objective says which token reads which, whatever the model was trained for.
     design_.streams = model::Streams::kOne;
-    design_.mask = model::DefaultMask::kFull;
+    model::set_mask("full", design_);
     change_design(options_.changes, design_);
-    check_corpus_length();
+    check_corpus_length(corpus_);
     return;
   }
   DesignRecipe& recipe = options_.design;
   if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
-  if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = corpus_.longest();
+  if (recipe.max_position_embeddings == 0)
+    recipe.max_position_embeddings = std::max(corpus_.longest(), corpus_.position_end());
   design_ = design_of(recipe);
   // BERT and ELECTRA as transformers has them know two kinds of tokens.
-  const bool encoder = options_.objective == "mlm" || options_.objective == kMae ||
+  const bool encoder = options_.objective == "mlm" || plain_records || options_.objective == kMae ||
                        find_electra(options_.objective) != nullptr;
   if (encoder && design_.layer_kind == model::LayerKind::kTransformer) design_.type_vocab_size = 2;
   const text::Roles roles = tokenizer_.roles();
@@ -106,12 +124,46 @@ void TrainingRun::check_dropout() const {
                                                                       : "mixer")));
 }
 
-void TrainingRun::check_corpus_length() const {
+void TrainingRun::check_corpus_length(const Corpus& corpus) const {
   const Index most = design_.max_position_embeddings;
-  if (most > 0 && corpus_.longest() > most) {
+  const Index found = std::max(corpus.longest(), corpus.position_end());
+  if (most > 0 && found > most) {
     throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
-                                 corpus_.longest(), most, options_.init->path()));
+                                 found, most, options_.init->path()));
   }
+}
+
+void TrainingRun::check(const Corpus& corpus) const {
+  loss_->check(corpus);
+  if (options_.init) check_corpus_length(corpus);
+  if (objective_) check_mask_lengths(design_, corpus, options_.requested.drop.rate > 0);
+}
+
+void TrainingRun::set_masks() {
+  ObjectiveOptions& requested = options_.requested;
+  const bool two_streams = design_.streams == model::Streams::kTwo;
+  if (!options_.mask.empty()) {
+    if (!objective_->takes_masks() || two_streams) {
+      throw UsageError(
+          fmt::format("{} with {} {}: its sequences have masks of their own, expected none",
+                      field("mask"), field("objective"), options_.objective));
+    }
+    if (const auto problem = usage_problem_of([&] { model::set_mask(options_.mask, design_); }))
+      throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+    const model::DesignMasks found = model::mask_support(design_);
+    if (!requested.allow_leak && found.masks > mask_need(design_)) {
+      throw UsageError(fmt::format("{} {}: {} obeys the masks {} alone, expected another, or {}",
+                                   field("mask"), options_.mask, found.part,
+                                   nn::masks_text(found.masks), field("allow_leak")));
+    }
+  }
+  const bool open = std::ranges::any_of(model::own_masks(design_),
+                                        [](const auto& layer) { return layer.mask.open(); });
+  if ((!corpus_.has_masks() && !open) || two_streams) return;
+  requested.mask = design_.variants.mask;
+  if (requested.mask.empty() && design_.mask != model::DefaultMask::kFull)
+    requested.mask = model::default_mask_name(design_.mask);
+  objective_ = find_objective(options_.objective).make(requested);
 }
 
 void TrainingRun::adapt_design() {
@@ -134,6 +186,7 @@ void TrainingRun::adapt_design() {
 void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.requested);
   adapt_design();
+  set_masks();
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionType::kLearned ||
        design_.position == model::PositionType::kSinusoidal)) {
@@ -164,6 +217,13 @@ void TrainingRun::make_one() {
 
 void TrainingRun::check_leak() {
   if (!objective_ || options_.requested.allow_leak) return;
+  if (const auto read = find_read_target(design_, *objective_, corpus_)) {
+    throw UsageError(fmt::format(
+        "{} {}: row {} of sequence {} may read token {}, which it predicts ({}); expected a mask "
+        "that hides it, or {}",
+        field("objective"), options_.objective, read->row, read->sequence + 1, read->token,
+        read->path, field("allow_leak")));
+  }
   const auto leak = probe_leak(*network_, *objective_, corpus_);
   if (!leak) return;
   throw UsageError(fmt::format(

@@ -27,13 +27,21 @@ class Clm final : public Objective {
     design.head.activation = model::HeadDesign().activation;
   }
 
+  bool takes_masks() const override { return true; }
+  std::optional<Index> target_offset() const override { return 1; }
+
  protected:
-  /// Row i predicts token i + 1; of pairs only tokens of the target.
+  /// Row i predicts token i + 1; of pairs only tokens of the target, under a mask of the sequence
+  /// only tokens that may read row i: not those of another document.
   Example make(records::Record& record) const override {
     const std::size_t n = record.size();
     std::vector<std::int32_t>& labels = record.labels.make(n);
     std::fill(labels.begin(), labels.end(), records::kNoLabel);
+    std::optional<mask::Mask> mask;
+    if (record.mask) mask = bound_mask(*record.mask, static_cast<Index>(n));
     for (std::size_t i = 0; i + 1 < n; ++i) {
+      const auto row = static_cast<Index>(i);
+      if (mask && !mask->allows(row + 1, row)) continue;
       if (!record.seg.present || record.seg.values[i + 1] == 1) labels[i] = record.ids[i + 1];
     }
     return example_of(record);
@@ -47,7 +55,7 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kClm{"clm",
                          "the next token from those before; of pairs the target's",
                          "GPT, Radford et al. 2018",
-                         {"drop", "pairs"},
+                         {"mask", "drop", "pairs"},
                          read_objective};
 const ObjectiveRegistration kClmRegistration{kClm};
 

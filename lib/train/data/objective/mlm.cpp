@@ -47,6 +47,8 @@ class Mlm final : public Objective {
                  design);
   }
 
+  bool takes_masks() const override { return true; }
+
   bool has_never_selected() const override {
     return options().mlm.draws > 0 || options().mlm.fixed_selection;
   }
@@ -62,7 +64,7 @@ class Mlm final : public Objective {
     for (std::size_t i = 0; i < selected.size(); ++i) {
       if (selected[i]) record.labels.values[i] = records::kNoLabel;
     }
-    return example_of(record);
+    return masked(example_of(record), item, draw);
   }
 
  protected:
@@ -103,7 +105,7 @@ const ObjectiveKind kMlm{"mlm",
                          "selected tokens are hidden, replaced or kept, and predicted",
                          "BERT, Devlin et al. 2018, arXiv:1810.04805",
                          {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace",
-                          "draws", "fixed_selection", "drop", "pairs"},
+                          "draws", "fixed_selection", "mask", "drop", "pairs"},
                          read_objective};
 const ObjectiveRegistration kMlmRegistration{kMlm};
 

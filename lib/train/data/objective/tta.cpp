@@ -21,6 +21,9 @@ class Tta final : public Objective {
                  design);
   }
 
+  bool takes_masks() const override { return true; }
+  std::optional<Index> target_offset() const override { return 0; }
+
  protected:
   /// Special tokens are targets too, as in the released code.
   Example make(records::Record& record) const override {
@@ -36,7 +39,7 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kTta{"tta",
                          "every token, from all others in one pass",
                          "T-TA, Shin et al. 2020, arXiv:2004.08097",
-                         {"drop", "pairs"},
+                         {"mask", "drop", "pairs"},
                          read_objective};
 const ObjectiveRegistration kTtaRegistration{kTta};
 

@@ -1,0 +1,44 @@
+#include "records/record_mask.hpp"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+
+namespace masque::records {
+
+namespace {
+
+/// Calls work(); what it refuses is the record's fault.
+template <class Work>
+void about_mask(const Work& work) {
+  if (const auto problem = usage_problem_of(work)) throw InputError("mask: " + *problem);
+}
+
+}  // namespace
+
+mask::MaskExpression parse_record_mask(std::string_view text, Index length) {
+  std::optional<mask::MaskExpression> mask;
+  about_mask([&] {
+    mask = mask::parse_mask(text);
+    if (const std::string_view name = mask->file_reader(); !name.empty())
+      throw UsageError(fmt::format("{} reads a file, expected a mask without", name));
+    const mask::Lengths own = mask->own_lengths().value_or(mask::Lengths{length, length});
+    if (own != mask::Lengths{length, length}) {
+      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask->text(),
+                                   own.queries, own.keys, length));
+    }
+  });
+  return *std::move(mask);
+}
+
+mask::Mask bind_record_mask(std::string_view text, Index length) {
+  const mask::MaskExpression mask = parse_record_mask(text, length);
+  std::optional<mask::Mask> bound;
+  about_mask([&] { bound = mask.bind({length, length}); });
+  return *std::move(bound);
+}
+
+}  // namespace masque::records

@@ -1,0 +1,196 @@
+#include "train/run/mask_check.hpp"
+
+#include <array>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
+#include "mask/builtin.hpp"
+#include "mask/flow.hpp"
+#include "model/masks.hpp"
+
+namespace masque::train {
+
+namespace {
+
+constexpr Index kFollowedSequences = 32;
+constexpr Index kCountedSequences = 1000;
+/// Following every token costs the third power of the length.
+constexpr Index kFollowedLength = 512;
+
+/// What the rows of an example may read, layer by layer; a query stream's own.
+std::vector<mask::Mask> layers_of(const Example& example, const model::Design& design) {
+  const mask::Lengths lengths{example.size(), example.size()};
+  std::vector<mask::Mask> layers;
+  if (design.streams == model::Streams::kTwo && example.query_mask) {
+    layers.assign(design.layers.size(), *example.query_mask);
+  } else if (example.mask) {
+    layers.assign(design.layers.size(), *example.mask);
+  } else {
+    const std::vector<mask::MaskLayer> own = model::own_masks(design);
+    for (const mask::MaskLayer& layer : own) {
+      const Index count = own.size() == 1 ? design.num_hidden_layers : layer.count;
+      layers.insert(layers.end(), static_cast<std::size_t>(count), layer.mask.bind(lengths));
+    }
+    if (own.empty()) layers.assign(design.layers.size(), mask::parse_mask("full").bind(lengths));
+  }
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const std::optional<Index> window = design.layers[l].window;
+    if (window) layers[l] = layers[l] & mask::band(lengths, -*window, *window);
+  }
+  return layers;
+}
+
+/// Which tokens a row must not have read: its own target, and of a next token all later ones.
+class Targets {
+ public:
+  Targets(const Example& example, Index offset)
+      : offset_(offset), is_target_(example.ids.size(), false) {
+    for (const Index row : example.rows) {
+      if (row + offset < example.size()) is_target_[static_cast<std::size_t>(row + offset)] = true;
+    }
+  }
+  template <class Reads>
+  std::optional<Index> find(Index row, const Reads& reads) const {
+    const auto end = offset_ == 0 ? row + 1 : static_cast<Index>(is_target_.size());
+    for (Index token = row + offset_; token < end; ++token) {
+      if (is_target_[static_cast<std::size_t>(token)] && reads(token)) return token;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Index offset_;
+  std::vector<bool> is_target_;
+};
+
+std::optional<ReadTarget> follow_example(const Example& example, const model::Design& design,
+                                         Index offset) {
+  const Targets targets(example, offset);
+  const std::vector<mask::Mask> layers = layers_of(example, design);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    // Layers with the same mask share it.
+    if (l > 0 && layers[l].node() == layers[l - 1].node()) continue;
+    for (const Index row : example.rows) {
+      const auto token =
+          targets.find(row, [&](Index place) { return layers[l].allows(row, place); });
+      if (token) return ReadTarget{0, row, *token, fmt::format("mask of layer {}", l + 1)};
+    }
+  }
+  if (example.size() > kFollowedLength) return std::nullopt;
+  const bool fixed = design.streams == model::Streams::kFixedKeys;
+  mask::FlowRequest request;
+  request.layers = layers;
+  request.keys = fixed ? mask::KeySource::kInput : mask::KeySource::kLayer;
+  request.query = fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken;
+  const mask::FlowResult flow = mask::follow_flow(request);
+  for (const Index row : example.rows) {
+    const auto token = targets.find(row, [&](Index place) { return flow.reach.get(row, place); });
+    if (token) return ReadTarget{0, row, *token, "through other rows"};
+  }
+  return std::nullopt;
+}
+
+std::optional<ReadTarget> follow_corpus(const model::Design& design, const Objective& objective,
+                                        const Corpus& corpus, Index offset) {
+  std::set<Index> seen;
+  for (Index i = 0; i < corpus.size(); ++i) {
+    const bool is_new = seen.insert(corpus.length(i)).second;
+    if (!is_new && i >= kFollowedSequences) continue;
+    throw_if_interrupted();
+    auto found = follow_example(objective.example(corpus.item(i), 0), design, offset);
+    if (!found) continue;
+    found->sequence = i;
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// One place next to the rows where a target may stand.
+struct Place {
+  Index offset = 0;
+  std::string_view name;
+  Index read = 0;  ///< targets that stand there and are read
+  std::optional<ReadTarget> first = {};
+};
+
+std::optional<ReadTarget> count_labels(const model::Design& design, const Objective& objective,
+                                       const Corpus& corpus) {
+  std::array<Place, 3> places{
+      {{0, "the token at its row"}, {1, "the next token"}, {-1, "the token before"}}};
+  Index rows = 0;
+  for (Index i = 0; i < std::min(corpus.size(), kCountedSequences); ++i) {
+    throw_if_interrupted();
+    const Example example = objective.example(corpus.item(i), 0);
+    if (example.rows.empty()) continue;
+    const mask::Mask mask = layers_of(example, design).front();
+    rows += std::ssize(example.rows);
+    for (std::size_t k = 0; k < example.rows.size(); ++k) {
+      const Index row = example.rows[k];
+      for (Place& place : places) {
+        const Index token = row + place.offset;
+        if (token < 0 || token >= example.size()) continue;
+        if (example.ids[static_cast<std::size_t>(token)] != example.targets[k]) continue;
+        const bool own = place.offset == 0 && design.streams == model::Streams::kOne;
+        if (!own && !mask.allows(row, token)) continue;
+        ++place.read;
+        if (!place.first) place.first = ReadTarget{i, row, token, {}};
+      }
+    }
+  }
+  for (Place& place : places) {
+    if (rows == 0 || place.read < rows) continue;
+    place.first->path = fmt::format("every label is {}", place.name);
+    return place.first;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+nn::MaskSupport mask_need(const model::Design& design) {
+  if (!design.variants.mask.empty()) return nn::MaskSupport::kAny;
+  switch (design.mask) {
+    case model::DefaultMask::kFull: return nn::MaskSupport::kFull;
+    case model::DefaultMask::kCausal: return nn::MaskSupport::kCausal;
+    case model::DefaultMask::kOthers: break;
+  }
+  return nn::MaskSupport::kAny;
+}
+
+void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool shorter) {
+  if (design.variants.mask.empty()) return;
+  std::set<Index> lengths;
+  for (Index i = 0; i < corpus.size(); ++i) lengths.insert(corpus.length(i));
+  for (Index n = 1; shorter && n < corpus.longest(); ++n) lengths.insert(n);
+  for (const mask::MaskLayer& layer : model::own_masks(design)) {
+    for (const Index length : lengths) {
+      const std::vector<Index> words(static_cast<std::size_t>(length), 1);
+      const mask::MaskExpression mask = layer.mask.closed(words, 0);
+      const mask::Lengths wanted{length, length};
+      const auto problem = usage_problem_of([&] {
+        const mask::Lengths own = mask.own_lengths().value_or(wanted);
+        if (own != wanted)
+          throw UsageError(fmt::format("is for {} × {} tokens", own.queries, own.keys));
+        mask.bind(wanted);
+      });
+      if (problem)
+        throw UsageError(fmt::format("{} '{}' for a sequence of {} tokens: {}", field("mask"),
+                                     layer.mask.text(), length, *problem));
+    }
+  }
+}
+
+std::optional<ReadTarget> find_read_target(const model::Design& design, const Objective& objective,
+                                           const Corpus& corpus) {
+  if (const std::optional<Index> offset = objective.target_offset())
+    return follow_corpus(design, objective, corpus, *offset);
+  if (corpus.labels() == LabelKind::kTokens) return count_labels(design, objective, corpus);
+  return std::nullopt;
+}
+
+}  // namespace masque::train

@@ -1,0 +1,38 @@
+// Whether the masks of a design fit a corpus and keep from each row what it predicts, before
+// training.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "nn/variant.hpp"
+#include "train/data/corpus.hpp"
+#include "train/data/objective.hpp"
+
+namespace masque::train {
+
+/// Which masks the parts of a design must obey for its own mask.
+nn::MaskSupport mask_need(const model::Design& design);
+
+/// Binds the design's own masks (VariantDesign::mask) to all lengths of the corpus; with `shorter`
+/// to all lengths below as well, as tokens are dropped. Throws UsageError for one that does not
+/// fit.
+void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool shorter);
+
+/// A row that may read its target.
+struct ReadTarget {
+  Index sequence = 0;  ///< of the corpus
+  Index row = 0;
+  Index token = 0;   ///< its place
+  std::string path;  ///< by which layers, or what was counted
+};
+
+/// Follows tokens through the masks of all layers, for the first sequences of the corpus and one of
+/// every other length: where the objective says that no row may read its target
+/// (Objective::target_offset), one that does. Beyond 512 tokens only what a layer reads by itself
+/// is looked at. With labels of the corpus: if every label of the first sequences is the token at
+/// its row, the one after or the one before, and all rows read it, the first of them.
+std::optional<ReadTarget> find_read_target(const model::Design& design, const Objective& objective,
+                                           const Corpus& corpus);
+
+}  // namespace masque::train
