@@ -53,7 +53,6 @@ class StartingModel {
  private:
   const HeadPlan* head_plan(const HeadDesign& head) const;
   std::string config_text(const Design& design) const;
-  std::string architecture(const Design& design) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
   void add_unused(bool same_head, std::vector<store::OutputTensor>& tensors) const;
 

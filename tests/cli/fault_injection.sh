@@ -64,7 +64,7 @@ nothing_left() { # NAME FOLDER
 make_models() {
   printf '{"model_type": "bert", "vocab_size": 7, "hidden_size": 2, "num_hidden_layers": 1,
 "intermediate_size": 3, "max_position_embeddings": 3, "tie_word_embeddings": true}' >"$1/bert.json"
-  printf '{"model_type": "gpt2", "vocab_size": 5, "n_embd": 2, "n_layer": 1, "n_positions": 3}' \
+  printf '{"model_type": "gpt2", "vocab_size": 5, "n_embd": 2, "n_layer": 1, "n_head": 1, "n_positions": 3}' \
     >"$1/gpt2.json"
   sed 's/"vocab_size": 7/"vocab_size": 9000/; s/"hidden_size": 2/"hidden_size": 4/' \
     "$1/bert.json" >"$1/large.json"
