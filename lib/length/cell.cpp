@@ -35,7 +35,7 @@ train::Example windowed(const train::Example& from, const model::Design& design,
   train::Example example = from;
   const mask::Lengths lengths{from.size(), from.size()};
   const mask::Mask near = mask::band(lengths, 1 - window, window - 1);
-  const mask::Mask usual = mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths);
+  const mask::Mask usual = model::default_mask(design.mask).bind(lengths);
   example.mask = usual & near;
   return example;
 }

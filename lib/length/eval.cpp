@@ -145,7 +145,7 @@ train::Example treated_block(const train::Example& block, const LengthTreatment&
   if (treatment.window == 0) return example;
   const mask::Lengths lengths{block.size(), block.size()};
   const mask::Mask near = mask::band(lengths, 1 - treatment.window, treatment.window - 1);
-  example.mask = mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths) & near;
+  example.mask = model::default_mask(design.mask).bind(lengths) & near;
   return example;
 }
 

@@ -39,6 +39,10 @@ std::string_view default_mask_name(DefaultMask mask) {
   return "tta";
 }
 
+mask::MaskExpression default_mask(DefaultMask mask) {
+  return mask::parse_mask(default_mask_name(mask));
+}
+
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
   std::vector<const mask::MaskExpression*> of_layer;
   for (const mask::MaskLayer& layer : given) {
@@ -51,7 +55,7 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
                                  of_layer.size(), layers));
   }
   std::optional<mask::MaskExpression> usual;
-  if (design.mask != DefaultMask::kFull) usual = mask::parse_mask(default_mask_name(design.mask));
+  if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
     const Kind kind =

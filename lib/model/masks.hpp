@@ -17,6 +17,8 @@ namespace masque::model {
 
 /// The mask language's name of a default mask.
 std::string_view default_mask_name(DefaultMask mask);
+/// The mask itself, to be bound to the lengths of a sequence.
+mask::MaskExpression default_mask(DefaultMask mask);
 
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {

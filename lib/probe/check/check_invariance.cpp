@@ -34,7 +34,7 @@ mask::Mask own_mask(const model::Design& design, const model::ModelOptions& opti
   if (input.mask) return *input.mask;
   const mask::Lengths lengths{input.size(), input.size()};
   if (options.masks.empty()) {
-    return mask::parse_mask(model::default_mask_name(design.mask)).bind(lengths);
+    return model::default_mask(design.mask).bind(lengths);
   }
   if (options.masks.size() > 1) {
     throw UsageError("check pad: a list of masks, expected one for all layers");

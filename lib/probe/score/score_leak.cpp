@@ -41,8 +41,7 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
   request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
-  if (layers.empty())
-    layers.push_back({1, mask::parse_mask(model::default_mask_name(design.mask))});
+  if (layers.empty()) layers.push_back({1, model::default_mask(design.mask)});
   for (const mask::MaskLayer& layer : layers) {
     const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
     request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),

@@ -23,7 +23,7 @@ std::optional<mask::Mask> mask_of(const Example& example, const model::Design& d
   if (example.mask) return example.mask;
   if (design.mask == model::DefaultMask::kFull) return std::nullopt;
   const mask::Lengths lengths{example.size(), example.size()};
-  return mask::parse_mask(std::string(model::default_mask_name(design.mask))).bind(lengths);
+  return model::default_mask(design.mask).bind(lengths);
 }
 
 /// Where a row's target stands in the input, hidden from the row; nothing if it does not.
