@@ -114,11 +114,7 @@ class ClassifyRun::Loss final : public StepLoss {
       : classifier_(classifier), pooling_(pooling), labels_(labels) {}
 
   void check(const Corpus& corpus) const override {
-    const Index most = classifier_.design().max_position_embeddings;
-    if (most > 0 && corpus.longest() > most) {
-      throw UsageError(fmt::format("length {}, expected at most the {} positions of the model",
-                                   corpus.longest(), most));
-    }
+    check_length(corpus, classifier_.design().max_position_embeddings, "the model");
   }
   void prepare() override { classifier_.prepare(); }
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
@@ -273,16 +269,11 @@ std::string digest_of(const LabelledTexts& texts) {
 }
 
 std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
-  const auto digest = [](Bytes bytes) {
-    const std::unique_ptr<Hasher> hasher = make_xxh3();
-    hasher->add(bytes);
-    return hasher->digest();
-  };
   return {{"pooling", pooling_name(options_.pooling)},
           {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
           {"learnt", digest_of(texts_)},
-          {"config", digest(as_bytes(config_text()))},
-          {"start", digest(std::as_bytes(std::span<const float>(parameters_.values())))}};
+          {"config", xxh3_of(as_bytes(config_text()))},
+          {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
 }
 
 std::string ClassifyRun::config_text() const {

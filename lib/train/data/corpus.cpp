@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -47,6 +49,12 @@ std::string Corpus::digest() const {
   hasher->add(std::as_bytes(std::span(ids_)));
   hasher->add(std::as_bytes(std::span(segments_)));
   return hasher->digest();
+}
+
+void check_length(const Corpus& corpus, Index most, std::string_view model) {
+  if (most == 0 || corpus.longest() <= most) return;
+  throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
+                               corpus.longest(), most, model));
 }
 
 records::TokenTable token_table(const text::Tokenizer& tokenizer) {
