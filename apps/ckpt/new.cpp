@@ -7,7 +7,7 @@
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
-#include "store/new_checkpoint.hpp"
+#include "model/new_checkpoint.hpp"
 #include "store/sharding.hpp"
 
 namespace masque::ckpt {
@@ -26,7 +26,7 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  store::NewCheckpointRequest request;
+  model::NewCheckpointRequest request;
   request.family = o.family;
   request.dtype = parse_dtype(o.dtype);
   request.seed = o.common.seed;
@@ -34,7 +34,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
-  const store::NewCheckpointResult made = store::new_checkpoint(o.config, o.out, request);
+  const model::NewCheckpointResult made = model::new_checkpoint(o.config, o.out, request);
+  for (const std::string& note : made.notes) session.note(note);
   session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
                            made.parameters, made.files, made.files == 1 ? "" : "s"));
   session.detail_time();
@@ -48,7 +49,9 @@ void declare_new(cli::Command& tool) {
   cli::Command& c = tool.subcommand("new", "makes a random checkpoint for a config.json");
   c.example("ckpt new config.json -o random-bert/ --seed 1",
             "every tensor of the family's language model, as transformers initialises it");
-  c.argument("CONFIG", o->config, "a config.json with a model_type that is known");
+  c.example("ckpt new config.json -o m && lm-train text --init m -o trained --tokenizer vocab.txt",
+            "a model of any family, from its config to its training");
+  c.argument("CONFIG", o->config, "a config.json of any family that loads");
   c.option("-o,--output", "DIR", o->out, "new folder", cli::Need::kRequired);
   c.option("--dtype", "NAME", o->dtype, kDtypeHelp);
   c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");

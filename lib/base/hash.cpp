@@ -59,6 +59,12 @@ class Sha256 final : public Hasher {
 
 std::unique_ptr<Hasher> make_xxh3() { return std::make_unique<Xxh3>(); }
 
+std::string xxh3_of(Bytes bytes) {
+  const auto hasher = make_xxh3();
+  hasher->add(bytes);
+  return hasher->digest();
+}
+
 std::unique_ptr<Hasher> make_sha256() { return std::make_unique<Sha256>(); }
 
 }  // namespace masque

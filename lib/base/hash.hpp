@@ -19,6 +19,8 @@ class Hasher {
 
 /// XXH3-128, canonical form (32 digits): memory speed, for equality, not against an adversary.
 std::unique_ptr<Hasher> make_xxh3();
+/// The digest of bytes that are all there.
+std::string xxh3_of(Bytes bytes);
 
 /// SHA-256 (64 digits), as sha256sum prints it.
 std::unique_ptr<Hasher> make_sha256();

@@ -211,15 +211,13 @@ UndoPlan InPlaceChange::plan() const {
     const auto old = old_texts_.find(name);
     const bool there = old != old_texts_.end();
     if (there && old->second == text) continue;
-    const auto hasher = make_xxh3();
-    hasher->add(as_bytes(text));
     const auto number = static_cast<std::uint32_t>(plan.files.size());
     const std::uint64_t size = there ? old->second.size() : 0;
     plan.files.push_back({.name = name,
                           .kind = there ? UndoKind::kReplaced : UndoKind::kCreated,
                           .inode = 0,
                           .size = size,
-                          .new_digest = hasher->digest()});
+                          .new_digest = xxh3_of(as_bytes(text))});
     if (there) plan.ranges.push_back({number, 0, size});
   }
   return plan;

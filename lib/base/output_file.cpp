@@ -52,9 +52,7 @@ std::optional<struct stat> state_of(int folder, const std::string& name, const s
 std::string staging_name(const std::string& name) {
   std::string plain = fmt::format(".{}.masque-tmp", name);
   if (plain.size() <= 255) return plain;
-  const auto hasher = make_xxh3();
-  hasher->add(as_bytes(name));
-  return fmt::format(".{}.masque-tmp", hasher->digest());
+  return fmt::format(".{}.masque-tmp", xxh3_of(as_bytes(name)));
 }
 
 mode_t new_file_mode() {

@@ -78,12 +78,6 @@ int restore_text(int folder, const UndoJournal& journal, const UndoRange& range,
   return replace_quietly(folder, name, old);
 }
 
-std::string digest_of(Bytes bytes) {
-  const auto hasher = make_xxh3();
-  hasher->add(bytes);
-  return hasher->digest();
-}
-
 /// Names in a folder that may be journals; just those of `expected` where it may not be listed.
 std::vector<std::string> journal_names(int folder, const std::string& path,
                                        std::span<const std::string> expected) {
@@ -196,7 +190,7 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
     const auto now = content_of(folder, file.name, error);
     if (error != 0) throw system_error(join(path, file.name), "reading", error);
     if (!now && file.kind == UndoKind::kCreated) continue;
-    if (now && digest_of(*now) == file.new_digest) continue;
+    if (now && xxh3_of(*now) == file.new_digest) continue;
     if (file.kind == UndoKind::kReplaced && now && now->size() == file.size) {
       std::uint64_t from = journal.data_begin;
       std::vector<std::byte> old(file.size);

@@ -178,9 +178,7 @@ bool is_complete(const InputFile& file) {
 std::string journal_name(const std::string& name) {
   std::string plain = fmt::format(".{}.undo", name);
   if (plain.size() <= 255) return plain;
-  const auto hasher = make_xxh3();
-  hasher->add(as_bytes(name));
-  return fmt::format(".{}.undo", hasher->digest());
+  return fmt::format(".{}.undo", xxh3_of(as_bytes(name)));
 }
 
 bool is_journal_name(std::string_view name) {

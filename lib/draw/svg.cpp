@@ -195,9 +195,7 @@ std::string SvgWriter::write() {
   for (const Line& line : scene_.lines) add_line(line);
   for (const Text& text : scene_.texts) add_text(text);
 
-  const auto hasher = make_xxh3();
-  hasher->add(as_bytes(body_));
-  const std::string id = fmt::format("m{:.8}", hasher->digest());
+  const std::string id = fmt::format("m{:.8}", xxh3_of(as_bytes(body_)));
   const std::string& title = scene_.title.empty() ? scene_.description : scene_.title;
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{0}\" width=\"{1}\" height=\"{2}\" "

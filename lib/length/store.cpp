@@ -69,9 +69,7 @@ class Fields {
 }  // namespace
 
 std::string settings_digest(const LengthSubject::Settings& settings) {
-  const std::unique_ptr<Hasher> hasher = make_xxh3();
-  hasher->add(as_bytes(text_of(settings)));
-  return hasher->digest();
+  return xxh3_of(as_bytes(text_of(settings)));
 }
 
 LengthStore::LengthStore(std::string folder) : folder_(std::move(folder)) {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json.hpp"
 #include "base/registry.hpp"
 
 namespace masque::model {
@@ -46,6 +47,38 @@ const Family* find_family(std::string_view name) {
     if (family->name == name || std::ranges::find(types, name) != types.end()) return family;
   }
   return nullptr;
+}
+
+double start_range(const FamilyConfig& config) {
+  const double range = config.number("initializer_range", 0.02);
+  if (!(range >= 0)) config.refuse("initializer_range", "a number from 0");
+  return range;
+}
+
+std::vector<StartRule> unpadded_starts(const FamilyConfig& /*config*/, const Design& /*design*/) {
+  return {};
+}
+
+std::vector<StartRule> padded_starts(const FamilyConfig& config, const Design& design) {
+  StartValue words = StartValue::normal(start_range(config));
+  // null is none even where the class has a default.
+  const JsonValue root = parse_json_file(config.raw().text(), config.raw().path());
+  const JsonValue* pad = root.find("pad_token_id");
+  if (pad == nullptr || !pad->is(JsonKind::kNull)) words.zero_row = design.pad_token_id;
+  return {{Role::kWordTable, std::move(words)}};
+}
+
+std::string class_name(const Family& family, std::string_view model_type, HeadKind head) {
+  if (family.classes.empty()) return {};
+  std::string_view ending = head == HeadKind::kNone ? "Model" : "";
+  for (const HeadClass& known : family.heads) {
+    if (known.kind == head) ending = known.ending;
+  }
+  if (ending.empty()) return {};
+  const auto& types = family.model_types;
+  const auto found = std::ranges::find(types, model_type);
+  const auto at = found == types.end() ? 0 : found - types.begin();
+  return fmt::format("{}{}", family.classes[static_cast<std::size_t>(at)], ending);
 }
 
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted) {

@@ -11,6 +11,7 @@
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 #include "model/role.hpp"
+#include "model/start_value.hpp"
 #include "tensor/dtype.hpp"
 
 namespace masque::model {
@@ -62,6 +63,13 @@ struct Skipped {
   std::string what;    ///< "the decoder"
 };
 
+/// A tensor that holds no weights, and that transformers saves and expects all the same.
+struct ComputedTensor {
+  std::string name;  ///< as TensorRow::name, without "{l}"
+  Shape shape;
+  StartValue start;
+};
+
 /// A model as config.json describes it.
 struct ModelPlan {
   Design design;
@@ -69,18 +77,40 @@ struct ModelPlan {
   std::vector<TensorRow> rows;
   std::vector<HeadPlan> heads;  ///< the first that is there counts
   std::vector<Skipped> skipped;
-  std::vector<std::string> buffers;  ///< ends of names of tensors that hold no weights
+  std::vector<std::string> buffers;      ///< ends of names of tensors that hold no weights
+  std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
+};
+
+/// How the name of the class ends that has a head: "ForMaskedLM".
+struct HeadClass {
+  HeadKind kind;
+  std::string_view ending;
 };
 
 /// A family. Strings live as long as the program.
 struct Family {
   std::string_view name;                      ///< stem: "bert"
   std::vector<std::string_view> model_types;  ///< values of config.json's model_type
-  std::vector<std::string_view> classes;      ///< class names begin so: "Bert" of BertForMaskedLM
-  std::string_view loads;                     ///< one line: which checkpoints, which heads
+  /// How class names begin, "Bert" of BertForMaskedLM: one for each of model_types, or none.
+  std::vector<std::string_view> classes;
+  std::vector<HeadClass> heads;  ///< which classes there are; of kNone "Model" if it is not listed
+  std::string_view loads;        ///< one line: which checkpoints, which heads
   /// Throws InputError for options that the engine does not have.
   ModelPlan (*plan)(const FamilyConfig& config);
+  /// Which tensors of a new checkpoint do not start as StartValues says; nullptr: padded_starts.
+  std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;
 };
+
+/// A word table that is normal with the config's initializer_range, the row of the padding token 0.
+std::vector<StartRule> padded_starts(const FamilyConfig& config, const Design& design);
+/// No rules: padding has no row of its own.
+std::vector<StartRule> unpadded_starts(const FamilyConfig& config, const Design& design);
+/// The config's initializer_range, 0.02 without one.
+double start_range(const FamilyConfig& config);
+
+/// The class of transformers that has a head of this kind (of kNone: no head) for a model_type, of
+/// an unknown type for the family's first: "BertForMaskedLM". Empty if there is none.
+std::string class_name(const Family& family, std::string_view model_type, HeadKind head);
 
 /// All registered families, sorted by name.
 std::span<const Family* const> families();

@@ -39,6 +39,10 @@ std::string_view default_mask_name(DefaultMask mask) {
   return "tta";
 }
 
+mask::MaskExpression default_mask(DefaultMask mask) {
+  return mask::parse_mask(default_mask_name(mask));
+}
+
 void set_mask(std::string_view masks, Design& design) {
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(masks);
   Index count = 0;
@@ -64,13 +68,13 @@ void set_mask(std::string_view masks, Design& design) {
 std::vector<mask::MaskLayer> own_masks(const Design& design) {
   if (!design.variants.mask.empty()) return mask::parse_open_mask_layers(design.variants.mask);
   if (design.mask == DefaultMask::kFull) return {};
-  return {{1, mask::parse_mask(default_mask_name(design.mask))}};
+  return {{1, default_mask(design.mask)}};
 }
 
 mask::Mask own_mask(const Design& design, Index length) {
   const mask::Lengths lengths{length, length};
   const std::vector<mask::MaskLayer> layers = own_masks(design);
-  if (layers.empty()) return mask::parse_mask("full").bind(lengths);
+  if (layers.empty()) return default_mask(DefaultMask::kFull).bind(lengths);
   if (layers.size() > 1) {
     throw UsageError(
         fmt::format("a list of masks, {}, expected one for all layers", design.variants.mask));
@@ -92,7 +96,7 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
                                  of_layer.size(), layers));
   }
   std::optional<mask::MaskExpression> usual;
-  if (design.mask != DefaultMask::kFull) usual = mask::parse_mask(default_mask_name(design.mask));
+  if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
     const Kind kind = of_layer.empty() ? Kind{usual, design.layers[l].window}

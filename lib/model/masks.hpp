@@ -17,6 +17,8 @@ namespace masque::model {
 
 /// The mask language's name of a default mask.
 std::string_view default_mask_name(DefaultMask mask);
+/// The mask itself, to be bound to the lengths of a sequence.
+mask::MaskExpression default_mask(DefaultMask mask);
 
 /// Gives a design these masks, one for all layers or a list with one entry a layer, in place of its
 /// own. Throws UsageError for masks that are none, read files, or do not fit its layers.

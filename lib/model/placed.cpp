@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "store/names/family.hpp"
 
 namespace masque::model {
 
@@ -132,8 +133,22 @@ std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* 
 }
 
 std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor) {
-  const std::string name = tensor.names.substr(tensor.names.rfind('|') + 1);
-  return name.starts_with('~') ? plan.prefix + name.substr(1) : name;
+  return with_base(plan, std::string_view(tensor.names).substr(tensor.names.rfind('|') + 1));
+}
+
+std::vector<std::string> written_names(const ModelPlan& plan, const PlacedTensor& tensor) {
+  std::vector<std::string> names = {written_name(plan, tensor)};
+  const bool decoder_bias = tensor.bias && tensor.parts[0].role == Role::kDecoder;
+  if (!decoder_bias || plan.design.head.tied) return names;
+  for_spellings(tensor.names, [&](std::string_view name) {
+    std::string other = with_base(plan, name);
+    if (other != names.front()) names.push_back(std::move(other));
+  });
+  return names;
+}
+
+std::string with_base(const ModelPlan& plan, std::string_view name) {
+  return store::with_prefix(name, plan.prefix);
 }
 
 const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head) {

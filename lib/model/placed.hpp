@@ -45,6 +45,13 @@ std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* 
 /// The name under which a tensor is written: its last spelling, with the prefix.
 std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor);
 
+/// All names under which it is written, that one first: the bias of a decoder that is not tied has
+/// each of its spellings, of which transformers reads one and expects the others.
+std::vector<std::string> written_names(const ModelPlan& plan, const PlacedTensor& tensor);
+
+/// A name with the prefix in place of a leading "~".
+std::string with_base(const ModelPlan& plan, std::string_view name);
+
 /// The head of a plan that is as the design's; nullptr if the design has none or the plan lacks it.
 const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head);
 

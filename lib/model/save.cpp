@@ -46,19 +46,6 @@ store::OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {
   return output;
 }
 
-/// Without a tie transformers reads one spelling of the decoder's bias and expects the other.
-void add_spellings(const ModelPlan& plan, const NamedTensor& tensor,
-                   std::vector<NamedTensor>& tensors) {
-  const bool bias = tensor.placed.bias && tensor.placed.parts[0].role == Role::kDecoder;
-  if (!bias || plan.design.head.tied) return;
-  for_spellings(tensor.placed.names, [&](std::string_view name) {
-    if (name == tensor.name) return;
-    NamedTensor other = tensor;
-    other.name = std::string(name);
-    tensors.push_back(std::move(other));
-  });
-}
-
 }  // namespace
 
 void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
@@ -93,8 +80,10 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
       tensor.parts.push_back(view);
     }
     tensor.placed = std::move(placed);
-    add_spellings(plan, tensor, tensors);
-    tensors.push_back(std::move(tensor));
+    for (std::string& name : written_names(plan, tensor.placed)) {
+      tensor.name = std::move(name);
+      tensors.push_back(tensor);
+    }
   }
   std::ranges::sort(tensors, {}, &NamedTensor::name);
   return tensors;

@@ -31,14 +31,10 @@ void add_common(const Design& design, const TrainingConfig& training, ConfigText
   to.text("dtype", "float32");
 }
 
-/// "BertModel", "BertForMaskedLM" or the class of a causal head.
-void add_architecture(const Design& design, std::string_view stem, std::string_view causal,
-                      ConfigText& to) {
-  std::string_view end = "Model";
-  if (design.head.kind == HeadKind::kMasked) end = "ForMaskedLM";
-  if (design.head.kind == HeadKind::kDiscriminator) end = "ForPreTraining";
-  if (design.head.kind == HeadKind::kCausal) end = causal;
-  to.architecture(std::string(stem) + std::string(end));
+/// model_type, and the class that has the design's head.
+void add_type(const Design& design, std::string_view type, ConfigText& to) {
+  to.text("model_type", type);
+  to.architecture(class_name(*find_family(type), type, design.head.kind));
 }
 
 /// What BERT's spelling has after the sizes of a layer.
@@ -64,8 +60,7 @@ void add_encoder(const Design& design, const TrainingConfig& training, ConfigTex
 Config bert(const Design& design, const TrainingConfig& training) {
   if (!is_encoder(design)) return std::nullopt;
   ConfigText to;
-  to.text("model_type", "bert");
-  add_architecture(design, "Bert", "LMHeadModel", to);
+  add_type(design, "bert", to);
   add_encoder(design, training, to);
   return to.str();
 }
@@ -75,8 +70,7 @@ Config roformer(const Design& design, const TrainingConfig& training) {
     return std::nullopt;
   }
   ConfigText to;
-  to.text("model_type", "roformer");
-  add_architecture(design, "RoFormer", "ForCausalLM", to);
+  add_type(design, "roformer", to);
   add_encoder(design, training, to);
   to.count("embedding_size", design.embedding_size);
   to.flag("rotary_value", design.layers[0].rotary.values);
@@ -90,8 +84,7 @@ Config roformer(const Design& design, const TrainingConfig& training) {
 Config gpt2(const Design& design, const TrainingConfig& training) {
   if (!is_plain(design)) return std::nullopt;
   ConfigText to;
-  to.text("model_type", "gpt2");
-  to.architecture(design.head.kind == HeadKind::kNone ? "GPT2Model" : "GPT2LMHeadModel");
+  add_type(design, "gpt2", to);
   add_common(design, training, to);
   to.count("n_embd", design.hidden_size);
   to.count("n_layer", design.num_hidden_layers);
@@ -113,8 +106,7 @@ Config gpt2(const Design& design, const TrainingConfig& training) {
 Config electra(const Design& design, const TrainingConfig& training) {
   if (!is_encoder(design)) return std::nullopt;
   ConfigText to;
-  to.text("model_type", "electra");
-  add_architecture(design, "Electra", "ForCausalLM", to);
+  add_type(design, "electra", to);
   add_encoder(design, training, to);
   to.count("embedding_size", design.embedding_size);
   return to.str();
@@ -130,8 +122,7 @@ Config gau_alpha(const Design& design, const TrainingConfig& training) {
     return std::nullopt;
   }
   ConfigText to;
-  to.text("model_type", "gau_alpha");
-  add_architecture(design, "GAUAlpha", "ForCausalLM", to);
+  add_type(design, "gau_alpha", to);
   add_common(design, training, to);
   to.count("hidden_size", design.hidden_size);
   to.count("num_hidden_layers", design.num_hidden_layers);
@@ -150,8 +141,7 @@ Config tta(const Design& design, const TrainingConfig& training) {
     return std::nullopt;
   }
   ConfigText to;
-  to.text("model_type", "tta");
-  add_architecture(design, "TTA", "Model", to);
+  add_type(design, "tta", to);
   add_encoder(design, training, to);
   return to.str();
 }

@@ -111,21 +111,6 @@ ModelPlan StartingModel::plan_by(Writer writer, const Design& design) const {
   return plan;
 }
 
-std::string StartingModel::architecture(const Design& design) const {
-  std::string_view end = "Model";
-  switch (design.head.kind) {
-    case HeadKind::kNone: break;
-    case HeadKind::kMasked: end = "ForMaskedLM"; break;
-    case HeadKind::kDiscriminator: end = "ForPreTraining"; break;
-    case HeadKind::kCausal:
-      end = family_.name == "gpt2" || family_.name == "bert" || family_.name == "xlnet"
-                ? "LMHeadModel"
-                : "ForCausalLM";
-      break;
-  }
-  return fmt::format("{}{}", family_.classes.empty() ? "" : family_.classes.front(), end);
-}
-
 std::string StartingModel::config_text(const Design& design) const {
   std::string text = store::with_dtype(config_, DType::kF32);
   const auto set = [&](const char* name, const std::string& value) {
@@ -133,8 +118,9 @@ std::string StartingModel::config_text(const Design& design) const {
   };
   if (config_.model_type().empty()) set("model_type", quote_json(family_.model_types.front()));
   const HeadDesign& head = design.head;
-  if (head.kind != found_.design.head.kind && !family_.classes.empty())
-    set("architectures", fmt::format("[{}]", quote_json(architecture(design))));
+  const std::string name = class_name(family_, config_.model_type(), head.kind);
+  if (head.kind != found_.design.head.kind && !name.empty())
+    set("architectures", fmt::format("[{}]", quote_json(name)));
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
     set("tie_word_embeddings", "false");

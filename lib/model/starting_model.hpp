@@ -64,7 +64,6 @@ class StartingModel {
   std::string config_by(Writer writer, const Design& design, const TrainingConfig& training) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
   std::string config_text(const Design& design) const;
-  std::string architecture(const Design& design) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
   void add_unused(const ModelPlan& plan, bool same_head,
                   std::vector<store::OutputTensor>& tensors) const;

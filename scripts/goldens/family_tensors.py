@@ -7,9 +7,15 @@ with tie_word_embeddings=False:
   <family>-<variant>.config.json  the config.json of the tied save
   <family>-<variant>.tensors.tsv  name, shape ("101,30"), "tied" or "untied-only"; sorted by name
 
+  starts.tsv                      how the tied tensors start, by 100 models of each case
+
 "tied" rows are all tensors of the tied save; "untied-only" rows appear only in the untied one. No
 sizes of a config are equal by chance, so that mixed-up dimensions show. Nothing is downloaded, and
 no weights are kept. The same rows with the dtype go to standard output.
+
+A row of starts.tsv is case, tensor, number of values, mean, standard deviation, the largest distance
+from 0 in standard deviations, and the rows that are 0 in every model ("-": none, they are left out of the
+numbers). Layers after the first start as that does and have no rows.
 
 Written with transformers 5.23.0, torch 2.15.0, safetensors 0.8.0. Run from anywhere:
   HF_HUB_OFFLINE=1 python scripts/goldens/family_tensors.py
@@ -18,9 +24,14 @@ Written with transformers 5.23.0, torch 2.15.0, safetensors 0.8.0. Run from anyw
 import pathlib
 import tempfile
 
+import numpy
 import safetensors
+import torch
 import transformers as tr
 
+MODELS = 100
+# What a file calls otherwise than the model.
+RENAMED = {"embed_out.weight": "lm_head.weight"}
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "family"
 
 # Shared by the families with BERT's field names. Heads 3 of width 10.
@@ -32,6 +43,25 @@ BERT = dict(
 BERT_B = dict(
     vocab_size=89, hidden_size=22, num_hidden_layers=1, num_attention_heads=2,
     intermediate_size=17, max_position_embeddings=41, type_vocab_size=3,
+)
+
+# No padding token, which would lie beyond these vocabularies.
+LLAMA = dict(
+    vocab_size=101, hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
+    intermediate_size=47, max_position_embeddings=37, tie_word_embeddings=True,
+)
+NEOX = dict(
+    vocab_size=89, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+    intermediate_size=47, max_position_embeddings=37, tie_word_embeddings=True,
+)
+MODERN = dict(
+    vocab_size=101, hidden_size=24, num_hidden_layers=3, num_attention_heads=4,
+    intermediate_size=47, max_position_embeddings=37, local_attention=8,
+    pad_token_id=1, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3,
+)
+T5 = dict(
+    vocab_size=101, d_model=24, d_kv=5, num_heads=3, d_ff=47, num_layers=2,
+    relative_attention_num_buckets=10, relative_attention_max_distance=16,
 )
 
 # (family, variant, model class, config fields)
@@ -53,7 +83,9 @@ CASES = [
     ("electra", "plain", tr.ElectraForMaskedLM, BERT | dict(embedding_size=13)),
     ("electra", "square", tr.ElectraForMaskedLM, BERT_B | dict(embedding_size=22)),
     ("roformer", "plain", tr.RoFormerForMaskedLM, BERT),
-    ("roformer", "factorised", tr.RoFormerForMaskedLM, BERT_B | dict(embedding_size=13)),
+    # An even head: rotations need pairs.
+    ("roformer", "factorised", tr.RoFormerForMaskedLM, BERT_B | dict(
+        embedding_size=13, hidden_size=20)),
     ("gpt2", "plain", tr.GPT2LMHeadModel, dict(
         vocab_size=101, n_positions=37, n_embd=30, n_layer=2, n_head=3,
         bos_token_id=1, eos_token_id=1)),
@@ -64,6 +96,26 @@ CASES = [
         vocab_size=101, d_model=30, n_layer=2, n_head=3, d_inner=47)),
     ("xlnet", "uni", tr.XLNetLMHeadModel, dict(
         vocab_size=89, d_model=28, n_layer=1, n_head=7, d_head=4, d_inner=17, attn_type="uni")),
+    ("llama", "plain", tr.LlamaForCausalLM, LLAMA | dict(num_key_value_heads=2)),
+    ("llama", "bias", tr.LlamaForCausalLM, LLAMA | dict(
+        attention_bias=True, mlp_bias=True, head_dim=8, pad_token_id=3)),
+    ("gpt_neox", "plain", tr.GPTNeoXForCausalLM, NEOX),
+    ("gpt_neox", "serial", tr.GPTNeoXForCausalLM, NEOX | dict(
+        use_parallel_residual=False, attention_bias=False)),
+    ("modernbert", "plain", tr.ModernBertForMaskedLM, MODERN),
+    ("modernbert", "bias", tr.ModernBertForMaskedLM, MODERN | dict(
+        norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bias=True,
+        initializer_cutoff_factor=1.5)),
+    ("mpnet", "plain", tr.MPNetForMaskedLM, {
+        k: v for k, v in BERT.items() if k != "type_vocab_size"}),
+    ("deberta_v2", "v3", tr.DebertaV2ForMaskedLM, BERT | dict(
+        type_vocab_size=0, relative_attention=True, position_buckets=9, share_att_key=True,
+        norm_rel_ebd="layer_norm", pos_att_type="p2c|c2p", position_biased_input=False)),
+    ("deberta_v2", "conv", tr.DebertaV2ForMaskedLM, BERT_B | dict(
+        relative_attention=True, pos_att_type="p2c|c2p", conv_kernel_size=3)),
+    ("t5", "encoder", tr.T5EncoderModel, T5),
+    ("t5", "gated", tr.MT5EncoderModel, T5 | dict(
+        num_layers=1, feed_forward_proj="gated-gelu", initializer_factor=0.5)),
 ]
 
 
@@ -81,8 +133,29 @@ def save(model_class, fields):
     return config, tensors
 
 
+def starts(model_class, fields, names):
+    """Rows of starts.tsv of one case, without the case."""
+    values = {name: [] for name in names if not any(f".{l}." in name for l in range(1, 9))}
+    for seed in range(MODELS):
+        torch.manual_seed(seed)
+        state = model_class(model_class.config_class(**fields)).state_dict()
+        for name, list_ in values.items():
+            list_.append(state[RENAMED.get(name, name)].double().numpy())
+    for name, list_ in values.items():
+        all_ = numpy.stack(list_)
+        zero = []
+        if all_.ndim == 3 and all_.any():
+            zero = [row for row in range(all_.shape[1]) if not all_[:, row].any()]
+            all_ = numpy.delete(all_, zero, axis=1)
+        deviation = all_.std()
+        largest = abs(all_).max() / deviation if deviation > 1e-9 else 0
+        zero = ",".join(map(str, zero)) or "-"
+        yield f"{name}\t{all_.size}\t{all_.mean():.3g}\t{deviation:.4g}\t{largest:.3g}\t{zero}\n"
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
+    started = []
     for family, variant, model_class, fields in CASES:
         config, tied = save(model_class, fields)
         _, untied = save(model_class, fields | dict(tie_word_embeddings=False))
@@ -97,6 +170,8 @@ def main():
         stem = OUT / f"{family}-{variant}"
         stem.with_suffix(".config.json").write_text(config)
         stem.with_suffix(".tensors.tsv").write_text("".join(rows))
+        started += [f"{family}-{variant}\t{row}" for row in starts(model_class, fields, tied)]
+    (OUT / "starts.tsv").write_text("".join(started))
 
 
 if __name__ == "__main__":

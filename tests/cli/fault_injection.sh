@@ -62,9 +62,9 @@ nothing_left() { # NAME FOLDER
 
 # A folder with a tiny BERT, and files of about 1 KiB and 140 KiB.
 make_models() {
-  printf '{"model_type": "bert", "vocab_size": 7, "hidden_size": 2, "num_hidden_layers": 1,
+  printf '{"model_type": "bert", "vocab_size": 7, "hidden_size": 2, "num_hidden_layers": 1, "num_attention_heads": 1,
 "intermediate_size": 3, "max_position_embeddings": 3, "tie_word_embeddings": true}' >"$1/bert.json"
-  printf '{"model_type": "gpt2", "vocab_size": 5, "n_embd": 2, "n_layer": 1, "n_positions": 3}' \
+  printf '{"model_type": "gpt2", "vocab_size": 5, "n_embd": 2, "n_layer": 1, "n_head": 1, "n_positions": 3}' \
     >"$1/gpt2.json"
   sed 's/"vocab_size": 7/"vocab_size": 9000/; s/"hidden_size": 2/"hidden_size": 4/' \
     "$1/bert.json" >"$1/large.json"
@@ -368,8 +368,10 @@ little_memory() {
   fi
   local d=$work/memory count code=0
   mkdir "$d"
-  printf '{"model_type": "bert", "vocab_size": 2, "hidden_size": 1, "num_hidden_layers": 1250,
-"intermediate_size": 1, "max_position_embeddings": 1}' >"$d/many.json"
+  # The most layers, of 20 tensors each.
+  printf '{"model_type": "deberta-v2", "vocab_size": 2, "hidden_size": 1, "num_hidden_layers": 1000,
+"num_attention_heads": 1, "intermediate_size": 1, "max_position_embeddings": 1,
+"relative_attention": true, "pos_att_type": "p2c|c2p"}' >"$d/many.json"
   "$ckpt" new "$d/many.json" -o "$d/many" -q
   runs=$((runs + 1))
   (ulimit -v 262144 && "$ckpt" ls --no-header "$d/many" >"$d/ls" 2>"$d/err") || code=$?
@@ -377,8 +379,8 @@ little_memory() {
   [ $code = 0 ] && [ "$count" = 20010 ] ||
     fail "little memory: code $code, $count of 20010 tensors: $(cat "$d/err")"
   # Sizes that are possible one by one and add up to more than any file can have.
-  printf '{"model_type": "bert", "vocab_size": 5, "hidden_size": 1, "num_hidden_layers": 10,
-"intermediate_size": 144115188075855872, "max_position_embeddings": 1}' >"$d/huge.json"
+  printf '{"model_type": "bert", "vocab_size": 5, "hidden_size": 67108864, "num_hidden_layers": 10,
+"num_attention_heads": 1, "intermediate_size": 2147483647, "max_position_embeddings": 1}' >"$d/huge.json"
   limited_memory() { (ulimit -v 1048576 && timeout 60 "$@"); }
   refused "sizes beyond any file" '(too large|No space left|more than (a file can|2\^64))' \
     limited_memory "$ckpt" new "$d/huge.json" -o "$d/huge" -j 1

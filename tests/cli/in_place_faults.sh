@@ -32,7 +32,7 @@ if ! grep -q INJECTED "$work/probe" 2>/dev/null; then
   exit 77
 fi
 
-printf '{"model_type": "bert", "vocab_size": 700, "hidden_size": 2, "num_hidden_layers": 1,
+printf '{"model_type": "bert", "vocab_size": 700, "hidden_size": 2, "num_hidden_layers": 1, "num_attention_heads": 1,
 "intermediate_size": 3, "max_position_embeddings": 3, "tie_word_embeddings": true}' >"$work/bert.json"
 "$bin/ckpt" new "$work/bert.json" -o "$work/model" -q || exit 1
 "$bin/ckpt" convert "$work/model" -o "$work/bundle_model" --format tensorflow -q || exit 1

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/new_checkpoint.hpp"
+#include "store/sharding.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
@@ -311,16 +311,31 @@ TEST_CASE("there and back is the same bytes where the type between can hold the 
 
 /// A folder with a small BERT, a tokenizer, a sub-folder and odd modes.
 void write_model(const TempFolder& folder) {
-  write_file(folder / "c.json", R"({"model_type": "bert", "vocab_size": 50, "hidden_size": 12,
-    "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 9})");
-  new_checkpoint(folder / "c.json", folder / "model", {});
+  std::vector<SmallTensor> tensors;
+  std::uint64_t seed = 0;
+  const auto add = [&](const char* name, std::vector<std::uint64_t> shape) {
+    std::vector<double> numbers(element_count(shape).value());
+    RandomStream(++seed, "model").normal(0, numbers.size(), numbers.data());
+    tensors.push_back(
+        {name, "F32", std::move(shape), raw(std::vector<float>(numbers.begin(), numbers.end()))});
+  };
+  add("bert.embeddings.LayerNorm.weight", {12});
+  add("bert.embeddings.position_embeddings.weight", {9, 12});
+  add("bert.embeddings.word_embeddings.weight", {50, 12});
+  add("bert.encoder.layer.0.attention.self.key.weight", {12, 12});
+  add("bert.encoder.layer.0.attention.self.query.weight", {12, 12});
+  add("bert.encoder.layer.0.intermediate.dense.bias", {20});
+  add("bert.encoder.layer.0.intermediate.dense.weight", {20, 12});
+  add("bert.encoder.layer.0.output.dense.weight", {12, 20});
+  add("cls.predictions.bias", {50});
+  write_file(folder / "model/model.safetensors", make_safetensors(tensors, kPt));
+  write_file(folder / "model/config.json", R"({"model_type": "bert", "vocab_size": 50})");
   write_file(folder / "model/vocab.txt", "[PAD]\n[MASK]\n");
   write_file(folder / "model/sub/deep/run.sh", "#!/bin/sh\n");
   write_file(folder / "model/.hidden", "");
   REQUIRE(::chmod((folder / "model/vocab.txt").c_str(), 0600) == 0);
   REQUIRE(::chmod((folder / "model/sub/deep/run.sh").c_str(), 0750) == 0);
   REQUIRE(::chmod((folder / "model/model.safetensors").c_str(), 0640) == 0);
-  REQUIRE(::unlink((folder / "c.json").c_str()) == 0);
 }
 
 mode_t mode_of(const std::string& path) {

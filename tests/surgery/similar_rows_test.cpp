@@ -1,10 +1,12 @@
 // All neighbours at once, against one row at a time.
 #include "surgery/rows/similar_rows.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
-#include "store/new_checkpoint.hpp"
 #include "support/temp_folder.hpp"
+#include "surgery/example.hpp"
 #include "surgery/rows/table_stats.hpp"
 
 namespace masque::surgery {
@@ -14,12 +16,12 @@ using test::TempFolder;
 
 TEST_CASE("the neighbours of all rows are those of each row by itself") {
   const TempFolder folder;
-  const store::Checkpoint checkpoint = [&] {
-    store::new_checkpoint(std::string(MASQUE_TEST_DATA) + "/family/bert-plain.config.json",
-                          folder / "m", {.seed = 7});
-    return store::open_checkpoint(folder / "m");
-  }();
-  const store::TensorInfo& table = checkpoint.get("bert.embeddings.word_embeddings.weight");
+  std::vector<double> values = numbers(7, std::size_t{101} * 30);
+  std::fill_n(values.begin(), 30, 0.0);
+  test::write_file(folder / "m.safetensors",
+                   example_file({{kTable, DType::kF32, {101, 30}, std::move(values)}}));
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "m.safetensors");
+  const store::TensorInfo& table = checkpoint.get(kTable);
   std::vector<std::uint8_t> skip = {0, 1, 0, 1};  // row 0 is the pad token's: all zero
   const auto all = similar_rows(checkpoint, table, {.count = 5, .skip = skip, .threads = 2});
   REQUIRE(all.size() == table.shape[0]);

@@ -80,6 +80,7 @@ const Family kFamily{
     .name = "albert",
     .model_types = {"albert"},
     .classes = {"Albert"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "ALBERT, with its masked-LM head or without; any number of groups",
     .plan = make_plan,
 };

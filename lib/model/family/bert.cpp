@@ -21,6 +21,7 @@ const Family kFamily{
     .name = "bert",
     .model_types = {"bert"},
     .classes = {"Bert"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}, {HeadKind::kCausal, "LMHeadModel"}},
     .loads = "BERT, with its masked-LM (or, is_decoder, causal) head or without; MiniLM",
     .plan = make_plan,
 };

@@ -131,6 +131,7 @@ const Family kFamily{
     .name = "deberta_v2",
     .model_types = {"deberta-v2"},
     .classes = {"DebertaV2"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "DeBERTa v2 and v3, with either masked-LM head or without",
     .plan = make_plan,
 };

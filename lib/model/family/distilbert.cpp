@@ -53,12 +53,24 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
+/// DistilBertPreTrainedModel._init_weights.
+std::vector<StartRule> distilbert_starts(const FamilyConfig& config, const Design& design) {
+  Design padded = design;
+  if (!design.pad_token_id) padded.pad_token_id = 0;  // the class's default
+  std::vector<StartRule> rules = padded_starts(config, padded);
+  if (config.flag("sinusoidal_pos_embds", false))
+    rules.push_back({Role::kPositionTable, {.kind = StartValue::Kind::kAlternatingSines}});
+  return rules;
+}
+
 const Family kFamily{
     .name = "distilbert",
     .model_types = {"distilbert"},
     .classes = {"DistilBert"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "DistilBERT, with its masked-LM head or without",
     .plan = make_plan,
+    .starts = distilbert_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -57,6 +57,9 @@ const Family kFamily{
     .name = "electra",
     .model_types = {"electra"},
     .classes = {"Electra"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"},
+              {HeadKind::kCausal, "ForCausalLM"},
+              {HeadKind::kDiscriminator, "ForPreTraining"}},
     .loads = "ELECTRA: generator, discriminator, or the encoder alone",
     .plan = make_plan,
 };

@@ -86,6 +86,7 @@ const Family kFamily{
     .name = "gau_alpha",
     .model_types = {"gau_alpha"},
     .classes = {"GAUAlpha"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "GAU-alpha, with its masked-LM head",
     .plan = make_plan,
 };

@@ -1,5 +1,7 @@
 // GPT-2: pre-norm decoder with learned positions; matrices are stored (in, out), query, key and
 // value in one. Radford 2019.
+#include <cmath>
+
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -59,12 +61,22 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
+/// GPT2PreTrainedModel._init_weights: both projections onto the residual are scaled by its depth,
+/// and padding has no row of its own.
+std::vector<StartRule> gpt2_starts(const FamilyConfig& config, const Design& design) {
+  const auto layers = static_cast<double>(design.num_hidden_layers);
+  const StartValue residual = StartValue::normal(start_range(config) / std::sqrt(2 * layers));
+  return {{Role::kOutput, residual}, {Role::kDown, residual}};
+}
+
 const Family kFamily{
     .name = "gpt2",
     .model_types = {"gpt2"},
     .classes = {"GPT2"},
+    .heads = {{HeadKind::kCausal, "LMHeadModel"}},
     .loads = "GPT-2, with its causal-LM head; OpenAI's names without prefix too",
     .plan = make_plan,
+    .starts = gpt2_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

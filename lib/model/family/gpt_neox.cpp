@@ -55,6 +55,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", false);
   plan.heads = {bare_head(head, config, "causal-LM head", "embed_out.weight|lm_head.weight")};
+  plan.heads[0].decoder = "lm_head.weight|embed_out.weight";  // the latter is what files have
   plan.buffers = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"};
   return plan;
 }
@@ -63,8 +64,10 @@ const Family kFamily{
     .name = "gpt_neox",
     .model_types = {"gpt_neox"},
     .classes = {"GPTNeoX"},
+    .heads = {{HeadKind::kCausal, "ForCausalLM"}},
     .loads = "GPT-NeoX and Pythia, with the causal-LM head or without",
     .plan = make_plan,
+    .starts = unpadded_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -75,6 +75,7 @@ const Family kFamily{
     .name = "llama",
     .model_types = {"llama"},
     .classes = {"Llama"},
+    .heads = {{HeadKind::kCausal, "ForCausalLM"}},
     .loads = "Llama 1 to 3, with the causal-LM head or without",
     .plan = make_plan,
 };

@@ -242,8 +242,10 @@ const Family kFamily{
     .name = "masque",
     .model_types = {"masque"},
     .classes = {},
+    .heads = {},
     .loads = "any combination of the variants, as lm-train writes it",
     .plan = make_plan,
+    .starts = unpadded_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -1,5 +1,7 @@
 // ModernBERT: pre-norm encoder with rotary positions, gated feed-forward, and windows in most
 // layers. Warner 2024, arXiv:2412.13663.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "model/encoder_family.hpp"
@@ -123,12 +125,29 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
+/// ModernBertPreTrainedModel._init_weights: everything is cut off, and what goes to the residual or
+/// to the vocabulary scaled by the depth. The row of the padding token is one like others.
+std::vector<StartRule> modernbert_starts(const FamilyConfig& config, const Design& design) {
+  constexpr double kLeastCutoff = 0.1;  // values are drawn until they lie below it
+  StartValue in = StartValue::normal(start_range(config));
+  in.kind = StartValue::Kind::kTruncatedNormal;
+  in.cutoff = config.positive("initializer_cutoff_factor", 2);
+  if (in.cutoff < kLeastCutoff) config.refuse("initializer_cutoff_factor", "at least 0.1");
+  StartValue out = in;
+  out.deviation /= std::sqrt(2 * static_cast<double>(design.num_hidden_layers));
+  return {{Role::kWordTable, in}, {Role::kQuery, in}, {Role::kGate, in},
+          {Role::kOutput, out},   {Role::kDown, out}, {Role::kHeadTransform, out},
+          {Role::kDecoder, out}};
+}
+
 const Family kFamily{
     .name = "modernbert",
     .model_types = {"modernbert"},
     .classes = {"ModernBert"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "ModernBERT, with its masked-LM head or without",
     .plan = make_plan,
+    .starts = modernbert_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

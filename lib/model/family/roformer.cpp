@@ -52,6 +52,10 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.heads = {bert_head(plan.design, config)};
   if (second) make_second_version(plan, config);
   plan.buffers = {"embeddings.position_ids", "encoder.embed_positions.weight"};
+  const auto rows = static_cast<std::uint64_t>(plan.design.max_position_embeddings);
+  const auto columns = static_cast<std::uint64_t>(plan.design.head_size);
+  plan.computed = {
+      {"~encoder.embed_positions.weight", {rows, columns}, {.kind = StartValue::Kind::kSines}}};
   return plan;
 }
 
@@ -59,6 +63,7 @@ const Family kFamily{
     .name = "roformer",
     .model_types = {"roformer"},
     .classes = {"RoFormer"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}, {HeadKind::kCausal, "ForCausalLM"}},
     .loads = "RoFormer and RoFormerV2, with the masked-LM (or causal) head or without",
     .plan = make_plan,
 };

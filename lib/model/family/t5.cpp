@@ -1,5 +1,7 @@
 // T5 and mT5: the encoder. Pre-norm with RMS norms, no biases, positions as a bias by distance that
 // all layers share. Raffel 2019, arXiv:1910.10683; Xue 2020, arXiv:2010.11934.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "model/encoder_family.hpp"
@@ -87,12 +89,39 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
+/// T5PreTrainedModel._init_weights: deviations by the widths, as the scores are not scaled.
+std::vector<StartRule> t5_starts(const FamilyConfig& config, const Design& design) {
+  const double factor = config.number("initializer_factor", 1);
+  if (!(factor >= 0)) config.refuse("initializer_factor", "a number from 0");
+  const auto over_root = [&](Index size) {
+    return StartValue::normal(factor / std::sqrt(static_cast<double>(size)));
+  };
+  const StartValue inner = over_root(design.hidden_size);
+  const StartValue norm = StartValue::constant(factor);
+  return {
+      {Role::kWordTable, StartValue::normal(factor)},
+      {Role::kRelativeTable, inner},
+      {Role::kQuery, over_root(design.hidden_size * design.head_size)},
+      {Role::kKey, inner},
+      {Role::kValue, inner},
+      {Role::kOutput, over_root(design.num_attention_heads * design.head_size)},
+      {Role::kUp, inner},
+      {Role::kGate, inner},
+      {Role::kDown, over_root(design.intermediate_size)},
+      {Role::kAttentionNorm, norm},
+      {Role::kFeedForwardNorm, norm},
+      {Role::kFinalNorm, norm},
+  };
+}
+
 const Family kFamily{
     .name = "t5",
     .model_types = {"t5", "mt5"},
     .classes = {"T5", "MT5"},
+    .heads = {{HeadKind::kNone, "EncoderModel"}},
     .loads = "the encoder of T5 and mT5, from whole models too",
     .plan = make_plan,
+    .starts = t5_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -25,7 +25,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
 const Family kFamily{
     .name = "tta",
     .model_types = {"tta"},
-    .classes = {},
+    .classes = {"TTA"},
+    .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "T-TA; any BERT if the family is given",
     .plan = make_plan,
 };

@@ -94,8 +94,10 @@ const Family kFamily{
     .name = "xlnet",
     .model_types = {"xlnet"},
     .classes = {"XLNet"},
+    .heads = {{HeadKind::kMasked, "LMHeadModel"}, {HeadKind::kCausal, "LMHeadModel"}},
     .loads = "XLNet, both streams, with its LM head or without",
     .plan = make_plan,
+    .starts = unpadded_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -42,7 +42,7 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
   request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
   if (layers.empty()) layers = model::own_masks(design);
-  if (layers.empty()) layers.push_back({1, mask::parse_mask("full")});
+  if (layers.empty()) layers.push_back({1, model::default_mask(model::DefaultMask::kFull)});
   for (const mask::MaskLayer& layer : layers) {
     const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
     request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),

@@ -25,13 +25,7 @@ const FamilyNames kFamily{
     .output_bias = "",
     .head_copies = {},
     .head_evidence = {"output.weight"},
-    .sizes = {},
-    .tensors =
-        {
-            {"token_embd.weight", "V,H"},
-            {"output.weight", "V,H"},
-            {"output.bias", "V"},
-        },
+    .vocabulary = {"output.bias"},
 };
 
 /// Models that end with hidden states.

@@ -1,6 +1,7 @@
 #include "store/names/family.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/registry.hpp"
 #include "store/names/name_plan.hpp"
@@ -27,6 +28,20 @@ const FamilyNames* find_family_names(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+std::vector<std::string_view> with_bert_layers(std::vector<std::string_view> names) {
+  constexpr std::array<std::string_view, 8> kLayer{
+      "~encoder.layer.{l}.attention.self.query.*",
+      "~encoder.layer.{l}.attention.self.key.*",
+      "~encoder.layer.{l}.attention.self.value.*",
+      "~encoder.layer.{l}.attention.output.dense.*",
+      "~encoder.layer.{l}.attention.output.LayerNorm.*",
+      "~encoder.layer.{l}.intermediate.dense.*",
+      "~encoder.layer.{l}.output.dense.*",
+      "~encoder.layer.{l}.output.LayerNorm.*"};
+  names.insert(names.end(), kLayer.begin(), kLayer.end());
+  return names;
 }
 
 std::string with_prefix(std::string_view name, std::string_view prefix) {

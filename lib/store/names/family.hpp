@@ -1,5 +1,6 @@
-// Model families as data: tensor names, shapes, what is tied. One file per family under
-// store/names/family/ registers itself; nothing outside these tables knows a tensor name.
+// What files of model families call their tensors, for changes to checkpoints that need no model.
+// One file per family under store/names/family/ registers itself. Shapes, defaults and start values
+// belong to model/family/, whose names are the same.
 #pragma once
 
 #include <optional>
@@ -11,37 +12,6 @@
 #include "base/types.hpp"
 
 namespace masque::store {
-
-/// How a tensor of a new checkpoint is filled.
-enum class Init {
-  kNormal,    ///< normal with the config's initializer_range
-  kPadded,    ///< as kNormal, with the row of `pad_token_id` zero where the config names one
-  kZero,      ///< 0
-  kOne,       ///< 1
-  kResidual,  ///< normal with initializer_range / √(2L): GPT-2's projections onto the residual
-  kSinusoid,  ///< row p: sin(p·10000^(−2i/n)) in the first half, cos in the second
-};
-
-/// A config.json field that gives a size. `names` are tried in order; the first that is present and
-/// not null counts. Without any, `fallback` is evaluated like a dimension ("4*H", "30522").
-struct SizeField {
-  char symbol;                          ///< the letter that dimensions use
-  std::vector<std::string_view> names;  ///< spellings in config.json
-  std::string_view fallback;            ///< the family's default
-};
-
-/// One tensor, or one per layer, of a family's language model.
-struct TensorPattern {
-  /// Name. A leading "~" stands for the base model's prefix; "{l}" counts layers from 0 to L−1, and
-  /// so does any letter for the size of its upper case ("{g}": from 0 to G−1); two of them, nested.
-  std::string_view name;
-  /// Comma-separated dimensions; each a product, quotient or sum of symbols and numbers: "V,E",
-  /// "3*H", "H/A" (rounded down), "".
-  std::string_view shape;
-  Init init = Init::kNormal;
-  /// Empty, or "E!=H": the tensor exists only when the two sizes differ.
-  std::string_view when = {};
-};
 
 /// A tensor that an untied head needs besides the decoder weight.
 struct HeadCopy {
@@ -57,7 +27,7 @@ struct PositionBuffer {
     kZero,    ///< [1, P]: 0
     kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
   };
-  std::string_view name;  ///< as TensorPattern::name
+  std::string_view name;  ///< as one of FamilyNames::tensors
   Content content;
 };
 
@@ -74,8 +44,14 @@ struct FamilyNames {
   std::string_view output_bias;                 ///< [V]; empty if the head has none
   std::vector<HeadCopy> head_copies;            ///< further aliases that untying must write out
   std::vector<std::string_view> head_evidence;  ///< any of these present: the checkpoint has a head
-  std::vector<SizeField> sizes;
-  std::vector<TensorPattern> tensors;  ///< as the language model saves them when tied
+  std::vector<std::string_view> vocab_fields = {};     ///< config.json's names of V
+  std::vector<std::string_view> position_fields = {};  ///< of the position table's rows
+  /// Further tensors that have a row for each token, besides the tables, decoder and bias above.
+  std::vector<std::string_view> vocabulary = {};
+  /// All that the language model saves when tied. A leading "~" stands for the prefix, "{x}" for a
+  /// number; "NAME.*" is NAME.weight and NAME.bias.
+  std::vector<std::string_view> tensors = {};
+  bool computed_positions = false;  ///< the position table is made, not learned
   /// The first position has the row after that of pad_token_id (1 where the config has none).
   bool positions_after_padding = false;
   std::vector<PositionBuffer> position_buffers = {};
@@ -92,6 +68,9 @@ const FamilyNames* find_family_names(std::string_view name);
 struct FamilyNamesRegistration {
   explicit FamilyNamesRegistration(const FamilyNames& family);
 };
+
+/// `names`, and those of the layers of BERT's encoder, "~encoder.layer.{l}.…".
+std::vector<std::string_view> with_bert_layers(std::vector<std::string_view> names);
 
 /// `name` with a leading "~" replaced by `prefix`.
 std::string with_prefix(std::string_view name, std::string_view prefix);

@@ -65,9 +65,10 @@ constexpr std::array kLinear{
     Linear{"gpt2", "~h.{l}.mlp.c_proj.weight", "~h.0.attn.c_attn.weight", 3},
 };
 
-/// Whether a name is one of a pattern's, where "{l}" stands for a number.
+/// Whether a name is one of a pattern's, where "{l}" stands for a number, "*" for weight or bias.
 bool matches(std::string_view pattern, std::string_view name) {
   while (!pattern.empty()) {
+    if (pattern == "*") return name == "weight" || name == "bias";
     if (pattern[0] != '{') {
       if (name.empty() || name[0] != pattern[0]) return false;
       name.remove_prefix(1);
@@ -100,7 +101,7 @@ std::string without_wrappers(std::string_view name) {
 class KnownNames {
  public:
   explicit KnownNames(const FamilyNames& family) : family_(family) {
-    for (const TensorPattern& pattern : family.tensors) patterns_.push_back(pattern.name);
+    patterns_ = family.tensors;
     patterns_.insert(patterns_.end(), kFurther.begin(), kFurther.end());
     patterns_.push_back(family.decoder_weight);
     for (const HeadCopy& copy : family.head_copies) patterns_.push_back(copy.name);

@@ -188,9 +188,7 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
 }
 
 std::string weights_digest(std::span<const double> weights) {
-  const auto hasher = make_xxh3();
-  hasher->add(std::as_bytes(weights));
-  return hasher->digest();
+  return xxh3_of(std::as_bytes(weights));
 }
 
 AffineRows mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,

@@ -29,11 +29,6 @@ struct Positions {
   const store::TensorInfo* table = nullptr;
 };
 
-const store::TensorPattern* pattern_of(const store::FamilyNames& family, std::string_view name) {
-  const auto found = std::ranges::find(family.tensors, name, &store::TensorPattern::name);
-  return found == family.tensors.end() ? nullptr : &*found;
-}
-
 Positions find_positions(const store::Checkpoint& checkpoint,
                          const std::optional<store::ModelConfig>& config,
                          const std::optional<std::string>& tensor) {
@@ -91,10 +86,8 @@ void set_sizes(EditedCheckpoint& edited, const store::FamilyNames* family, std::
                std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;
-  if (family != nullptr) {
-    const auto size = std::ranges::find(family->sizes, 'P', &store::SizeField::symbol);
-    if (size != family->sizes.end()) first = size->names.front();
-  }
+  if (family != nullptr && !family->position_fields.empty())
+    first = family->position_fields.front();
   if (const store::TypedValue* size = store::find_gguf_size(edited.checkpoint, "context_length")) {
     edited.edit.set_typed(store::make_gguf_integer(*size, after, edited.checkpoint.path()));
     notes.push_back(fmt::format("metadata '{}' becomes {}", size->key, after));
@@ -160,10 +153,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   }
   report.positions_before = rows - report.offset;
   check_number(*way, request, report.positions_before);
-  const store::TensorPattern* pattern =
-      positions.family == nullptr ? nullptr
-                                  : pattern_of(*positions.family, positions.family->position_table);
-  if (pattern != nullptr && pattern->init == store::Init::kSinusoid &&
+  if (positions.family != nullptr && positions.family->computed_positions &&
       request.positions > report.positions_before) {
     throw InputError(
         in,

@@ -131,11 +131,7 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::Fa
   const store::ModelConfig config = store::ModelConfig::parse(*text, file_of_config);
   const std::string size = fmt::format("{}", change.from.size());
   std::vector<std::string_view> names = {"vocab_size"};
-  if (family != nullptr) {
-    for (const store::SizeField& field : family->sizes) {
-      if (field.symbol == 'V') names = field.names;
-    }
-  }
+  if (family != nullptr && !family->vocab_fields.empty()) names = family->vocab_fields;
   bool found = false;
   for (const std::string_view name : names) {
     if (!config.has(name)) continue;

@@ -17,10 +17,6 @@ namespace masque::surgery {
 
 namespace {
 
-bool has_dimension_of_vocabulary(const store::TensorPattern& pattern) {
-  return pattern.shape == "V" || pattern.shape.starts_with("V,");
-}
-
 /// Adds a tensor if it is stored and not there yet.
 class Collector {
  public:
@@ -83,10 +79,9 @@ std::vector<VocabularyTensor> vocabulary_tensors(const store::Checkpoint& checkp
   const store::FamilyNames& family = *table.family;
   collector.add(std::string(family.decoder_weight),
                 table.head == HeadState::kCopy ? table.input : nullptr);
-  for (const store::TensorPattern& pattern : family.tensors) {
-    if (has_dimension_of_vocabulary(pattern))
-      collector.add(store::with_prefix(pattern.name, table.prefix));
-  }
+  collector.add(store::with_prefix(family.output_bias, table.prefix));
+  for (const std::string_view name : family.vocabulary)
+    collector.add(store::with_prefix(name, table.prefix));
   for (const store::HeadCopy& copy : family.head_copies) {
     collector.add(std::string(copy.name), table.names.find(std::string(copy.source)));
   }

@@ -20,10 +20,7 @@ ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, Pooling p
 }
 
 void ClassifyExamples::check(const Corpus& corpus) const {
-  if (longest_ > 0 && corpus.longest() > longest_) {
-    throw UsageError(fmt::format("length {}, expected at most the {} positions of the model",
-                                 corpus.longest(), longest_));
-  }
+  check_length(corpus, longest_, "the model");
   if (!mask_) return;
   std::set<Index> lengths;
   for (Index i = 0; i < corpus.size(); ++i) lengths.insert(corpus.length(i));

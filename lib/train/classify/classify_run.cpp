@@ -273,17 +273,12 @@ std::string digest_of(const LabelledTexts& texts) {
 }
 
 std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
-  const auto digest = [](Bytes bytes) {
-    const std::unique_ptr<Hasher> hasher = make_xxh3();
-    hasher->add(bytes);
-    return hasher->digest();
-  };
   return {{"pooling", pooling_name(options_.pooling)},
           {"mask", options_.texts.mask.value_or("model")},
           {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
           {"learnt", digest_of(texts_)},
-          {"config", digest(as_bytes(config_text()))},
-          {"start", digest(std::as_bytes(std::span<const float>(parameters_.values())))}};
+          {"config", xxh3_of(as_bytes(config_text()))},
+          {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
 }
 
 std::string ClassifyRun::config_text() const {

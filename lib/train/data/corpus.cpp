@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -96,6 +98,13 @@ std::string Corpus::digest() const {
     hasher->add(as_bytes(mask));
   }
   return hasher->digest();
+}
+
+void check_length(const Corpus& corpus, Index most, std::string_view model) {
+  const Index found = std::max(corpus.longest(), corpus.position_end());
+  if (most == 0 || found <= most) return;
+  throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
+                               found, most, model));
 }
 
 records::TokenTable token_table(const text::Tokenizer& tokenizer) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "records/corruption.hpp"
@@ -118,6 +119,10 @@ Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
 
 /// What corruptions must know of a tokenizer: size, mask token, special tokens, begins of words.
 records::TokenTable token_table(const text::Tokenizer& tokenizer);
+
+/// Throws UsageError naming the length and `model` if a sequence is longer than `most` positions;
+/// 0: there is no limit.
+void check_length(const Corpus& corpus, Index most, std::string_view model);
 
 /// XXH3 of all tokens in the order of their ids: whether a vocabulary has changed.
 std::string vocabulary_digest(const text::Tokenizer& tokenizer);

@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "base/random.hpp"
-#include "model/variants.hpp"
+#include "model/start_value.hpp"
 #include "train/network/network.hpp"
 
 namespace masque::train {
@@ -13,30 +13,35 @@ namespace {
 
 using model::Role;
 
-struct Normal {
-  double mean = 0;
-  double deviation = 0;
-};
-
 /// In the residual branches, where DeepNorm's gain acts.
 bool scales_residual(Role role) {
   return role == Role::kValue || role == Role::kOutput || role == Role::kUp ||
          role == Role::kGate || role == Role::kDown || role == Role::kGatedInput;
 }
 
-bool is_table(Role role) {
-  return role == Role::kWordTable || role == Role::kPositionTable || role == Role::kSegmentTable ||
-         role == Role::kQueryStart || role == Role::kDecoder;
+/// Neither tables nor what a position scheme or a mixer starts by itself.
+bool is_xavier(Role role, bool bias) {
+  switch (role) {
+    case Role::kWordTable:
+    case Role::kPositionTable:
+    case Role::kSegmentTable:
+    case Role::kQueryStart:
+    case Role::kDecoder:
+    case Role::kPositionPart:
+    case Role::kSharedPositionPart:
+    case Role::kMixerPart:
+    case Role::kTalkingBefore:
+    case Role::kTalkingAfter:
+    case Role::kGatedGamma:
+    case Role::kGatedBeta: return false;
+    default: return !bias && !model::is_norm(role);
+  }
 }
 
-Normal normal_of(Role role, bool bias, const Parameter& p, const StartOptions& options) {
-  if (bias || role == Role::kGatedBeta) return {};
-  if (model::is_norm(role) || role == Role::kGatedGamma) return {1, 0};
-  if (options.residual_gain > 0 && !is_table(role)) {
-    const double gain = scales_residual(role) ? options.residual_gain : 1;
-    return {0, gain * std::sqrt(2.0 / static_cast<double>(p.rows + p.columns))};
-  }
-  return {0, options.initializer_range};
+/// Glorot and Bengio's deviation, with DeepNorm's gain.
+double xavier_deviation(Role role, const Parameter& p, double residual_gain) {
+  const double gain = scales_residual(role) ? residual_gain : 1;
+  return gain * std::sqrt(2.0 / static_cast<double>(p.rows + p.columns));
 }
 
 }  // namespace
@@ -44,38 +49,18 @@ Normal normal_of(Role role, bool bias, const Parameter& p, const StartOptions& o
 template <class T>
 void initialize_parameters(const model::Design& design, const ParameterMap& slots,
                            const StartOptions& options, Parameters<T>& parameters) {
-  const auto places = model::position_parameters(design);
-  const auto mixing = model::mixer_parameters(design);
+  const model::StartValues starts(design, options.initializer_range);
+  std::vector<double> numbers;
   slots.for_each([&](Role role, bool bias, Index /*layer*/, Index part, Index at) {
     const Parameter& p = parameters[at];
     const MatrixView<T> value = parameters.value(at);
-    const auto size = static_cast<std::size_t>(p.size());
-    Normal start = normal_of(role, bias, p, options);
-    if (role == Role::kPositionPart || role == Role::kSharedPositionPart) {
-      const nn::PositionParameter& own = places[static_cast<std::size_t>(part)];
-      if (!own.values.empty()) {
-        std::transform(own.values.begin(), own.values.end(), value.data,
-                       [](double x) { return static_cast<T>(x); });
-        return;
-      }
-      start = {own.mean, own.deviation};
-    }
-    if (role == Role::kMixerPart) {
-      const nn::MixerParameter& own = mixing[static_cast<std::size_t>(part)];
-      start = {own.mean, own.deviation};
-    }
-    if (role == Role::kTalkingBefore || role == Role::kTalkingAfter) {
-      for (Index i = 0; i < p.rows; ++i) {
-        for (Index j = 0; j < p.columns; ++j) value.at(i, j) = static_cast<T>(i == j ? 1.0 : 0.0);
-      }
-      return;
-    }
-    std::vector<double> numbers(size, 0.0);
-    if (start.deviation > 0)
-      RandomStream(options.seed, "start " + (p.start.empty() ? p.name : p.start))
-          .normal(0, size, numbers.data());
-    for (std::size_t i = 0; i < size; ++i)
-      value.data[i] = static_cast<T>(start.mean + start.deviation * numbers[i]);
+    model::StartValue start = starts.of(role, bias, part);
+    if (options.residual_gain > 0 && is_xavier(role, bias))
+      start.deviation = xavier_deviation(role, p, options.residual_gain);
+    numbers.resize(static_cast<std::size_t>(p.size()));
+    const RandomStream stream(options.seed, "start " + (p.start.empty() ? p.name : p.start));
+    model::fill_start(start, p.columns, stream, 0, numbers);
+    std::ranges::transform(numbers, value.data, [](double x) { return static_cast<T>(x); });
   });
 }
 

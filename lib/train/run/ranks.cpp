@@ -49,10 +49,8 @@ int of_any(Ranks& ranks, int value) {
 }
 
 void check_alike(Ranks& ranks, std::string_view what, std::string_view text) {
-  const std::unique_ptr<Hasher> hasher = make_xxh3();
-  hasher->add(std::as_bytes(std::span(text)));
   // As many bits as a double holds.
-  const std::string digest = hasher->digest().substr(0, 12);
+  const std::string digest = xxh3_of(std::as_bytes(std::span(text))).substr(0, 12);
   std::uint64_t number = 0;
   std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
   const auto own = static_cast<double>(number);

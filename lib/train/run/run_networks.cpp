@@ -125,12 +125,7 @@ void TrainingRun::check_dropout() const {
 }
 
 void TrainingRun::check_corpus_length(const Corpus& corpus) const {
-  const Index most = design_.max_position_embeddings;
-  const Index found = std::max(corpus.longest(), corpus.position_end());
-  if (most > 0 && found > most) {
-    throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
-                                 found, most, options_.init->path()));
-  }
+  check_length(corpus, design_.max_position_embeddings, options_.init->path());
 }
 
 void TrainingRun::check(const Corpus& corpus) const {
@@ -205,9 +200,7 @@ void TrainingRun::make_one() {
                         parameters_);
   if (options_.init) {
     new_tensors_ = copy_weights(options_.init->weights(), slots_, parameters_);
-    const std::unique_ptr<Hasher> hasher = make_xxh3();
-    hasher->add(std::as_bytes(std::span<const float>(parameters_.values())));
-    start_digest_ = hasher->digest();
+    start_digest_ = xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())));
   }
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;

@@ -17,23 +17,15 @@ const FamilyNames kFamily{
     .output_bias = "",
     .head_copies = {},
     .head_evidence = {},
-    .sizes =
-        {
-            {'V', {"vocab_size"}, "12000"},
-            {'H', {"hidden_size"}, "768"},
-            {'L', {"num_hidden_layers"}, "24"},
-            {'F', {"intermediate_size"}, "1536"},
-            {'K', {"attention_key_size"}, "128"},
-            {'T', {"type_vocab_size"}, "2"},
-        },
+    .vocab_fields = {"vocab_size"},
     .tensors =
         {
-            {"~embeddings.word_embeddings.weight", "V,H", Init::kPadded},
-            {"~embeddings.token_type_embeddings.weight", "T,H"},
-            {"~encoder.layer.{l}.gau.i_dense.weight", "2*F+K,H"},
-            {"~encoder.layer.{l}.gau.o_dense.weight", "H,F"},
-            {"~encoder.layer.{l}.gau.q_scaleoffset.weight", "K", Init::kOne},
-            {"~encoder.layer.{l}.gau.k_scaleoffset.weight", "K", Init::kOne},
+            "~embeddings.word_embeddings.weight",
+            "~embeddings.token_type_embeddings.weight",
+            "~encoder.layer.{l}.gau.i_dense.weight",
+            "~encoder.layer.{l}.gau.o_dense.weight",
+            "~encoder.layer.{l}.gau.q_scaleoffset.weight",
+            "~encoder.layer.{l}.gau.k_scaleoffset.weight",
         },
 };
 

@@ -1,18 +1,25 @@
 // A new checkpoint has the tensors that transformers saves for the same config, filled as it fills
 // them, and the same bytes for any number of threads and shards.
-#include "store/new_checkpoint.hpp"
+#include "model/new_checkpoint.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
+#include "model/model.hpp"
+#include "model/starting_model.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
+#include "store/names/family.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/values.hpp"
 #include "support/message.hpp"
@@ -20,8 +27,10 @@
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
 
-namespace masque::store {
+namespace masque::model {
 namespace {
+
+using namespace masque::store;  // checkpoints, and what reads them back
 
 using test::contains;
 using test::far_off;
@@ -41,7 +50,7 @@ using Names = std::vector<std::string>;
 struct Golden {
   std::string stem;
   std::string config_path;
-  const FamilyNames* family = nullptr;
+  const Family* family = nullptr;
   Names tied;
   Names untied_only;
 };
@@ -57,7 +66,7 @@ std::vector<Golden> goldens() {
     Golden golden;
     golden.stem = name.substr(0, name.size() - 12);
     golden.config_path = kFamilies + "/" + name;
-    golden.family = find_family_names(ModelConfig::read(golden.config_path).model_type());
+    golden.family = find_family(ModelConfig::read(golden.config_path).model_type());
     REQUIRE_MESSAGE(golden.family != nullptr, name, ": no family");
     for (const Row& row : read_table(kFamilies + "/" + golden.stem + ".tensors.tsv", 3)) {
       REQUIRE((row[2] == "tied" || row[2] == "untied-only"));
@@ -68,7 +77,7 @@ std::vector<Golden> goldens() {
     std::sort(golden.untied_only.begin(), golden.untied_only.end());
     out.push_back(golden);
   }
-  REQUIRE(out.size() >= 17);
+  REQUIRE(out.size() >= 29);
   return out;
 }
 
@@ -108,8 +117,8 @@ Checkpoint made(const TempFolder& folder, const std::string& config, NewCheckpoi
 TEST_CASE("a config asks for exactly the tensors that transformers saves for it") {
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.stem);
-    const auto plan = plan_tensors(*golden.family, ModelConfig::read(golden.config_path));
-    CHECK(texts_of(plan) == golden.tied);
+    const NewModel model = new_model(*golden.family, ModelConfig::read(golden.config_path));
+    CHECK(texts_of(model.tensors) == golden.tied);
   }
 }
 
@@ -135,48 +144,90 @@ TEST_CASE("a new checkpoint is a folder with these tensors and the config as it 
   }
 }
 
+/// The config with another value of a member.
+ModelConfig with_member(const ModelConfig& config, const char* name, const std::string& value) {
+  return ModelConfig::parse(set_json_member(config.text(), {name}, value), config.path());
+}
+
 TEST_CASE("untying adds the decoder weight and the copies of the head, and nothing else") {
   for (const Golden& golden : goldens()) {
-    const FamilyNames& family = *golden.family;
     CAPTURE(golden.stem);
-    const auto shape_of = [&](std::string_view name) {
-      const std::string start = with_prefix(name, family.prefix) + " ";
-      for (const std::string& text : golden.tied) {
-        if (text.starts_with(start)) return text.substr(start.size());
-      }
-      return std::string("none");
-    };
-    Names expected = {with_prefix(family.decoder_weight, family.prefix) + " " +
-                      shape_of(family.input_table)};
-    for (const HeadCopy& copy : family.head_copies) {
-      expected.push_back(with_prefix(copy.name, family.prefix) + " " + shape_of(copy.source));
-    }
+    const ModelConfig config = ModelConfig::read(golden.config_path);
+    const ModelConfig untied = with_member(config, "tie_word_embeddings", "false");
+    Names expected = golden.tied;
+    expected.insert(expected.end(), golden.untied_only.begin(), golden.untied_only.end());
     std::sort(expected.begin(), expected.end());
-    CHECK(expected == golden.untied_only);
+    CHECK(texts_of(new_model(*golden.family, untied).tensors) == expected);
   }
 }
 
-TEST_CASE("every registered family has a golden config, and its names are among the tensors") {
+/// A name with "{}" for every number between dots.
+std::string numberless(std::string_view name) {
+  std::string out;
+  for (const std::string& part : test::split(name, '.')) {
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    out += (out.empty() ? "" : ".") + (number || part.starts_with('{') ? "{}" : part);
+  }
+  return out;
+}
+
+TEST_CASE("the names that changes to checkpoints go by are those of the models") {
   const auto all = goldens();
-  REQUIRE(family_names().size() >= 8);
-  for (const FamilyNames* family : family_names()) {
+  REQUIRE(family_names().size() >= 9);
+  for (const FamilyNames* names : family_names()) {
+    CAPTURE(names->name);
+    std::set<std::string> made;
+    std::set<std::string> untied;
+    for (const Golden& golden : all) {
+      if (golden.family != find_family(names->name)) continue;
+      CAPTURE(golden.stem);
+      for (const std::string& text : golden.tied)
+        made.insert(numberless(text.substr(0, text.find(' '))));
+      for (const std::string& text : golden.untied_only)
+        untied.insert(text.substr(0, text.find(' ')));
+      for (const std::string_view name :
+           {names->input_table, names->position_table, names->segment_table, names->output_bias}) {
+        if (!name.empty()) CHECK(has(golden.tied, with_prefix(name, names->prefix)));
+      }
+      for (const std::string_view name : names->head_evidence) {
+        CHECK(has(golden.tied, with_prefix(name, names->prefix)));
+      }
+      const auto classes = ModelConfig::read(golden.config_path).architectures();
+      REQUIRE(classes.size() == 1);
+      CHECK(std::count(names->lm_classes.begin(), names->lm_classes.end(), classes[0]) == 1);
+    }
+    std::set<std::string> listed;
+    for (const std::string_view tensor : names->tensors) {
+      const std::string name = numberless(with_prefix(tensor, names->prefix));
+      if (!name.ends_with(".*")) {
+        listed.insert(name);
+        continue;
+      }
+      listed.insert(name.substr(0, name.size() - 1) + "weight");
+      listed.insert(name.substr(0, name.size() - 1) + "bias");
+    }
+    CHECK(listed == made);
+    std::set<std::string> heads = {with_prefix(names->decoder_weight, names->prefix)};
+    for (const HeadCopy& copy : names->head_copies) heads.emplace(copy.name);
+    CHECK(heads == untied);
+  }
+}
+
+TEST_CASE("every family of transformers has a golden config, and its class is the one it names") {
+  const auto all = goldens();
+  for (const Family* family : families()) {
+    if (family->name == "masque" || family->name == "tta") continue;  // ours
     CAPTURE(family->name);
     int seen = 0;
     for (const Golden& golden : all) {
       if (golden.family != family) continue;
       ++seen;
       CAPTURE(golden.stem);
-      CHECK(has(golden.tied, with_prefix(family->input_table, family->prefix)));
-      for (const std::string_view name :
-           {family->position_table, family->segment_table, family->output_bias}) {
-        if (!name.empty()) CHECK(has(golden.tied, with_prefix(name, family->prefix)));
-      }
-      for (const std::string_view name : family->head_evidence) {
-        CHECK(has(golden.tied, with_prefix(name, family->prefix)));
-      }
-      const auto classes = ModelConfig::read(golden.config_path).architectures();
-      REQUIRE(classes.size() == 1);
-      CHECK(std::count(family->lm_classes.begin(), family->lm_classes.end(), classes[0]) == 1);
+      const ModelConfig config = ModelConfig::read(golden.config_path);
+      const NewModel model = new_model(*family, config);
+      CHECK(config.architectures() ==
+            Names{class_name(*family, config.model_type(), model.design.head.kind)});
+      CHECK(model.config == config.text());
     }
     CHECK(seen > 0);
   }
@@ -212,8 +263,60 @@ TEST_CASE("the bytes do not depend on threads and shards") {
   }
 }
 
+/// What a new model computes for a few tokens.
+std::vector<double> outputs_of(const std::string& path) {
+  struct Rows : Observer {
+    std::vector<double> values;
+    void hidden_states(Index, Index, MatrixView<const float> rows) override {
+      for (Index i = 0; i < rows.rows * rows.columns; ++i) values.push_back(rows.data[i]);
+    }
+  };
+  const auto model = open_model(path);
+  CHECK(model->unused().empty());
+  Batch batch;
+  batch.add(std::vector<TokenId>{5, 9, 4, 9, 7});
+  Request request;
+  request.hidden_states = true;
+  Rows rows;
+  model->run(batch, request, &rows);
+  return rows.values;
+}
+
+TEST_CASE("a new model of every family loads, runs, and is saved as the same bytes") {
+  std::set<std::string_view> seen;
+  const auto check = [&](const std::string& config_path) {
+    CAPTURE(config_path);
+    const TempFolder folder;
+    const auto made = new_checkpoint(config_path, folder / "new", {.seed = 3});
+    seen.insert(find_family(made.family)->name);
+    const std::vector<double> values = outputs_of(folder / "new");
+    CHECK_FALSE(values.empty());
+    CHECK(std::ranges::all_of(values, [](double x) { return std::isfinite(x); }));
+    const StartingModel model(folder / "new");
+    const ModelWeights<float> weights = model.weights();
+    SaveOptions options;
+    save_model(folder / "again", model.files(model.design(), weights, {}), options);
+    CHECK((read_file(folder / "again/model.safetensors") ==
+           read_file(folder / "new/model.safetensors")));
+    CHECK(read_file(folder / "again/config.json") == read_file(folder / "new/config.json"));
+  };
+  for (const Golden& golden : goldens()) check(golden.config_path);
+  const TempFolder folder;
+  for (const char* text :
+       {R"({"model_type": "tta", "vocab_size": 21, "hidden_size": 8, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "intermediate_size": 12, "max_position_embeddings": 9,
+            "mask_token_id": 4, "dtype": "float32"})",
+        R"({"model_type": "masque", "vocab_size": 21, "hidden_size": 8, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "max_position_embeddings": 9, "position": "t5",
+            "talking_heads": "both", "dtype": "float32"})"}) {
+    write_file(folder / "c.json", text);
+    check(folder / "c.json");
+  }
+  CHECK(seen.size() == families().size());
+}
+
 constexpr const char* kSmall = R"({"model_type": "bert", "vocab_size": 400, "hidden_size": 64,
-  "num_hidden_layers": 2, "intermediate_size": 96, "max_position_embeddings": 64})";
+  "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96, "max_position_embeddings": 64})";
 
 TEST_CASE("another seed and another name give other values, the same ones the same") {
   const TempFolder folder;
@@ -286,44 +389,78 @@ void check_normal(const std::vector<double>& values, double deviation) {
                      [&](double x) { return x == 0 || !(std::abs(x) < 7 * deviation); }));
 }
 
-TEST_CASE("every tensor is filled as its family says") {
-  std::set<Init> seen;
-  for (const Golden& golden : goldens()) {
-    const TempFolder folder;
-    NewCheckpointRequest request;
-    request.dtype = DType::kF64;
-    new_checkpoint(golden.config_path, folder / "out", request);
-    const Checkpoint checkpoint = open_checkpoint(folder / "out");
-    const ModelConfig config = ModelConfig::read(golden.config_path);
-    const double range = config.number("initializer_range").value_or(0.02);
-    for (const PlannedTensor& tensor : plan_tensors(*golden.family, config)) {
-      CAPTURE(golden.stem);
-      CAPTURE(tensor.name);
-      seen.insert(tensor.init);
-      std::vector<double> values = values_of(checkpoint, tensor.name);
-      const auto is = [&](double x) {
-        return std::all_of(values.begin(), values.end(), [&](double y) { return x == y; });
-      };
-      if (tensor.init == Init::kZero) CHECK(is(0));
-      if (tensor.init == Init::kOne) CHECK(is(1));
-      if (tensor.init == Init::kNormal) check_normal(values, range);
-      if (tensor.init == Init::kResidual) {
-        const double layers = static_cast<double>(config.size("n_layer").value());
-        check_normal(values, range / std::sqrt(2 * layers));
+/// Numbers of a tensor's values over many seeds.
+struct Sample {
+  double count = 0, sum = 0, squares = 0, largest = 0;
+
+  void add(double x) {
+    count += 1;
+    sum += x;
+    squares += x * x;
+    largest = std::max(largest, std::abs(x));
+  }
+  double mean() const { return sum / count; }
+  double deviation() const { return std::sqrt(std::max(0.0, squares / count - mean() * mean())); }
+};
+
+/// Rows that are 0 are left out and listed: "0,3" or "-".
+std::pair<Sample, std::string> sample_of(const NewTensor& tensor) {
+  const std::uint64_t size = element_count(tensor.shape).value();
+  const std::uint64_t columns = tensor.shape.size() < 2 ? 1 : tensor.shape.back();
+  const std::uint64_t rows = tensor.shape.size() < 2 ? 1 : size / columns;
+  Sample sample;
+  std::set<std::uint64_t> zero;
+  const std::uint64_t seeds = 1 + 20000 / size;
+  std::vector<double> values(size);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    fill_start(tensor.start, static_cast<Index>(columns), RandomStream(seed, tensor.name), 0,
+               values);
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      const auto own = std::span(values).subspan(row * (size / rows), size / rows);
+      const bool is_zero = std::ranges::all_of(own, [](double x) { return x == 0; });
+      if (is_zero && tensor.shape.size() == 2) {
+        zero.insert(row);
+        continue;
       }
-      if (tensor.init == Init::kPadded) {
-        if (const auto pad = config.size("pad_token_id")) {
-          const auto width = static_cast<std::ptrdiff_t>(tensor.shape[1]);
-          const auto row = values.begin() + static_cast<std::ptrdiff_t>(*pad) * width;
-          CHECK(std::all_of(row, row + width, [](double x) { return x == 0; }));
-          values.erase(row, row + width);
-        }
-        check_normal(values, range);
-      }
+      for (const double x : own) sample.add(x);
     }
   }
-  CHECK(seen == std::set<Init>{Init::kNormal, Init::kPadded, Init::kZero, Init::kOne,
-                               Init::kResidual, Init::kSinusoid});
+  return {sample, zero.empty() ? "-" : fmt::format("{}", fmt::join(zero, ","))};
+}
+
+TEST_CASE("every tensor starts as in transformers") {
+  std::map<std::string, NewModel> models;
+  for (const Golden& golden : goldens())
+    models[golden.stem] = new_model(*golden.family, ModelConfig::read(golden.config_path));
+  std::size_t truncated = 0;
+  std::size_t padded = 0;
+  for (const Row& row : read_table(kFamilies + "/starts.tsv", 7)) {
+    CAPTURE(row[0]);
+    CAPTURE(row[1]);
+    REQUIRE(models.contains(row[0]));
+    const auto& tensors = models.at(row[0]).tensors;
+    const auto found = std::ranges::find(tensors, row[1], &NewTensor::name);
+    REQUIRE(found != tensors.end());
+    const auto [sample, zero] = sample_of(*found);
+    const double count = std::stod(row[2]);
+    const double mean = std::stod(row[3]);
+    const double deviation = std::stod(row[4]);
+    const double largest = std::stod(row[5]);
+    CHECK(zero == row[6]);
+    padded += zero != "-";
+    // Both are samples; the golden's numbers have four digits.
+    const double near = 5 / std::sqrt(count) + 5 / std::sqrt(sample.count) + 1e-3;
+    CHECK(std::abs(sample.mean() - mean) <= near * (deviation + 1e-12));
+    CHECK(std::abs(sample.deviation() - deviation) <= near * deviation + 1e-9);
+    if (deviation == 0) continue;
+    // A cut-off shows in few values; what is not cut off lies farther out.
+    const double own = sample.largest / sample.deviation();
+    const bool cut = largest < 2.6;
+    truncated += cut;
+    CHECK((cut ? std::abs(own - largest) < 0.05 * largest : own > 2.6));
+  }
+  CHECK(truncated > 10);
+  CHECK(padded >= 20);
 }
 
 TEST_CASE("initializer_range sets the deviation of what is normal") {
@@ -400,12 +537,12 @@ const BadConfig kBadConfigs[] = {
     {"", "byte 0: "},
     {R"({"model_type": "bert")", "byte 21: "},
     {R"({"model_type": "bert", "model_type": "bert"})", "byte 23: "},
-    {"{}", "model_type '', expected one of albert, bert, "},
-    {R"({"model_type": null})", "model_type '', expected one of "},
-    {R"({"model_type": 7})", "model_type '', expected one of "},
-    {R"({"model_type": "t5"})", "model_type 't5', expected one of "},
-    {R"({"model_type": "\u001b[31m"})", R"(model_type '\x1b[31m', expected one of )"},
-    {R"({"model_type": "bert", "vocab_size": 0})", "vocab_size: found 0, expected a positive"},
+    {"{}", "no model_type, expected one of albert, bert, "},
+    {R"({"model_type": null})", "no model_type, expected one of "},
+    {R"({"model_type": 7})", "no model_type, expected one of "},
+    {R"({"model_type": "bart"})", "model_type is \"bart\", expected albert, bert, "},
+    {R"({"model_type": "\u001b[31m"})", R"(model_type is "\x1b[31m", expected )"},
+    {R"({"model_type": "bert", "vocab_size": 0})", "vocab_size is 0, expected 1 to 2147483647"},
     {R"({"model_type": "bert", "vocab_size": -1})", "vocab_size (byte 37): expected a whole"},
     {R"({"model_type": "bert", "vocab_size": 1e3})", "vocab_size (byte 37): expected a whole"},
     {R"({"model_type": "bert", "vocab_size": 5.0})", "vocab_size (byte 37): expected a whole"},
@@ -414,15 +551,26 @@ const BadConfig kBadConfigs[] = {
     {R"({"model_type": "bert", "vocab_size": [9]})", "vocab_size (byte 37): expected a whole"},
     {R"({"model_type": "bert", "vocab_size": 18446744073709551616})",
      "vocab_size (byte 37): expected a whole number"},
-    {R"({"model_type": "bert", "vocab_size": 18446744073709551615})", "too large"},
-    {R"({"model_type": "bert", "vocab_size": 4611686018427387904, "hidden_size": 1})", "too large"},
-    {R"({"model_type": "bert", "vocab_size": 4294967296, "hidden_size": 4294967296})", "too large"},
-    {R"({"model_type": "bert", "hidden_size": 8, "initializer_range": "x"})",
-     "initializer_range (byte 62): expected a number"},
+    {R"({"model_type": "bert", "vocab_size": 18446744073709551615})",
+     "vocab_size is 18446744073709551615, expected 1 to 2147483647"},
+    {R"({"model_type": "bert", "vocab_size": 2147483647, "hidden_size": 2147483640})", "too large"},
+    {R"({"model_type": "bert", "hidden_size": 12, "initializer_range": "x"})",
+     "initializer_range (byte 63): expected a number"},
+    {R"({"model_type": "bert", "hidden_size": 12, "initializer_range": -1})",
+     "initializer_range is -1, expected a number from 0"},
     {R"({"model_type": "bert", "hidden_size": 8, "pad_token_id": 1.5})",
      "pad_token_id (byte 57): expected a whole number"},
-    {R"({"model_type": "gpt2", "n_layer": 0})", "n_layer: found 0, expected a positive number"},
-    {R"({"model_type": "albert", "num_hidden_groups": 0})", "num_hidden_groups: found 0"},
+    {R"({"model_type": "gpt2", "n_layer": 0})", "n_layer is 0, expected 1 to 1000"},
+    {R"({"model_type": "albert", "num_hidden_groups": 0})", "num_hidden_groups is 0, expected 1 "},
+    // What a model could not run: as when it is loaded.
+    {R"({"model_type": "bert", "num_attention_heads": 0})", "num_attention_heads is 0, expected 1"},
+    {R"({"model_type": "bert", "num_attention_heads": 7})", "expected a divisor of hidden_size"},
+    {R"({"model_type": "llama", "num_key_value_heads": 5})", "expected a divisor of num_attention"},
+    {R"({"model_type": "roformer", "hidden_size": 36})", "num_attention_heads is absent"},
+    {R"({"model_type": "modernbert", "initializer_cutoff_factor": 0.01})", "expected at least 0.1"},
+    {R"({"model_type": "t5", "initializer_factor": -2})", "initializer_factor is -2, expected a "},
+    {R"({"model_type": "xlnet", "untie_r": false})", "untie_r is false, expected true"},
+    {R"({"model_type": "masque", "norm": "batch"})", "norm is \"batch\", expected one of "},
 };
 
 TEST_CASE("a bad config is refused by name and byte, and nothing is written") {
@@ -449,7 +597,7 @@ TEST_CASE("a million layers are refused before they are written") {
                            layers));
     CAPTURE(layers);
     CHECK(contains(message_of([&] { new_checkpoint(folder / "bad.json", folder / "out", {}); }),
-                   "asks for more than 1000000 tensors"));
+                   "num_hidden_layers is " + std::string(layers) + ", expected 1 to 1000"));
     CHECK(folder.names() == Names{"bad.json"});
   }
 }
@@ -471,14 +619,54 @@ TEST_CASE("a config that is no file, and an output without a folder to be in, ar
 TEST_CASE("a family can be named for a config without a model_type") {
   const TempFolder folder;
   write_file(folder / "c.json",
-             R"({"vocab_size": 7, "n_embd": 4, "n_layer": 1, "n_positions": 3})");
+             R"({"vocab_size": 7, "n_embd": 4, "n_layer": 1, "n_head": 2, "n_positions": 3,
+                 "num_hidden_layers": 1, "hidden_size": 12})");
   NewCheckpointRequest request;
   request.family = "gpt2";
   CHECK(new_checkpoint(folder / "c.json", folder / "out", request).family == "gpt2");
   CHECK(open_checkpoint(folder / "out").get("transformer.wte.weight").shape == Shape{7, 4});
   request.family = "xlm-roberta";  // a model_type counts as well
-  CHECK(find_family_names("xlm-roberta")->name == "roberta");
   CHECK(new_checkpoint(folder / "c.json", folder / "out2", request).family == "roberta");
+  const ModelConfig config = ModelConfig::read(folder / "out2/config.json");
+  CHECK(config.model_type() == "xlm-roberta");
+  CHECK(config.architectures() == Names{"XLMRobertaForMaskedLM"});
+}
+
+TEST_CASE("architectures chooses the head, and names the class that has the tensors") {
+  const TempFolder folder;
+  struct Case {
+    const char* members;
+    const char* architecture;
+    const char* tensor;
+    std::size_t notes;
+  };
+  for (const Case& one : {
+           Case{R"("model_type": "electra", "architectures": ["ElectraForPreTraining"])",
+                "ElectraForPreTraining", "discriminator_predictions.dense_prediction.bias", 0},
+           Case{R"("model_type": "electra", "is_decoder": true)", "ElectraForCausalLM",
+                "generator_lm_head.bias", 0},
+           Case{R"("model_type": "bert", "architectures": ["BertForPreTraining"])",
+                "BertForMaskedLM", "cls.predictions.bias", 1},
+           Case{R"("model_type": "bert", "is_decoder": true)", "BertLMHeadModel",
+                "cls.predictions.bias", 0},
+           Case{R"("model_type": "mt5", "architectures": ["MT5ForConditionalGeneration"],
+                   "num_layers": 1, "d_ff": 7, "d_kv": 2)",
+                "MT5EncoderModel", "shared.weight", 1},
+           Case{R"("model_type": "xlnet", "n_layer": 1, "n_head": 2, "d_inner": 7)",
+                "XLNetLMHeadModel", "lm_loss.bias", 0},
+       }) {
+    CAPTURE(one.members);
+    write_file(folder / "c.json",
+               fmt::format(R"({{{}, "vocab_size": 9, "hidden_size": 12, "num_hidden_layers": 1,
+                               "intermediate_size": 7}})",
+                           one.members));
+    NewCheckpointRequest request;
+    request.write.existing = Existing::kReplace;
+    const auto result = new_checkpoint(folder / "c.json", folder / "out", request);
+    CHECK(result.notes.size() == one.notes);
+    CHECK(ModelConfig::read(folder / "out/config.json").architectures() == Names{one.architecture});
+    CHECK(open_checkpoint(folder / "out").find(one.tensor) != nullptr);
+  }
 }
 
 TEST_CASE("types that values are not rounded to are a wrong command line") {
@@ -533,7 +721,7 @@ TEST_CASE("a config that asks for too much is named by its path") {
 TEST_CASE("a tensor that is too large is named as a file would name it") {
   const TempFolder folder;
   write_file(folder / "bad.json",
-             R"({"model_type": "bert", "vocab_size": 4611686018427387904, "hidden_size": 1})");
+             R"({"model_type": "bert", "vocab_size": 2147483647, "hidden_size": 2147483640})");
   CHECK(contains(message_of([&] { new_checkpoint(folder / "bad.json", folder / "out", {}); }),
                  "bert.embeddings.word_embeddings.weight"));
 }
@@ -551,10 +739,10 @@ TEST_CASE("a family named in place of the config's is what the message is about"
   write_file(folder / "c.json", kSmall);
   NewCheckpointRequest request;
   request.family = "nonsense";
-  CHECK_FALSE(
-      contains(message_of([&] { new_checkpoint(folder / "c.json", folder / "out", request); }),
-               "model_type"));
+  const auto message =
+      message_of<UsageError>([&] { new_checkpoint(folder / "c.json", folder / "out", request); });
+  CHECK(message.starts_with("no family 'nonsense', expected albert, bert, "));
 }
 
 }  // namespace
-}  // namespace masque::store
+}  // namespace masque::model

@@ -1,0 +1,186 @@
+#include "model/new_checkpoint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/random.hpp"
+#include "model/placed.hpp"
+#include "store/sharding.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque::model {
+
+namespace {
+
+/// The head that a class in `architectures` has, else the first of the plan; nullptr: it has none.
+const HeadPlan* head_to_make(const Family& family, const ModelPlan& plan,
+                             const store::ModelConfig& config) {
+  for (const std::string& name : config.architectures()) {
+    for (const HeadPlan& head : plan.heads) {
+      if (class_name(family, config.model_type(), head.design.kind) == name) return &head;
+    }
+  }
+  return plan.heads.empty() ? nullptr : &plan.heads.front();
+}
+
+/// The family's own start of a tensor, else that of its role.
+StartValue start_of(const PlacedTensor& tensor, const StartValues& by_role,
+                    const std::vector<StartRule>& rules) {
+  const TensorPart& part = tensor.parts[0];
+  const auto is_role = [&](const StartRule& rule) { return rule.role == part.role; };
+  const auto own = std::ranges::find_if(rules, is_role);
+  if (!tensor.bias && own != rules.end()) return own->start;
+  return by_role.of(part.role, tensor.bias, part.part);
+}
+
+void add_tensors(const Family& family, const FamilyConfig& config, const ModelPlan& plan,
+                 const HeadPlan* head, std::vector<NewTensor>& to) {
+  const StartValues by_role(plan.design, start_range(config));
+  const std::vector<StartRule> rules = family.starts == nullptr
+                                           ? padded_starts(config, plan.design)
+                                           : family.starts(config, plan.design);
+  for (const PlacedTensor& tensor : placed_tensors(plan, head)) {
+    for (std::string& name : written_names(plan, tensor))
+      to.push_back({std::move(name), tensor.shape, start_of(tensor, by_role, rules)});
+  }
+  for (const ComputedTensor& tensor : plan.computed)
+    to.push_back({with_base(plan, tensor.name), tensor.shape, tensor.start});
+  for (const NewTensor& tensor : to) {
+    if (byte_count(DType::kF64, tensor.shape)) continue;
+    throw InputError(config.raw().path(),
+                     fmt::format("asks for a tensor {} of {}, which is too large", tensor.name,
+                                 shape_text(tensor.shape)));
+  }
+}
+
+/// Whether the family is the config's own, not one that was requested for it.
+bool is_own_family(const Family& family, const store::ModelConfig& config) {
+  return std::ranges::find(family.model_types, config.model_type()) != family.model_types.end();
+}
+
+/// The config with the class that has the tensors of this head.
+std::string config_with_class(const Family& family, const store::ModelConfig& config,
+                              HeadKind kind) {
+  const std::string name = class_name(family, config.model_type(), kind);
+  const std::vector<std::string> known = config.architectures();
+  if (name.empty() || !is_own_family(family, config) ||
+      std::ranges::find(known, name) != known.end())
+    return config.text();
+  return set_json_member(config.text(), {"architectures"}, fmt::format("[{}]", quote_json(name)));
+}
+
+/// Whether values of this start fit a type.
+bool can_hold(DType dtype, const StartValue& start) {
+  // The largest normal value that is drawn is below 7 deviations.
+  double largest = std::abs(start.mean) + 7 * start.deviation;
+  for (const double value : start.values) largest = std::max(largest, std::abs(value));
+  std::array<std::byte, 8> probe{};
+  const MutableBytes bytes = MutableBytes(probe).first(dtype_bits(dtype) / 8);
+  from_double(dtype, {&largest, 1}, bytes);
+  to_double(dtype, bytes, {&largest, 1});
+  return std::isfinite(largest);
+}
+
+store::OutputTensor random_tensor(NewTensor tensor, DType dtype, std::uint64_t seed) {
+  const RandomStream stream(seed, tensor.name);
+  const std::uint64_t bytes_each = dtype_bits(dtype) / 8;
+  const auto columns = tensor.shape.size() < 2 ? Index{1} : static_cast<Index>(tensor.shape.back());
+  store::TensorInfo info{.name = tensor.name, .dtype = dtype, .shape = tensor.shape};
+  store::Computed source;
+  source.chunk_bytes = 65536 * bytes_each;
+  source.fill = [start = std::move(tensor.start), columns, stream, bytes_each, dtype](
+                    std::uint64_t offset, MutableBytes out) {
+    std::vector<double> values(out.size() / bytes_each);
+    fill_start(start, columns, stream, offset / bytes_each, values);
+    from_double(dtype, values, out);
+  };
+  return {std::move(info), std::move(source)};
+}
+
+store::OutputWeights random_weights(NewModel model, const std::string& path, DType dtype,
+                                    std::uint64_t seed) {
+  store::OutputWeights weights;
+  weights.name = "model.safetensors";
+  weights.metadata = {{"format", "pt"}};
+  for (NewTensor& tensor : model.tensors) {
+    if (!can_hold(dtype, tensor.start)) {
+      throw InputError(path,
+                       fmt::format("tensor '{}' would start with values of deviation {}, "
+                                   "expected such as {} can hold",
+                                   escape(tensor.name), tensor.start.deviation, dtype_name(dtype)));
+    }
+    weights.tensors.push_back(random_tensor(std::move(tensor), dtype, seed));
+  }
+  return weights;
+}
+
+/// The config with a model_type, by the requested family where it has none.
+store::ModelConfig typed_config(const store::ModelConfig& config, const Family& family,
+                                std::string_view requested) {
+  if (!config.model_type().empty()) return config;
+  const bool is_type = std::ranges::find(family.model_types, requested) != family.model_types.end();
+  const std::string_view type = is_type ? requested : family.model_types.front();
+  return store::ModelConfig::parse(set_json_member(config.text(), {"model_type"}, quote_json(type)),
+                                   config.path());
+}
+
+}  // namespace
+
+NewModel new_model(const Family& family, const store::ModelConfig& config) {
+  const FamilyConfig options(config);
+  ModelPlan plan = family.plan(options);
+  const HeadPlan* head = head_to_make(family, plan, config);
+  plan.design.head = head == nullptr ? HeadDesign{} : head->design;
+  NewModel model;
+  add_tensors(family, options, plan, head, model.tensors);
+  model.config = config_with_class(family, config, plan.design.head.kind);
+  model.design = std::move(plan.design);
+  return model;
+}
+
+NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
+                                   const NewCheckpointRequest& request) {
+  if (!can_encode(request.dtype)) {
+    throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
+                                 dtype_name(request.dtype)));
+  }
+  const store::ModelConfig given = store::ModelConfig::read(config_path);
+  const std::string requested = request.family.value_or("");
+  const Family& family = choose_family(given, requested);
+  const store::ModelConfig config = typed_config(given, family, requested);
+  NewModel model = new_model(family, config);
+  NewCheckpointResult result;
+  result.family = family.name;
+  if (model.config != config.text()) {
+    const std::vector<std::string> old = config.architectures();
+    const std::string now = class_name(family, config.model_type(), model.design.head.kind);
+    if (!old.empty())
+      result.notes.push_back(fmt::format("architectures: {} becomes {}, whose tensors these are",
+                                         escape(old.front()), now));
+  }
+  const std::string text = store::with_dtype(
+      store::ModelConfig::parse(std::move(model.config), config.path()), request.dtype);
+  store::OutputWeights weights =
+      random_weights(std::move(model), config.path(), request.dtype, request.seed);
+  result.tensors = weights.tensors.size();
+  for (const store::OutputTensor& tensor : weights.tensors) {
+    result.parameters += element_count(tensor.info.shape).value();
+  }
+  const std::vector<store::OutputWeights> shards = store::split_into_shards(
+      std::move(weights), request.shard_bytes, store::TensorOrder::kReference);
+  result.files = shards.size();
+  std::vector<store::OutputExtra> extras;
+  extras.push_back({"config.json", store::Literal{text}, text.size(), 0644});
+  if (shards.size() > 1) extras.push_back(store::index_extra(shards));
+  store::write_checkpoint_folder(out, shards, extras, request.write);
+  return result;
+}
+
+}  // namespace masque::model

@@ -1,0 +1,106 @@
+#include "model/start_value.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace masque::model {
+namespace {
+
+using Kind = StartValue::Kind;
+
+/// Element `column` of row `row` of a table of sines and cosines.
+double sine_at(std::uint64_t row, std::uint64_t column, std::uint64_t columns, bool alternating) {
+  const std::uint64_t sines = (columns + 1) / 2;
+  const bool is_sine = alternating ? column % 2 == 0 : column < sines;
+  std::uint64_t pair = column;
+  if (alternating) {
+    pair = column / 2;
+  } else if (!is_sine) {
+    pair = column - sines;
+  }
+  const double angle =
+      static_cast<double>(row) /
+      std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(columns));
+  return is_sine ? std::sin(angle) : std::cos(angle);
+}
+
+/// Replaces what lies beyond the cutoff by the next number of the same place that does not.
+void redraw(double cutoff, const RandomStream& stream, std::uint64_t first, std::span<double> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::uint64_t item = 1; std::abs(out[i]) > cutoff; ++item)
+      stream.for_item(item).normal(first + i, 1, &out[i]);
+  }
+}
+
+void fill_normal(const StartValue& start, const RandomStream& stream, std::uint64_t first,
+                 std::span<double> out) {
+  if (start.deviation == 0) {
+    std::ranges::fill(out, start.mean);
+    return;
+  }
+  stream.normal(first, out.size(), out.data());
+  if (start.kind == Kind::kTruncatedNormal) redraw(start.cutoff, stream, first, out);
+  for (double& value : out) value = start.mean + start.deviation * value;
+}
+
+}  // namespace
+
+StartValues::StartValues(const Design& design, double range)
+    : range_(range), positions_(position_parameters(design)), mixers_(mixer_parameters(design)) {}
+
+StartValue StartValues::of(Role role, bool bias, Index part) const {
+  if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
+  if (is_norm(role) || role == Role::kGatedGamma) return StartValue::constant(1);
+  switch (role) {
+    case Role::kPositionPart:
+    case Role::kSharedPositionPart: {
+      const nn::PositionParameter& own = positions_[static_cast<std::size_t>(part)];
+      if (!own.values.empty()) return {.kind = Kind::kGiven, .values = own.values};
+      return {.kind = Kind::kNormal, .mean = own.mean, .deviation = own.deviation};
+    }
+    case Role::kMixerPart: {
+      const nn::MixerParameter& own = mixers_[static_cast<std::size_t>(part)];
+      return {.kind = Kind::kNormal, .mean = own.mean, .deviation = own.deviation};
+    }
+    case Role::kTalkingBefore:
+    case Role::kTalkingAfter: return {.kind = Kind::kIdentity};
+    default: return StartValue::normal(range_);
+  }
+}
+
+void fill_start(const StartValue& start, Index columns, const RandomStream& stream,
+                std::uint64_t first, std::span<double> out) {
+  const auto width = static_cast<std::uint64_t>(columns);
+  const auto fill = [&](auto element) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = element((first + i) / width, (first + i) % width);
+  };
+  switch (start.kind) {
+    case Kind::kConstant: std::ranges::fill(out, start.mean); break;
+    case Kind::kNormal:
+    case Kind::kTruncatedNormal: fill_normal(start, stream, first, out); break;
+    case Kind::kIdentity:
+      fill([](std::uint64_t row, std::uint64_t column) { return row == column ? 1.0 : 0.0; });
+      break;
+    case Kind::kGiven:
+      MASQUE_CHECK(first + out.size() <= start.values.size());
+      std::copy_n(start.values.begin() + static_cast<std::ptrdiff_t>(first), out.size(),
+                  out.begin());
+      break;
+    case Kind::kSines:
+    case Kind::kAlternatingSines:
+      fill([&](std::uint64_t row, std::uint64_t column) {
+        return sine_at(row, column, width, start.kind == Kind::kAlternatingSines);
+      });
+      break;
+  }
+  if (!start.zero_row) return;
+  const auto zero = static_cast<std::uint64_t>(*start.zero_row);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if ((first + i) / width == zero) out[i] = 0;
+  }
+}
+
+}  // namespace masque::model
