@@ -98,6 +98,28 @@ void add_to(MatrixView<const T> y, MatrixView<T> x) {
   });
 }
 
+template <class T>
+void add_scaled(double scale, MatrixView<const T> y, MatrixView<T> x) {
+  if (scale == 1) return add_to<T>(y, x);
+  MASQUE_CHECK(x.rows == y.rows && x.columns == y.columns);
+  const T by = static_cast<T>(scale);
+  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const T* from = y.row(i);
+      T* to = x.row(i);
+      for (Index c = 0; c < x.columns; ++c) to[c] += by * from[c];
+    }
+  });
+}
+
+template <class T>
+void copy_rows(MatrixView<const T> x, MatrixView<T> y) {
+  MASQUE_CHECK(x.rows == y.rows && x.columns == y.columns);
+  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) std::copy_n(x.row(i), x.columns, y.row(i));
+  });
+}
+
 #define MASQUE_INSTANTIATE(T)                                                                      \
   template void norm_forward<T>(Norm, MatrixView<const T>, std::span<const T>, std::span<const T>, \
                                 double, MatrixView<T>);                                            \
@@ -106,7 +128,9 @@ void add_to(MatrixView<const T> y, MatrixView<T> x) {
                                          MatrixView<T>, MatrixView<T>);                            \
   template void norm_backward<T>(Norm, MatrixView<const T>, std::span<const T>, double,            \
                                  MatrixView<const T>, MatrixView<T>, std::span<T>, std::span<T>);  \
-  template void add_to<T>(MatrixView<const T>, MatrixView<T>);
+  template void add_to<T>(MatrixView<const T>, MatrixView<T>);                                     \
+  template void add_scaled<T>(double, MatrixView<const T>, MatrixView<T>);                         \
+  template void copy_rows<T>(MatrixView<const T>, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

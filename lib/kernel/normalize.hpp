@@ -35,5 +35,12 @@ void norm_backward(Norm norm, MatrixView<const T> x, std::span<const T> weight, 
 /// x += y, element by element.
 template <class T>
 void add_to(MatrixView<const T> y, MatrixView<T> x);
+/// x += scale · y
+template <class T>
+void add_scaled(double scale, MatrixView<const T> y, MatrixView<T> x);
+
+/// y ← x
+template <class T>
+void copy_rows(MatrixView<const T> x, MatrixView<T> y);
 
 }  // namespace masque::kernel

@@ -1,6 +1,7 @@
 // The attention of a layer, sequence by sequence.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "kernel/parallel.hpp"
 #include "model/pass.hpp"
@@ -20,67 +21,28 @@ std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index
 
 template <class T>
 const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(Index layer,
-                                                                          const Stream<T>& stream) {
-  const std::size_t kind = masks_.kind(layer);
-  const auto [found, fresh] = blocks_.try_emplace({kind, stream.kind});
-  if (!fresh) return found->second;
-  found->second.reserve(static_cast<std::size_t>(chunk_.sequences()));
-  for (Index s = 0; s < chunk_.sequences(); ++s) {
-    const Index begin = chunk_.begins[static_cast<std::size_t>(s)];
-    const Index length = chunk_.begins[static_cast<std::size_t>(s) + 1] - begin;
-    std::vector<Index> rows;
-    if (stream.kind != StreamKind::kContent) {
-      const std::span<const Index> own = of_sequence(stream.rows, stream.begins, s);
-      rows.reserve(own.size());
-      for (const Index row : own) rows.push_back(row - begin);
-    }
-    if (rows.empty() && stream.kind != StreamKind::kContent) {
-      found->second.push_back(nullptr);
-      continue;
-    }
-    const auto place = static_cast<std::size_t>(chunk_.first_sequence + s);
-    const auto& given = stream.kind == StreamKind::kQuery ? batch_.query_masks : batch_.masks;
-    found->second.push_back(
-        masks_.blocks(kind, length, rows, given.empty() ? std::nullopt : given[place]));
-  }
-  return found->second;
+                                                                          const Stream& stream) {
+  const auto& given = stream.kind == StreamKind::kQuery ? batch_.query_masks : batch_.masks;
+  std::span<const std::optional<mask::Mask>> own = given;
+  if (!own.empty()) own = own.subspan(static_cast<std::size_t>(chunk_.first_sequence));
+  return masks_of_streams_.blocks(masks_, layer, stream, content_, own);
 }
 
 template <class T>
-void Pass<T>::project_relative(const PreparedLayer<T>& weights) {
-  if (distances_.waves.rows() == 0)
-    distances_ = xlnet_distances<T>(design_, content_.positions, chunk_.begins, model_.path);
-  scratch_.relative.resize(distances_.waves.rows(), weights.relative.outputs());
-  weights.relative.forward(distances_.waves.view(), scratch_.relative.view());
-}
-
-template <class T>
-std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream<T>& stream,
+std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream& stream,
                                                      Index sequence,
                                                      std::vector<Index>& counted) const {
   if (!has_position_terms(design_)) return nullptr;
   const PreparedLayer<T>& weights = model_.layer(layer);
   PositionInputs<T> in;
-  if (model_.position_table) {
-    const auto begin = chunk_.begins[static_cast<std::size_t>(sequence)];
-    const auto end = chunk_.begins[static_cast<std::size_t>(sequence) + 1];
-    std::optional<std::span<const Index>> rows;
-    if (stream.kind != StreamKind::kContent)
-      rows = of_sequence(stream.rows, stream.begins, sequence);
-    in.places = counted_places(begin, end, rows, counted);
-  } else {
-    in.places = {of_sequence(stream.positions, stream.begins, sequence),
-                 of_sequence(content_.positions, chunk_.begins, sequence)};
-  }
-  in.query_segments = of_sequence(stream.segments, stream.begins, sequence);
-  in.key_segments = of_sequence(content_.segments, chunk_.begins, sequence);
+  set_rows(stream, content_, sequence, static_cast<bool>(model_.position_table), counted, in);
   // A scheme that acts on the input has no terms.
   if (model_.scheme && !model_.scheme_facts.input) in.scheme = model_.scheme.get();
   in.shape = model_.scheme_shape;
   in.parameters = model_.position_is_shared ? model_.shared_position.views : weights.position.views;
   in.table = model_.relative_table.view;
   in.first_distance = distances_.first;
-  in.xlnet.relative = scratch_.relative.view();
+  in.xlnet.relative = memory_.distance_keys.view();
   in.xlnet.content_bias = weights.content_bias.view;
   in.xlnet.position_bias = weights.position_bias.view;
   in.xlnet.segment_bias = weights.segment_bias.view;
@@ -91,28 +53,21 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream<T
 }
 
 template <class T>
-void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
-                              MatrixView<const T> query, Index sequence,
+void Pass<T>::attend_sequence(Index layer, const Stream& stream, const HeadSizes& heads,
+                              const Projected<T>& projected, Index sequence,
                               const mask::BlockMap* blocks, MatrixView<T> context) {
-  const auto s = static_cast<std::size_t>(sequence);
-  const Index queries = stream.begins[s + 1] - stream.begins[s];
-  const Index keys = chunk_.begins[s + 1] - chunk_.begins[s];
+  const Index queries = stream.count(sequence);
+  const Index keys = content_.count(sequence);
   if (queries == 0) return;
-  const MatrixView<const T> own = query.middle_rows(stream.begins[s], queries);
   std::vector<Index> counted;
   const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, counted);
-  nn::AttentionProblem<T> problem;
-  problem.query = own;
-  problem.key = key_.middle_rows(chunk_.begins[s], keys);
-  problem.value = value_.middle_rows(chunk_.begins[s], keys);
-  problem.num_heads = shape.heads;
-  problem.num_key_value_heads = shape.key_heads;
-  problem.scale = shape.scale;
+  nn::AttentionProblem<T> problem =
+      attention_problem(design_, layer, heads, stream, content_, sequence, projected);
   problem.normalizer = normalizer_;
   if (terms) problem.bias = terms->bias();
   Matrix<T> moved_query, moved_key;
   if (model_.scheme_facts.query_key) {
-    moved_query = Matrix<T>::copy(own);
+    moved_query = Matrix<T>::copy(problem.query);
     moved_key = Matrix<T>::copy(problem.key);
     terms->query_key(moved_query.view(), moved_key.view());
     problem.query = moved_query.view();
@@ -123,7 +78,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {
     // Queries of zeros score every key alike.
-    moved_query = Matrix<T>::zero(own.rows, own.columns);
+    moved_query = Matrix<T>::zero(queries, problem.query.columns);
     problem.query = moved_query.view();
     problem.bias = nullptr;
     problem.normalizer = nn::find_normalizer("softmax");
@@ -134,8 +89,8 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
   std::vector<Index> visible;
   if (request_.attentions && observer_ != nullptr && stream.kind != StreamKind::kQuery) {
     if (request_.attention_rows) {
-      log_divisors = Matrix<T>(shape.heads, queries);
-      if (request_.attention_scores) scores = Matrix<T>(shape.heads * queries, keys);
+      log_divisors = Matrix<T>(heads.heads, queries);
+      if (request_.attention_scores) scores = Matrix<T>(heads.heads * queries, keys);
       visible = visible_of(blocks, queries, keys);
     }
     problem.log_divisors = log_divisors.view();
@@ -150,35 +105,57 @@ void Pass<T>::attend_sequence(Index layer, const Stream<T>& stream, const Shape&
       observer_->attention(number, layer, head, seen);
     };
   }
-  const MatrixView<T> out = context.middle_rows(stream.begins[s], queries);
+  const MatrixView<T> out = context.middle_rows(stream.begin(sequence), queries);
   if (model_.materialized_attention && !mean) {
-    return attend_general(layer, stream, sequence, problem, terms.get(), out, visit);
+    return attend_materialized(layer, stream, sequence, problem, terms.get(), out, visit);
   }
   nn::choose_evaluation(queries, keys, blocks).forward(problem, out, visit);
 }
 
 template <class T>
-void Pass<T>::attend(Index layer, const Stream<T>& stream, const Shape& shape,
-                     MatrixView<const T> query, MatrixView<T> context) {
+void Pass<T>::attend_materialized(Index layer, const Stream& stream, Index sequence,
+                                  const nn::AttentionProblem<T>& problem,
+                                  nn::PositionTerms<T>* terms, MatrixView<T> context,
+                                  const nn::WeightsVisitor<T>& visit) {
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  std::vector<Matrix<T>>& before = previous_.at(stream.kind)[static_cast<std::size_t>(sequence)];
+  std::vector<MatrixView<const T>> previous;
+  previous.reserve(before.size());
+  for (const Matrix<T>& scores : before) previous.push_back(scores.view());
+  nn::MaterializedSaved<T> saved;
+  nn::materialized_attention_forward<T>(
+      materialized_attention<T>(design_, problem, weights.talking_before.view,
+                                weights.talking_after.view, previous, terms),
+      context, &saved);
+  for (std::size_t head = 0; visit && head < saved.weights.size(); ++head)
+    visit(static_cast<Index>(head), saved.weights[head].view());
+  if (design_.variants.previous_scores != PreviousScores::kNone) before = std::move(saved.scores);
+}
+
+template <class T>
+void Pass<T>::attend(Index layer, const Stream& stream, const Stream& /*source*/,
+                     const HeadSizes& heads, const Projected<T>& projected, MatrixView<T> context) {
   const auto& maps = blocks(layer, stream);
-  previous_[stream.kind].resize(static_cast<std::size_t>(chunk_.sequences()));
+  previous_[stream.kind].resize(static_cast<std::size_t>(stream.sequences()));
   const auto work = [&](Index s) {
-    attend_sequence(layer, stream, shape, query, s, maps[static_cast<std::size_t>(s)].get(),
+    attend_sequence(layer, stream, heads, projected, s, maps[static_cast<std::size_t>(s)].get(),
                     context);
   };
   // A few long sequences are split inside, by heads.
-  if (chunk_.sequences() >= Index{2} * kernel::threads()) {
-    kernel::parallel_items(chunk_.sequences(), work);
+  if (stream.sequences() >= Index{2} * kernel::threads()) {
+    kernel::parallel_items(stream.sequences(), work);
   } else {
-    for (Index s = 0; s < chunk_.sequences(); ++s) work(s);
+    for (Index s = 0; s < stream.sequences(); ++s) work(s);
   }
 }
 
-template void Pass<float>::attend(Index, const Stream<float>&, const Shape&,
-                                  MatrixView<const float>, MatrixView<float>);
-template void Pass<float>::project_relative(const PreparedLayer<float>&);
-template void Pass<double>::attend(Index, const Stream<double>&, const Shape&,
-                                   MatrixView<const double>, MatrixView<double>);
-template void Pass<double>::project_relative(const PreparedLayer<double>&);
+#define MASQUE_INSTANTIATE(T)                                                          \
+  template const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(  \
+      Index, const Stream&);                                                           \
+  template void Pass<T>::attend(Index, const Stream&, const Stream&, const HeadSizes&, \
+                                const Projected<T>&, MatrixView<T>);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+#undef MASQUE_INSTANTIATE
 
 }  // namespace masque::model

@@ -1,6 +1,8 @@
 #include "model/pass.hpp"
 
-#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
 
 namespace masque::model {
 
@@ -19,9 +21,9 @@ PassMemory<T>& PassMemory<T>::own() {
 
 template <class T>
 void PassMemory<T>::shrink() {
-  for (Matrix<T>* matrix : {&normed, &query, &key_value, &context, &attended, &wide, &relative}) {
-    if (matrix->rows() * matrix->columns() > kKeptElements) *matrix = Matrix<T>();
-  }
+  layer.for_each([](Matrix<T>& matrix) {
+    if (matrix.rows() * matrix.columns() > kKeptElements) matrix = Matrix<T>();
+  });
 }
 
 template <class T>
@@ -36,10 +38,69 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       observer_(observer),
       chunk_(chunk),
       normalizer_(settings.normalizer.get()),
-      scratch_(PassMemory<T>::own()) {}
+      memory_(PassMemory<T>::own().layer) {
+  const auto rows = [&](const std::vector<Index>& all) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(chunk_.first_row);
+    return std::vector<Index>(first, first + static_cast<std::ptrdiff_t>(chunk_.rows));
+  };
+  content_.begins = chunk_.begins;
+  content_.positions = rows(batch_.positions);
+  if (!batch_.segments.empty()) content_.segments = rows(batch_.segments);
+  choose_flow();
+}
 
 template <class T>
-void Pass<T>::show_states(Index state, const Stream<T>& stream) const {
+void Pass<T>::choose_flow() {
+  StreamKind kind = StreamKind::kSelectedRows;
+  const bool convolved = design_.convolution_size > 0;  // reads neighbours
+  if (!batch_.query_masks.empty()) {
+    flow_ = StreamFlow::kTwoStreams;
+    kind = StreamKind::kQuery;
+  } else if (settings_.keys == mask::KeySource::kLayer &&
+             settings_.query == mask::QueryStart::kToken) {
+    const Index last = design_.num_hidden_layers - 1;
+    const bool all = model_.mixer != nullptr ||
+                     design_.variants.previous_scores != PreviousScores::kNone ||
+                     (last >= 0 && !model_.layer(last).convolution.empty());
+    ends_narrow_ = last >= 0 && !shows() && !all && std::ssize(chunk_.wanted) < content_.count();
+    if (!ends_narrow_) return;
+  } else {
+    flow_ = StreamFlow::kFixedStart;
+    // With fixed keys no row reads another row's states.
+    const bool some = fixed_keys() && !shows() && !convolved && !acts_on_input();
+    if (!some) {
+      static_cast<StreamRows&>(selected_) = content_;
+      return;
+    }
+  }
+  static_cast<StreamRows&>(selected_) =
+      selected_rows(content_, kind, chunk_.wanted, chunk_.wanted_begins);
+}
+
+template <class T>
+std::span<const TokenId> Pass<T>::content_ids() const {
+  return std::span(batch_.ids)
+      .subspan(static_cast<std::size_t>(chunk_.first_row), static_cast<std::size_t>(chunk_.rows));
+}
+
+template <class T>
+MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
+  switch (role) {
+    case Role::kQueryStart: return model_.query_start.view;
+    case Role::kGatedGamma: return model_.layer(l).gated_gamma.view;
+    case Role::kGatedBeta: return model_.layer(l).gated_beta.view;
+    default: break;
+  }
+  check_failed("a role that forward.hpp names", __FILE__, __LINE__);
+}
+
+template <class T>
+EmbeddingTables<T> Pass<T>::tables() const {
+  return {model_.word_table.view, model_.segment_table.view, model_.position_table.view};
+}
+
+template <class T>
+void Pass<T>::show_states(Index state, const Stream& stream) const {
   if (!request_.hidden_states || observer_ == nullptr) return;
   const bool last = state == design_.num_hidden_layers;
   Matrix<T> normed;
@@ -50,8 +111,7 @@ void Pass<T>::show_states(Index state, const Stream<T>& stream) const {
     x = normed.view();
   }
   for (Index s = 0; s < chunk_.sequences(); ++s) {
-    const Index begin = stream.begins[static_cast<std::size_t>(s)];
-    const auto rows = x.middle_rows(begin, stream.begins[static_cast<std::size_t>(s) + 1] - begin);
+    const auto rows = x.middle_rows(stream.begin(s), stream.count(s));
     if (stream.kind == StreamKind::kQuery) {
       observer_->query_states(chunk_.first_sequence + s, state, rows);
     } else {
@@ -61,106 +121,14 @@ void Pass<T>::show_states(Index state, const Stream<T>& stream) const {
 }
 
 template <class T>
-void Pass<T>::run_one_stream(MatrixView<T> last) {
-  Stream<T>& x = content_;
-  show_states(0, x);
-  const Index layers = design_.num_hidden_layers;
-  for (Index l = 0; l < layers; ++l) {
-    project_keys_values(l, x);
-    const bool convolved = !model_.layer(l).convolution.empty();  // reads neighbours
-    // Nobody reads the other rows of the last layer.
-    if (l + 1 == layers && !shows() && !convolved && !needs_all_rows() &&
-        std::ssize(chunk_.wanted) < x.count()) {
-      Stream<T> some = wanted_rows(StreamKind::kSelectedRows);
-      copy_rows(x, some);
-      layer_forward(l, some);
-      return finish(some, last);
-    }
-    layer_forward(l, x);
-    show_states(l + 1, x);
-  }
-  finish(x, last);
-}
-
-template <class T>
-void Pass<T>::run_fixed_start(MatrixView<T> last) {
-  const bool fixed_keys = settings_.keys == mask::KeySource::kInput;
-  // With fixed keys no row reads another row's states.
-  const bool neighbours = design_.convolution_size > 0 || model_.scheme_facts.input;
-  const bool some = fixed_keys && !shows() && !neighbours;
-  Stream<T> x = some ? wanted_rows(StreamKind::kSelectedRows) : all_rows();
-  if (settings_.query == mask::QueryStart::kPosition) {
-    embed(std::vector<TokenId>(static_cast<std::size_t>(x.count()), settings_.mask_token_id), x);
-  } else {
-    copy_rows(content_, x);
-  }
-  show_states(0, x);
-  for (Index l = 0; l < design_.num_hidden_layers; ++l) {
-    project_keys_values(l, l == 0 || fixed_keys ? content_ : x);
-    layer_forward(l, x);
-    show_states(l + 1, x);
-  }
-  finish(x, last);
-}
-
-template <class T>
-void Pass<T>::run_two_streams(MatrixView<T> last) {
-  Stream<T> g = wanted_rows(StreamKind::kQuery);
-  for (Index i = 0; i < g.count(); ++i) {
-    const std::span<const T> start = model_.query_start.span();
-    std::copy(start.begin(), start.end(), g.x.view().row(i));
-  }
-  show_states(0, content_);
-  show_states(0, g);
-  const Index layers = design_.num_hidden_layers;
-  for (Index l = 0; l < layers; ++l) {
-    project_keys_values(l, content_);
-    layer_forward(l, g);
-    show_states(l + 1, g);
-    if (l + 1 < layers || shows()) {
-      layer_forward(l, content_);
-      show_states(l + 1, content_);
-    }
-  }
-  finish(g, last);
-}
-
-template <class T>
-void Pass<T>::finish(const Stream<T>& stream, MatrixView<T> last) const {
-  if (last.rows == 0) return;
-  const bool whole = stream.kind == StreamKind::kContent;
-  for (Index i = 0; i < last.rows; ++i) {
-    const Index row = whole ? chunk_.wanted[static_cast<std::size_t>(i)] : i;
-    const auto from = stream.x.view().row_span(row);
-    std::copy(from.begin(), from.end(), last.row(i));
-  }
-  if (model_.final_norm.present) model_.final_norm.forward(last, last);
-}
-
-template <class T>
 void Pass<T>::run(MatrixView<T> last) {
-  content_ = all_rows();
-  embed(ids(), content_);
   // A scheme that acts on the input may read neighbours.
-  if (!model_.scheme_facts.input) {
-    repeats_ = Repeats(ids(), content_.positions, content_.segments);
-  }
-  if (!batch_.query_masks.empty()) {
-    run_two_streams(last);
-  } else if (settings_.keys == mask::KeySource::kLayer &&
-             settings_.query == mask::QueryStart::kToken) {
-    run_one_stream(last);
-  } else {
-    run_fixed_start(last);
-  }
-  scratch_.shrink();
+  if (!acts_on_input()) repeats_ = Repeats(content_ids(), content_.positions, content_.segments);
+  streams_forward(*this, last);
+  PassMemory<T>::own().shrink();
 }
 
-template Pass<float>::Pass(const PreparedModel<float>&, const LayerMasks&, const PassSettings&,
-                           const Batch&, const Request&, Observer*, const Chunk&);
-template void Pass<float>::run(MatrixView<float>);
-template Pass<double>::Pass(const PreparedModel<double>&, const LayerMasks&, const PassSettings&,
-                            const Batch&, const Request&, Observer*, const Chunk&);
-template void Pass<double>::run(MatrixView<double>);
+template class Pass<float>;
+template class Pass<double>;
 
 }  // namespace masque::model

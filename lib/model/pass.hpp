@@ -4,14 +4,21 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "model/attention_inputs.hpp"
 #include "model/chunk.hpp"
+#include "model/embedding_sum.hpp"
+#include "model/forward.hpp"
+#include "model/layer_memory.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
-#include "model/position_terms.hpp"
 #include "model/prepared.hpp"
 #include "model/repeats.hpp"
+#include "model/rotary_tables.hpp"
+#include "model/stream_masks.hpp"
+#include "model/streams_forward.hpp"
 #include "nn/attention.hpp"
 
 namespace masque::model {
@@ -24,29 +31,16 @@ struct PassSettings {
   std::shared_ptr<const nn::Normalizer> normalizer;
 };
 
-enum class StreamKind {
-  kContent,       ///< all rows of the chunk
-  kSelectedRows,  ///< the wanted rows, under the same masks
-  kQuery,         ///< XLNet's g: rows under the batch's query masks
-};
-
-/// Rows that go through the layers together.
+/// Rows that go through the layers together, and their states.
 template <class T>
-struct Stream {
-  StreamKind kind = StreamKind::kContent;
-  Matrix<T> x;                ///< (rows, hidden size)
-  std::vector<Index> begins;  ///< rows of each sequence, and the end
-  std::vector<Index> rows;    ///< of the chunk, where these are not all
-  std::vector<Index> positions;
-  std::vector<Index> segments;
-
-  Index count() const { return x.rows(); }
+struct Stream : StreamRows {
+  Matrix<T> x;  ///< (rows, hidden size)
 };
 
 /// Memory that every layer fills anew, kept from chunk to chunk by each thread.
 template <class T>
 struct PassMemory {
-  Matrix<T> normed, query, key_value, context, attended, wide, relative;
+  LayerMemory<T> layer;
 
   /// That of this thread.
   static PassMemory& own();
@@ -54,87 +48,95 @@ struct PassMemory {
   void shrink();
 };
 
-/// The work on one chunk. For one thread, or called outside a parallel region by one.
+/// The work on one chunk. For one thread, or called outside a parallel region by one. What is
+/// public besides run() is for the templates of forward.hpp.
 template <class T>
 class Pass {
  public:
+  using Number = T;
+  using Stream = model::Stream<T>;
+  static constexpr bool kKeeps = false;
+
   Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
        const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk);
 
   /// Fills `last`: the last states of the chunk's wanted rows, after the final norm.
   void run(MatrixView<T> last);
 
+  const Design& design() const { return design_; }
+  const PreparedLayer<T>& layer(Index l) const { return model_.layer(l); }
+  MatrixView<const T> matrix(Role role, Index l) const;
+  LayerMemory<T>& memory(Index /*l*/, const Stream& /*stream*/) { return memory_; }
+  /// One matrix: what a layer makes takes the place of what it reads.
+  MatrixView<T> states(Index /*l*/, Stream& stream) {
+    return resized(stream.x, stream.count(), design_.hidden_size);
+  }
+  void drop(DropoutPlace /*place*/, Index /*l*/, const Stream& /*stream*/, MatrixView<T> /*x*/) {}
+  RotaryTables<T>& rotary() { return rotary_; }
+
+  // streams_forward.hpp (pass.cpp)
+  StreamFlow flow() const { return flow_; }
+  Stream& content() { return content_; }
+  Stream& selected() { return selected_; }
+  std::span<const TokenId> content_ids() const;
+  std::span<const Index> wanted() const { return chunk_.wanted; }
+  bool ends_narrow() const { return ends_narrow_; }
+  bool fixed_keys() const { return settings_.keys == mask::KeySource::kInput; }
+  bool starts_from_mask() const { return settings_.query == mask::QueryStart::kPosition; }
+  TokenId mask_token() const { return settings_.mask_token_id; }
+  void show_states(Index state, const Stream& stream) const;
+  bool shows() const { return request_.hidden_states || request_.attentions; }
+  const PreparedNorm<T>* final_norm() const { return present(model_.final_norm); }
+  MatrixView<T> unnormed(MatrixView<T> last) const { return last; }
+
+  // embed_forward.hpp
+  EmbeddingTables<T> tables() const;
+  std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(const Stream& /*stream*/) const { return {}; }
+  void replace_words(const Stream& /*stream*/, MatrixView<T> /*x*/) const {}
+  bool acts_on_input() const { return model_.scheme_facts.input; }
+  std::unique_ptr<nn::PositionTerms<T>> input_terms(const Stream& stream, Index sequence) const;
+  const PreparedNorm<T>* embedding_norm() const { return present(model_.embedding_norm); }
+  const kernel::Linear<T>* embedding_projection() const {
+    return model_.embedding_projection.empty() ? nullptr : &model_.embedding_projection;
+  }
+
+  // layer_forward.hpp (layer.cpp, attend.cpp)
+  Index panel_rows() const;
+  bool skips_attention(Index l) const { return override_of(l) == AttentionOverride::kZero; }
+  const nn::Mixer* mixer() const { return model_.mixer; }
+  /// Of two streams the second one takes the keys and values that were made for the first.
+  Projected<T> project(Index l, const Stream& stream, const Stream& source,
+                       MatrixView<const T> input, MatrixView<const T> source_input);
+  void project_distances(Index l, const Stream& stream);
+  void attend(Index l, const Stream& stream, const Stream& source, const HeadSizes& heads,
+              const Projected<T>& projected, MatrixView<T> context);
+  void mix(Index l, const Stream& stream, MatrixView<const T> x, MatrixView<T> context);
+
  private:
-  // Embeddings (embed.cpp).
-  Stream<T> all_rows() const;
-  Stream<T> wanted_rows(StreamKind kind) const;
-  void embed(std::span<const TokenId> ids, Stream<T>& stream) const;
-  void copy_rows(const Stream<T>& from, Stream<T>& to) const;
-  std::span<const TokenId> ids() const;
-
-  // Layers (layer.cpp).
-  void project_keys_values(Index layer, const Stream<T>& source);
-  void layer_forward(Index layer, Stream<T>& stream);
-  void attention_block(Index layer, const Stream<T>& stream, MatrixView<const T> x);
-  void feed_forward(const PreparedLayer<T>& weights, MatrixView<const T> x, MatrixView<T> y);
+  void choose_flow();
+  static const PreparedNorm<T>* present(const PreparedNorm<T>& norm) {
+    return norm.present ? &norm : nullptr;
+  }
   /// y = linear(x) for the rows of `stream` as layer `layer` finds them.
-  void project(const kernel::Linear<T>& linear, Index layer, const Stream<T>& stream,
+  void project(const kernel::Linear<T>& linear, Index layer, const Stream& stream,
                MatrixView<const T> x, MatrixView<T> y) const;
-  void apply_rotary(Index layer, const Stream<T>& stream, Index head_size, MatrixView<T> x);
-  const kernel::RotaryTable<T>& rotary_table(const RotaryDesign& rotary, const Stream<T>& stream);
-  void convolve(const PreparedLayer<T>& weights, MatrixView<const T> before, Stream<T>& after);
-
-  // Variants (variant_layer.cpp).
-  /// x + what the position scheme adds to the input; x (rows of the stream, all of each sequence).
-  void act_on_input(const Stream<T>& stream, MatrixView<T> x) const;
-  /// Attention beyond nn::AttentionProblem; `terms` may be null.
-  void attend_general(Index layer, const Stream<T>& stream, Index sequence,
-                      const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
-                      MatrixView<T> context, const nn::WeightsVisitor<T>& visit);
-  /// Fills scratch_.context.
-  void mix(Index layer, const Stream<T>& stream, MatrixView<const T> x);
-  /// Whether each row of a stream needs all others besides keys and values.
-  bool needs_all_rows() const;
-  /// x ← α x of DeepNorm.
-  void scale_residual(MatrixView<T> x) const;
-
-  // GAU (gated_layer.cpp).
-  void gated_project_keys_values(Index layer, const Stream<T>& source);
-  void gated_layer_forward(Index layer, Stream<T>& stream);
-  MatrixView<const T> gated_normed(const PreparedLayer<T>& weights, MatrixView<const T> x);
-  void gated_add(const PreparedLayer<T>& weights, MatrixView<T> x) const;
-  Matrix<T> scaled_keys(const PreparedLayer<T>& weights, Index which, MatrixView<const T> z) const;
-
-  // Attention (attend.cpp).
-  struct Shape {
-    Index heads = 1;
-    Index key_heads = 1;
-    Index head_size = 0;
-    double scale = 1;
-  };
-  void attend(Index layer, const Stream<T>& stream, const Shape& shape, MatrixView<const T> query,
-              MatrixView<T> context);
-  void attend_sequence(Index layer, const Stream<T>& stream, const Shape& shape,
-                       MatrixView<const T> query, Index sequence, const mask::BlockMap* blocks,
+  void attend_sequence(Index layer, const Stream& stream, const HeadSizes& heads,
+                       const Projected<T>& projected, Index sequence, const mask::BlockMap* blocks,
                        MatrixView<T> context);
+  /// Attention beyond nn::AttentionProblem; `terms` may be null.
+  void attend_materialized(Index layer, const Stream& stream, Index sequence,
+                           const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
+                           MatrixView<T> context, const nn::WeightsVisitor<T>& visit);
   /// The position terms of a sequence of a layer, if it has any; `counted` keeps what they point
   /// to.
-  std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const Stream<T>& stream, Index sequence,
+  std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const Stream& stream, Index sequence,
                                               std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(Index layer,
-                                                                   const Stream<T>& stream);
-  void project_relative(const PreparedLayer<T>& weights);
-
-  void show_states(Index state, const Stream<T>& stream) const;
-  void run_one_stream(MatrixView<T> last);
-  void run_fixed_start(MatrixView<T> last);
-  void run_two_streams(MatrixView<T> last);
-  void finish(const Stream<T>& stream, MatrixView<T> last) const;
+                                                                   const Stream& stream);
   AttentionOverride override_of(Index layer) const {
     return request_.attention.empty() ? AttentionOverride::kIntact
                                       : request_.attention[static_cast<std::size_t>(layer)];
   }
-  bool shows() const { return request_.hidden_states || request_.attentions; }
 
   const PreparedModel<T>& model_;
   const Design& design_;
@@ -145,25 +147,20 @@ class Pass {
   Observer* observer_;
   const Chunk& chunk_;
 
-  Stream<T> content_;  ///< all rows: the source of keys and values
-  Repeats repeats_;    ///< of the rows of content_ before the first layer
+  StreamFlow flow_ = StreamFlow::kOneStream;
+  bool ends_narrow_ = false;
+  Stream content_;   ///< all rows: the source of keys and values
+  Stream selected_;  ///< what starts or ends elsewhere: wanted rows, or all
+  Repeats repeats_;  ///< of the rows of content_ before the first layer
 
   const nn::Normalizer* normalizer_;
-  PassMemory<T>& scratch_;
-  MatrixView<const T> key_, value_;
-  /// Layers with the same angles share the table of a stream.
-  struct Rotated {
-    StreamKind kind;
-    const RotaryDesign* rotary;
-    std::unique_ptr<kernel::RotaryTable<T>> table;
-  };
-  std::vector<Rotated> rotated_;
+  LayerMemory<T>& memory_;
+  Index keys_layer_ = -1;  ///< whose keys and values the memory holds
+  RotaryTables<T> rotary_;
   XlnetDistances<T> distances_;  ///< of all sequences, for every layer
   /// RealFormer: of every sequence the scores of each head in the layer before.
   std::map<StreamKind, std::vector<std::vector<Matrix<T>>>> previous_;
-  /// Of every sequence, by kind of mask and stream.
-  std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const mask::BlockMap>>>
-      blocks_;
+  StreamMasks masks_of_streams_;
 };
 
 }  // namespace masque::model

@@ -131,9 +131,10 @@ void PreparedNorm<T>::forward(MatrixView<const T> x, MatrixView<T> y) const {
 }
 
 template <class T>
-void PreparedNorm<T>::add_and_forward(MatrixView<const T> residual, MatrixView<T> x) const {
-  kernel::residual_norm_forward<T>(design.kind, x, residual, weight.span(), bias.span(),
-                                   design.epsilon, {}, x);
+void PreparedNorm<T>::residual_forward(MatrixView<const T> x, MatrixView<const T> branch,
+                                       MatrixView<T> sum, MatrixView<T> y) const {
+  kernel::residual_norm_forward<T>(design.kind, x, branch, weight.span(), bias.span(),
+                                   design.epsilon, sum, y);
 }
 
 template <class T>

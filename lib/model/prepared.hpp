@@ -24,8 +24,9 @@ struct PreparedNorm {
       : present(true), design(norm), weight(weights.weight), bias(weights.bias) {}
   /// y = norm(x); y may be x.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
-  /// x ← norm(x + residual).
-  void add_and_forward(MatrixView<const T> residual, MatrixView<T> x) const;
+  /// y = norm(x + branch); y may be x. The sum goes to `sum`, if that has data.
+  void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
+                        MatrixView<T> y) const;
 };
 
 /// Parameters as nn takes them: views, and what they point into.

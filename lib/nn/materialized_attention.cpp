@@ -55,10 +55,10 @@ void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const mas
 
 template <class T>
 void materialized_attention_forward(const MaterializedAttention<T>& attention,
-                                    MatrixView<T> context, GeneralSaved<T>* saved) {
+                                    MatrixView<T> context, MaterializedSaved<T>* saved) {
   const Heads heads = general::heads_of(attention, context.rows, context.columns);
   const OperandProblem<T> operands(attention.problem);
-  GeneralSaved<T> parts;
+  MaterializedSaved<T> parts;
   std::vector<Matrix<T>> own = own_scores(operands.get());
   std::vector<Matrix<T>> scores = general::with_previous(attention, own);
   parts.normalized = normalize(attention, heads, scores);
@@ -79,11 +79,11 @@ void materialized_attention_forward(const MaterializedAttention<T>& attention,
 }
 
 template void materialized_attention_forward(const MaterializedAttention<float>&, MatrixView<float>,
-                                             GeneralSaved<float>*);
+                                             MaterializedSaved<float>*);
 template void materialized_attention_forward(const MaterializedAttention<double>&,
-                                             MatrixView<double>, GeneralSaved<double>*);
+                                             MatrixView<double>, MaterializedSaved<double>*);
 template void materialized_attention_forward(const MaterializedAttention<std::complex<double>>&,
                                              MatrixView<std::complex<double>>,
-                                             GeneralSaved<std::complex<double>>*);
+                                             MaterializedSaved<std::complex<double>>*);
 
 }  // namespace masque::nn

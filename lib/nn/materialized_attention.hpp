@@ -71,7 +71,7 @@ struct MaterializedAttention {
 
 /// What the backward pass and the next layer need.
 template <class T>
-struct GeneralSaved {
+struct MaterializedSaved {
   /// Of each head, before Λ_before: what the next layer takes as `previous`.
   std::vector<Matrix<T>> scores;
   std::vector<Matrix<T>> normalized;  ///< weights as the normalizer gives them
@@ -81,14 +81,14 @@ struct GeneralSaved {
 /// Where gradients are added; a view without data, or null, is left out. Weight terms and value
 /// terms are given where the attention has them: the rest needs their backward pass.
 template <class T>
-struct GeneralGradients {
+struct MaterializedGradients {
   MatrixView<T> query, key, value;
   MatrixView<T> talking_before, talking_after;
   std::span<const MatrixView<T>> previous;
-  /// In: the gradients by GeneralSaved::scores of the later layer that took them, if one did.
+  /// In: the gradients by MaterializedSaved::scores of the later layer that took them, if one did.
   std::span<const MatrixView<const T>> scores;
-  /// In: what else depends on GeneralSaved::normalized, by head: gradients that join those of the
-  /// context.
+  /// In: what else depends on MaterializedSaved::normalized, by head: gradients that join those of
+  /// the context.
   std::span<const MatrixView<const T>> normalized;
   ScoreTermsGradient<T>* bias = nullptr;
   WeightTerms<T>* weight_terms = nullptr;
@@ -101,12 +101,13 @@ struct GeneralGradients {
 /// Memory: (T, S) for each head of scores, of weights and of values.
 template <class T>
 void materialized_attention_forward(const MaterializedAttention<T>& attention,
-                                    MatrixView<T> context, GeneralSaved<T>* saved);
+                                    MatrixView<T> context, MaterializedSaved<T>* saved);
 /// `attention` and `saved` are those of the forward pass. T is float or double. Threads: as
 /// forward.
 template <class T>
 void materialized_attention_backward(const MaterializedAttention<T>& attention,
-                                     const GeneralSaved<T>& saved, MatrixView<const T> d_context,
-                                     const GeneralGradients<T>& gradients);
+                                     const MaterializedSaved<T>& saved,
+                                     MatrixView<const T> d_context,
+                                     const MaterializedGradients<T>& gradients);
 
 }  // namespace masque::nn

@@ -47,9 +47,9 @@ void talk_backward(MatrixView<const T> lambda, Index head, MatrixView<const T> d
 /// Gradients by the normalized weights of each head.
 template <class T>
 std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention,
-                                       const Heads& heads, const GeneralSaved<T>& saved,
+                                       const Heads& heads, const MaterializedSaved<T>& saved,
                                        MatrixView<const T> d_context,
-                                       const GeneralGradients<T>& gradients) {
+                                       const MaterializedGradients<T>& gradients) {
   const Index queries = attention.problem.query.rows;
   const Index keys = attention.problem.key.rows;
   std::vector<Matrix<T>> d_normalized = zeros<T>(heads.weights, queries, keys);
@@ -84,7 +84,7 @@ template <class T>
 std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& attention,
                                            const Heads& heads, const std::vector<Matrix<T>>& scores,
                                            std::vector<Matrix<T>> d_normalized,
-                                           const GeneralGradients<T>& gradients) {
+                                           const MaterializedGradients<T>& gradients) {
   const AttentionProblem<T>& problem = attention.problem;
   std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
   RowMask mask(problem.blocks, problem.key.rows);
@@ -107,7 +107,7 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
 /// From gradients by the scores of a head to those by its query and key, position terms included.
 template <class T>
 void products_backward(const AttentionProblem<T>& problem, Index head, MatrixView<const T> d_scores,
-                       const GeneralGradients<T>& gradients, OperandGradients<T>& d_operands) {
+                       const MaterializedGradients<T>& gradients, OperandGradients<T>& d_operands) {
   const reference::Head<T> x = reference::head_of(problem, head);
   const Index groups = problem.num_key_value_heads;
   const Index group = reference::group_of(head, problem.num_heads, groups);
@@ -126,8 +126,9 @@ void products_backward(const AttentionProblem<T>& problem, Index head, MatrixVie
 
 template <class T>
 void materialized_attention_backward(const MaterializedAttention<T>& attention,
-                                     const GeneralSaved<T>& saved, MatrixView<const T> d_context,
-                                     const GeneralGradients<T>& gradients) {
+                                     const MaterializedSaved<T>& saved,
+                                     MatrixView<const T> d_context,
+                                     const MaterializedGradients<T>& gradients) {
   const Heads heads = general::heads_of(attention, d_context.rows, d_context.columns);
   MASQUE_CHECK((gradients.weight_terms == nullptr) == (attention.weight_terms == nullptr));
   MASQUE_CHECK((gradients.value_terms == nullptr) == (attention.value_terms == nullptr));
@@ -162,10 +163,12 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
 }
 
 template void materialized_attention_backward(const MaterializedAttention<float>&,
-                                              const GeneralSaved<float>&, MatrixView<const float>,
-                                              const GeneralGradients<float>&);
+                                              const MaterializedSaved<float>&,
+                                              MatrixView<const float>,
+                                              const MaterializedGradients<float>&);
 template void materialized_attention_backward(const MaterializedAttention<double>&,
-                                              const GeneralSaved<double>&, MatrixView<const double>,
-                                              const GeneralGradients<double>&);
+                                              const MaterializedSaved<double>&,
+                                              MatrixView<const double>,
+                                              const MaterializedGradients<double>&);
 
 }  // namespace masque::nn

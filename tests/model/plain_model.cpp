@@ -202,7 +202,7 @@ class Plain {
     const PreviousScores kind = design_.variants.previous_scores;
     attention.pass_own_scores = kind == PreviousScores::kOneLayer;
     M context(query.rows(), value.columns / groups * heads);
-    nn::GeneralSaved<double> saved;
+    nn::MaterializedSaved<double> saved;
     nn::materialized_attention_forward(attention, context.view(), &saved);
     if (kind != PreviousScores::kNone) previous_ = std::move(saved.scores);
     return context;

@@ -73,9 +73,9 @@ Trained<double> define_terms(const nn::DifferentiableAttention<double>& attentio
   general.problem = attention.problem;
   general.weight_terms = attention.weight_terms;
   general.value_terms = attention.value_terms;
-  nn::GeneralSaved<double> saved;
+  nn::MaterializedSaved<double> saved;
   nn::materialized_attention_forward(general, out.context.view(), &saved);
-  nn::GeneralGradients<double> gradients;
+  nn::MaterializedGradients<double> gradients;
   gradients.query = out.d_query.view();
   gradients.key = out.d_key.view();
   gradients.value = out.d_value.view();

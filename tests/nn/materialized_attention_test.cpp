@@ -141,7 +141,7 @@ TEST_CASE("RealFormer: scores of all layers, or of the one before alone") {
       attention.previous = previous;
       attention.pass_own_scores = own;
       Matrix<double> context(n, 6);
-      nn::GeneralSaved<double> saved;
+      nn::MaterializedSaved<double> saved;
       nn::materialized_attention_forward(attention, context.view(), &saved);
       // Weights of the last row, from the sum that it should have seen.
       std::vector<double> row(static_cast<std::size_t>(n));
@@ -169,8 +169,8 @@ template <class T>
 T objective(MaterializedExample<T>& example, const Matrix<double>& w, const Matrix<double>& w2) {
   Matrix<T> context(w.rows(), w.columns());
   Matrix<T> second(w2.rows(), w2.columns());
-  nn::GeneralSaved<T> saved;
-  nn::GeneralSaved<T> second_saved;
+  nn::MaterializedSaved<T> saved;
+  nn::MaterializedSaved<T> second_saved;
   example.forward(context.view(), second.view(), saved, second_saved);
   T sum{};
   for (Index i = 0; i < w.rows() * w.columns(); ++i) sum += w.data()[i] * context.data()[i];
@@ -188,12 +188,12 @@ std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example
   const Index n = w.rows();
   Matrix<double> context(n, w.columns());
   Matrix<double> second(n, w2.columns());
-  nn::GeneralSaved<double> saved;
-  nn::GeneralSaved<double> second_saved;
+  nn::MaterializedSaved<double> saved;
+  nn::MaterializedSaved<double> second_saved;
   example.forward(context.view(), second.view(), saved, second_saved);
   std::array<Matrix<double>, 2> d_handed = {Matrix<double>::zero(n, n), Matrix<double>::zero(n, n)};
   const std::vector<MatrixView<double>> to_first = {d_handed[0].view(), d_handed[1].view()};
-  nn::GeneralGradients<double> after;
+  nn::MaterializedGradients<double> after;
   after.query = d[10].view();
   after.key = d[11].view();
   after.value = d[2].view();
@@ -202,7 +202,7 @@ std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example
   const std::vector<MatrixView<double>> d_previous = {d[5].view(), d[6].view()};
   const std::vector<MatrixView<const double>> from_next = {std::as_const(d_handed[0]).view(),
                                                            std::as_const(d_handed[1]).view()};
-  nn::GeneralGradients<double> gradients;
+  nn::MaterializedGradients<double> gradients;
   gradients.query = d[0].view();
   gradients.key = d[1].view();
   gradients.value = d[2].view();
@@ -268,9 +268,9 @@ TEST_CASE(
     Matrix<double> d_key = Matrix<double>::zero(7, 6);
     nn::attention_reference_backward<double>(attention.problem, w.view(), {{}, d_key.view(), {}});
     Matrix<double> context(7, 8);
-    nn::GeneralSaved<double> saved;
+    nn::MaterializedSaved<double> saved;
     nn::materialized_attention_forward(attention, context.view(), &saved);
-    nn::GeneralGradients<double> gradients;
+    nn::MaterializedGradients<double> gradients;
     gradients.key = d_key.view();
     const Matrix<double> once = Matrix<double>::copy(d_key.view());
     nn::materialized_attention_backward<double>(attention, saved, w.view(), gradients);

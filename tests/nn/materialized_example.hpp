@@ -174,8 +174,8 @@ struct MaterializedExample {
   static Index width_of_second() { return kScores * kValue; }
 
   /// Runs both layers.
-  void forward(MatrixView<T> context, MatrixView<T> second_context, nn::GeneralSaved<T>& saved,
-               nn::GeneralSaved<T>& second_saved) {
+  void forward(MatrixView<T> context, MatrixView<T> second_context, nn::MaterializedSaved<T>& saved,
+               nn::MaterializedSaved<T>& second_saved) {
     nn::materialized_attention_forward(first, context, &saved);
     handed_on.clear();
     for (const Matrix<T>& scores : saved.scores) handed_on.push_back(scores.view());

@@ -136,9 +136,9 @@ void general_backward(const Layer& layer, const LayerSaved<double>& saved,
   attention.problem.blocks = &blocks;
   attention.weight_terms = terms.weight_terms();
   attention.value_terms = terms.value_terms();
-  nn::GeneralSaved<double> parts;
+  nn::MaterializedSaved<double> parts;
   nn::materialized_attention_forward(attention, context.view(), &parts);
-  nn::GeneralGradients<double> gradients;
+  nn::MaterializedGradients<double> gradients;
   gradients.query = out.query.view();
   gradients.key = out.key.view();
   gradients.value = out.value.view();

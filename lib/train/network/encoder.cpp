@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
+#include "model/streams_forward.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 
@@ -46,10 +47,13 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
       scheme_(model::position_scheme(design)),
       mixer_(model::mixer_of(design)) {
   check_trainable(design_);
-  general_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
-             design.variants.previous_scores != model::PreviousScores::kNone;
+  materialized_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
+                  design.variants.previous_scores != model::PreviousScores::kNone;
   const auto dense = [&](std::initializer_list<Role> roles, Index layer) {
     return Dense<T>(parameters, slots_, roles, layer, precision);
+  };
+  const auto norm = [&](Role role, Index layer, const model::NormDesign& norm_design) {
+    return TrainedNorm<T>(parameters, slots_, role, layer, norm_design);
   };
   const bool one = design.streams == model::Streams::kOne;
   for (Index l = 0; l < model::count_layers(design); ++l) {
@@ -65,8 +69,11 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
         layer.distance_query = dense({share ? Role::kQuery : Role::kPositionQuery}, l);
     }
     layer.convolution = dense({Role::kConvolution}, l);
+    layer.attention_norm = norm(Role::kAttentionNorm, l, design.norm);
+    layer.feed_forward_norm = norm(Role::kFeedForwardNorm, l, design.norm);
+    layer.convolution_norm = norm(Role::kConvolutionNorm, l, design.norm);
     if (design.layer_kind == model::LayerKind::kGatedAttention) {
-      layer.wide = dense({Role::kGatedInput}, l);
+      layer.gated_input = dense({Role::kGatedInput}, l);
     } else {
       if (mixer_ == nullptr) {
         if (design.streams != model::Streams::kFixedKeys)
@@ -76,12 +83,16 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
           layer.key_value = dense({Role::kKey, Role::kValue}, l);
         }
       }
-      layer.wide = dense({Role::kGate, Role::kUp}, l);
+      layer.up = dense({Role::kGate, Role::kUp}, l);
       layer.down = dense({Role::kDown}, l);
     }
     layers_.push_back(std::move(layer));
   }
   projection_ = dense({Role::kEmbeddingProjection}, 0);
+  if (design.embedding_norm)
+    embedding_norm_ = norm(Role::kEmbeddingNorm, 0, *design.embedding_norm);
+  if (design.final_norm) final_norm_ = norm(Role::kFinalNorm, 0, design.norm);
+  if (design.relative_norm) relative_norm_ = norm(Role::kRelativeNorm, 0, design.norm);
   Index size = 0;
   for (EncoderLayer<T>& layer : layers_) {
     layer.for_each([&](const Dense<T>& part) { size += part.size(); });
@@ -124,92 +135,47 @@ EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk,
     : encoder_(encoder), design_(encoder.design_), chunk_(chunk), noise_(noise), tape_(tape) {}
 
 template <class T>
+model::StreamFlow EncoderRun<T>::flow() const {
+  return fixed_keys()    ? model::StreamFlow::kFixedStart
+         : two_streams() ? model::StreamFlow::kTwoStreams
+                         : model::StreamFlow::kOneStream;
+}
+
+template <class T>
 void EncoderRun<T>::make_streams() {
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
   for (Stream* stream : {&tape_.content, &tape_.query}) {
     stream->x.resize(layers + 1);
     stream->layers.resize(layers);
-    stream->maps.clear();
-    stream->rotary_tables.clear();
   }
+  tape_.masks.clear();
+  tape_.rotary.clear();
   Stream& content = tape_.content;
   content.begins = chunk_.begins;
-  content.rows.clear();
   content.positions = chunk_.positions;
   content.segments = chunk_.segments;
   content.ids = chunk_.ids;
   const bool fewer = std::ssize(chunk_.wanted) < chunk_.rows();
   // Nobody reads the other rows of the last layer.
   const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
-                          encoder_.mixer_ == nullptr && !encoder_.general_ && layers > 0 &&
-                          layer_of(static_cast<Index>(layers) - 1).convolution.empty();
+                          encoder_.mixer_ == nullptr && !encoder_.materialized_ && layers > 0 &&
+                          layer(static_cast<Index>(layers) - 1).convolution.empty();
   tape_.split = fixed_keys() || two_streams() || narrow_end;
   if (!tape_.split) return;
   Stream& query = tape_.query;
-  query.query_masks = two_streams();
-  query.rows = chunk_.wanted;
-  query.begins = chunk_.wanted_begins;
-  query.positions.clear();
-  query.segments.clear();
-  for (const Index row : query.rows) {
-    query.positions.push_back(chunk_.positions[static_cast<std::size_t>(row)]);
-    if (!chunk_.segments.empty())
-      query.segments.push_back(chunk_.segments[static_cast<std::size_t>(row)]);
-  }
+  const auto kind = two_streams() ? model::StreamKind::kQuery : model::StreamKind::kSelectedRows;
+  static_cast<model::StreamRows&>(query) =
+      model::selected_rows(content, kind, chunk_.wanted, chunk_.wanted_begins);
   query.ids.clear();
-  if (fixed_keys()) query.ids.assign(query.rows.size(), design_.mask_token_id.value_or(0));
-}
-
-template <class T>
-void EncoderRun<T>::forward_layers() {
-  Stream& content = tape_.content;
-  Stream& query = tape_.query;
-  const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
-  make_distances();
-  embed(content);
-  if (fixed_keys()) embed(query);
-  if (two_streams()) {
-    query.x[0].resize(query.count(), design_.hidden_size);
-    const std::span<const T> start = vector(encoder_.slots_.weight(Role::kQueryStart));
-    for (Index i = 0; i < query.count(); ++i) std::ranges::copy(start, query.x[0].view().row(i));
-  }
-  for (std::size_t l = 0; l < layers; ++l) {
-    const auto number = static_cast<Index>(l);
-    if (fixed_keys()) {
-      layer(number, query, content, content.x[0].view());
-      continue;
-    }
-    if (two_streams()) layer(number, query, content, content.x[l].view());
-    const bool last = l + 1 == layers;
-    if (last && tape_.split) {
-      if (two_streams()) break;
-      query.x[l].resize(query.count(), design_.hidden_size);
-      kernel::embedding_forward<T, Index>(content.x[l].view(), query.rows, query.x[l].view());
-      layer(number, query, content, content.x[l].view());
-      break;
-    }
-    layer(number, content, content, content.x[l].view());
-  }
+  if (fixed_keys()) query.ids.assign(query.rows.size(), mask_token());
 }
 
 template <class T>
 void EncoderRun<T>::forward(MatrixView<T> last) {
   make_streams();
   tape_.diversity = {};
-  forward_layers();
-  Stream& end = tape_.split ? tape_.query : tape_.content;
-  const MatrixView<const T> states = end.x.back().view();
-  tape_.last.resize(last.rows, last.columns);
-  if (tape_.split) {
-    std::copy_n(states.data, states.rows * states.columns, tape_.last.data());
-  } else {
-    kernel::embedding_forward<T, Index>(states, chunk_.wanted, tape_.last.view());
-  }
-  if (design_.final_norm) {
-    norm(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), last);
-  } else {
-    std::copy_n(tape_.last.data(), last.rows * last.columns, last.data);
-  }
+  make_distances();
+  model::streams_forward(*this, last);
 }
 
 template <class T>
@@ -220,8 +186,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   Matrix<T>& d_last_states = tape_.d_state;
   d_last_states = Matrix<T>::zero(d_last.rows, width);
   if (design_.final_norm) {
-    norm_backward(Role::kFinalNorm, 0, design_.norm, tape_.last.view(), d_last,
-                  d_last_states.view());
+    encoder_.final_norm_.backward(tape_.last.view(), d_last, d_last_states.view());
   } else {
     kernel::add_to<T>(d_last, d_last_states.view());
   }
@@ -300,32 +265,14 @@ MatrixView<T> EncoderRun<T>::gradient(Index parameter) const {
 }
 
 template <class T>
-std::span<const T> EncoderRun<T>::vector(Index parameter) const {
-  const MatrixView<T> v = value(parameter);
-  return {v.data, static_cast<std::size_t>(v.columns)};
+MatrixView<const T> EncoderRun<T>::matrix(Role role, Index l) const {
+  return value(encoder_.slots_.weight(role, role == Role::kQueryStart ? 0 : weights_of(l)));
 }
 
 template <class T>
 std::span<T> EncoderRun<T>::vector_gradient(Index parameter) const {
   const MatrixView<T> v = gradient(parameter);
   return {v.data, static_cast<std::size_t>(v.columns)};
-}
-
-template <class T>
-void EncoderRun<T>::norm(Role role, Index layer, const model::NormDesign& design,
-                         MatrixView<const T> x, MatrixView<T> y) const {
-  kernel::norm_forward<T>(design.kind, x, vector(encoder_.slots_.weight(role, layer)),
-                          vector(encoder_.slots_.bias(role, layer)), design.epsilon, y);
-}
-
-template <class T>
-void EncoderRun<T>::norm_backward(Role role, Index layer, const model::NormDesign& design,
-                                  MatrixView<const T> x, MatrixView<const T> d_y,
-                                  MatrixView<T> d_x) const {
-  kernel::norm_backward<T>(design.kind, x, vector(encoder_.slots_.weight(role, layer)),
-                           design.epsilon, d_y, d_x,
-                           vector_gradient(encoder_.slots_.weight(role, layer)),
-                           vector_gradient(encoder_.slots_.bias(role, layer)));
 }
 
 template <class T>
@@ -336,15 +283,18 @@ RandomStream EncoderRun<T>::stream_of(DropoutPlace place, Index l, const Stream&
 }
 
 template <class T>
-void EncoderRun<T>::drop(DropoutPlace place, Index l, const Stream& stream, bool back,
-                         MatrixView<T> x) const {
+void EncoderRun<T>::drop(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const {
   if (noise_.hidden_dropout == 0) return;
-  const auto first = static_cast<std::uint64_t>(noise_.first_row * x.columns);
-  if (back) {
-    kernel::dropout_backward<T>(noise_.hidden_dropout, stream_of(place, l, stream), first, x);
-  } else {
-    kernel::dropout_forward<T>(noise_.hidden_dropout, stream_of(place, l, stream), first, x);
-  }
+  kernel::dropout_forward<T>(noise_.hidden_dropout, stream_of(place, l, stream),
+                             static_cast<std::uint64_t>(noise_.first_row * x.columns), x);
+}
+
+template <class T>
+void EncoderRun<T>::drop_backward(DropoutPlace place, Index l, const Stream& stream,
+                                  MatrixView<T> x) const {
+  if (noise_.hidden_dropout == 0) return;
+  kernel::dropout_backward<T>(noise_.hidden_dropout, stream_of(place, l, stream),
+                              static_cast<std::uint64_t>(noise_.first_row * x.columns), x);
 }
 
 template <class T>
@@ -365,29 +315,28 @@ template class Encoder<float>;
 template class Encoder<double>;
 template class Encoder<std::complex<double>>;
 
-#define MASQUE_INSTANTIATE(T)                                                                   \
-  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const ExampleChunk&,                    \
-                                     const DropoutOptions&, Tape<T>&);                          \
-  template void EncoderRun<T>::forward(MatrixView<T>);                                          \
-  template MatrixView<T> EncoderRun<T>::value(Index) const;                                     \
-  template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                  \
-  template std::span<const T> EncoderRun<T>::vector(Index) const;                               \
-  template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                            \
-  template void EncoderRun<T>::norm(Role, Index, const model::NormDesign&, MatrixView<const T>, \
-                                    MatrixView<T>) const;                                       \
-  template void EncoderRun<T>::norm_backward(Role, Index, const model::NormDesign&,             \
-                                             MatrixView<const T>, MatrixView<const T>,          \
-                                             MatrixView<T>) const;                              \
-  template RandomStream EncoderRun<T>::stream_of(DropoutPlace, Index, const Stream&) const;     \
-  template void EncoderRun<T>::drop(DropoutPlace, Index, const Stream&, bool, MatrixView<T>)    \
-      const;                                                                                    \
-  template MatrixView<T> EncoderRun<T>::scratch(std::size_t, Index, Index) const;               \
+#define MASQUE_INSTANTIATE(T)                                                                 \
+  template EncoderRun<T>::EncoderRun(const Encoder<T>&, const ExampleChunk&,                  \
+                                     const DropoutOptions&, Tape<T>&);                        \
+  template void EncoderRun<T>::forward(MatrixView<T>);                                        \
+  template MatrixView<T> EncoderRun<T>::value(Index) const;                                   \
+  template MatrixView<T> EncoderRun<T>::gradient(Index) const;                                \
+  template MatrixView<const T> EncoderRun<T>::matrix(Role, Index) const;                      \
+  template std::span<T> EncoderRun<T>::vector_gradient(Index) const;                          \
+  template RandomStream EncoderRun<T>::stream_of(DropoutPlace, Index, const Stream&) const;   \
+  template void EncoderRun<T>::drop(DropoutPlace, Index, const Stream&, MatrixView<T>) const; \
+  template MatrixView<T> EncoderRun<T>::scratch(std::size_t, Index, Index) const;             \
   template MatrixView<T> EncoderRun<T>::zeros(std::size_t, Index, Index) const;
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                          \
+  template void EncoderRun<T>::backward(MatrixView<const T>);                                   \
+  template void EncoderRun<T>::drop_backward(DropoutPlace, Index, const Stream&, MatrixView<T>) \
+      const;
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
+MASQUE_INSTANTIATE_BACKWARD(float)
+MASQUE_INSTANTIATE_BACKWARD(double)
 #undef MASQUE_INSTANTIATE
-template void EncoderRun<float>::backward(MatrixView<const float>);
-template void EncoderRun<double>::backward(MatrixView<const double>);
+#undef MASQUE_INSTANTIATE_BACKWARD
 
 }  // namespace masque::train

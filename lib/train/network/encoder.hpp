@@ -1,5 +1,5 @@
 // A model that is trained: from ids to the last states of the wanted rows, and the gradients back.
-// What it computes is what model::Pass computes from the same design and weights.
+// Its forward pass is that of model/forward.hpp, which inference runs too.
 //
 // One layer at a time, all rows of a chunk together. Queries and what they read (keys and values)
 // may be different rows: T-TA reads the embeddings in every layer, XLNet's query stream reads the
@@ -16,6 +16,7 @@
 #include "train/data/example.hpp"
 #include "train/network/dense.hpp"
 #include "train/network/tape.hpp"
+#include "train/network/trained_norm.hpp"
 
 namespace masque::train {
 
@@ -30,20 +31,22 @@ struct DropoutOptions {
   std::optional<std::uint64_t> draw;
 };
 
-/// One layer's dense parts; which of them exist depends on the design.
+/// One layer's dense parts and norms; which of them exist depends on the design.
 template <class T>
 struct EncoderLayer {
-  Dense<T> all;                 ///< queries, keys and values of one input
-  Dense<T> query, key_value;    ///< where these have different inputs
-  Dense<T> output, wide, down;  ///< wide: (gate and) up; of GAU everything that reads the input
+  Dense<T> all;                           ///< queries, keys and values of one input
+  Dense<T> query, key_value;              ///< where these have different inputs
+  Dense<T> output, up, down;              ///< up: (gate and) up
+  Dense<T> gated_input;                   ///< GAU: everything that reads the input
   Dense<T> distance_key, distance_query;  ///< XLNet, DeBERTa: of the distances
   Dense<T> convolution;                   ///< DeBERTa, next to the first layer
+  TrainedNorm<T> attention_norm, feed_forward_norm, convolution_norm;
 
   /// Calls visit(dense) for all.
   template <class F>
   void for_each(const F& visit) {
-    for (Dense<T>* part : {&all, &query, &key_value, &output, &wide, &down, &distance_key,
-                           &distance_query, &convolution})
+    for (Dense<T>* part : {&all, &query, &key_value, &output, &up, &down, &gated_input,
+                           &distance_key, &distance_query, &convolution})
       visit(*part);
   }
 };
@@ -97,11 +100,13 @@ class Encoder {
   std::shared_ptr<const nn::Normalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
-  bool general_ = false;                 ///< heads that talk, scores of the layer before, diversity
+  /// Heads that talk, scores of the layer before, diversity: weights of all heads exist at once.
+  bool materialized_ = false;
   bool measures_ = false;                ///< the diversity of attention
   bool large_ = false;                   ///< what can be made again is not kept
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
+  TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;
   // Of the way back:
   bool learns_ = true;
   bool learns_embeddings_ = true;

@@ -25,8 +25,7 @@ void EncoderRun<T>::make_distances() {
   } else if (design_.position == model::PositionType::kDisentangled) {
     const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
     tape_.distances = Matrix<T>::copy(table);
-    if (design_.relative_norm)
-      norm(Role::kRelativeNorm, 0, design_.norm, table, tape_.distances.view());
+    if (design_.relative_norm) encoder_.relative_norm_.forward(table, tape_.distances.view());
   }
 }
 
@@ -38,8 +37,8 @@ void EncoderRun<T>::distances_backward() {
   if (design_.relative_norm) {
     Matrix<T> unused;  // of a table that is frozen, unlike its norm
     if (d_table.data == nullptr) unused = Matrix<T>::zero(value(table).rows, value(table).columns);
-    norm_backward(Role::kRelativeNorm, 0, design_.norm, value(table), tape_.d_distances.view(),
-                  d_table.data == nullptr ? unused.view() : d_table);
+    encoder_.relative_norm_.backward(value(table), tape_.d_distances.view(),
+                                     d_table.data == nullptr ? unused.view() : d_table);
   } else if (d_table.data != nullptr) {
     kernel::add_to<T>(tape_.d_distances.view(), d_table);
   }
@@ -48,7 +47,7 @@ void EncoderRun<T>::distances_backward() {
 template <class T>
 void EncoderRun<T>::project_distances(Index l, Stream& stream) {
   LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
-  const EncoderLayer<T>& own = layer_of(l);
+  const EncoderLayer<T>& own = layer(l);
   const auto project = [&](const Dense<T>& dense, Matrix<T>& out) {
     if (dense.empty()) return;
     out.resize(tape_.distances.rows(), dense.outputs());
@@ -60,7 +59,7 @@ void EncoderRun<T>::project_distances(Index l, Stream& stream) {
 
 template <class T>
 void EncoderRun<T>::clear_distance_gradients(Index l) {
-  const EncoderLayer<T>& own = layer_of(l);
+  const EncoderLayer<T>& own = layer(l);
   const Index rows = tape_.distances.rows();
   if (!own.distance_key.empty())
     d_distance_keys_ = zeros(kDDistanceKeys, rows, own.distance_key.outputs());
@@ -70,7 +69,7 @@ void EncoderRun<T>::clear_distance_gradients(Index l) {
 
 template <class T>
 void EncoderRun<T>::project_distances_backward(Index l) {
-  const EncoderLayer<T>& own = layer_of(l);
+  const EncoderLayer<T>& own = layer(l);
   // XLNet's sinusoids are fixed.
   const bool trained = design_.position == model::PositionType::kDisentangled;
   const MatrixView<T> d_distances = trained ? tape_.d_distances.view() : MatrixView<T>();

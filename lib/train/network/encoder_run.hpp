@@ -3,28 +3,95 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "kernel/normalize.hpp"
 #include "kernel/parallel.hpp"
+#include "model/attention_inputs.hpp"
+#include "model/embedding_sum.hpp"
+#include "model/forward.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder.hpp"
 
 namespace masque::train {
 
-/// Where dropout acts inside a layer.
-enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
-
 template <class T>
 class EncoderRun {
  public:
+  using Number = T;
   using Stream = StreamTape<T>;
   using Role = model::Role;
+  using DropoutPlace = model::DropoutPlace;
+  using HeadSizes = model::HeadSizes;
+  static constexpr bool kKeeps = true;
 
   EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk, const DropoutOptions& noise,
              Tape<T>& tape);
 
   void forward(MatrixView<T> last);
   void backward(MatrixView<const T> d_last);
+
+  // What the templates of model/forward.hpp use.
+  const model::Design& design() const { return design_; }
+  const EncoderLayer<T>& layer(Index l) const {
+    return encoder_.layers_[static_cast<std::size_t>(weights_of(l))];
+  }
+  MatrixView<const T> matrix(Role role, Index l) const;
+  LayerTape<T>& memory(Index l, Stream& stream) const {
+    return stream.layers[static_cast<std::size_t>(l)];
+  }
+  MatrixView<T> states(Index l, Stream& stream) const {
+    return model::resized(stream.x[static_cast<std::size_t>(l)], stream.count(),
+                          design_.hidden_size);
+  }
+  void drop(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const;
+  model::RotaryTables<T>& rotary() { return tape_.rotary; }
+
+  // streams_forward.hpp
+  model::StreamFlow flow() const;
+  Stream& content() { return tape_.content; }
+  Stream& selected() { return tape_.query; }
+  std::span<const TokenId> content_ids() const { return tape_.content.ids; }
+  std::span<const Index> wanted() const { return chunk_.wanted; }
+  bool ends_narrow() const { return tape_.split && flow() == model::StreamFlow::kOneStream; }
+  bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
+  bool two_streams() const { return design_.streams == model::Streams::kTwo; }
+  static bool starts_from_mask() { return true; }
+  TokenId mask_token() const { return design_.mask_token_id.value_or(0); }
+  void show_states(Index /*state*/, const Stream& /*stream*/) const {}
+  static bool shows() { return false; }
+  const TrainedNorm<T>* final_norm() const { return present(encoder_.final_norm_); }
+  MatrixView<T> unnormed(MatrixView<T> last) {
+    return model::resized(tape_.last, last.rows, last.columns);
+  }
+
+  // embed_forward.hpp (encoder_embed.cpp)
+  model::EmbeddingTables<T> tables() const;
+  std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(Stream& stream) const {
+    return {&stream.embedded, &stream.normed};
+  }
+  void replace_words(const Stream& stream, MatrixView<T> x) const;
+  bool acts_on_input() const;
+  auto input_terms(Stream& stream, Index sequence) {
+    return terms(0, stream, stream, sequence, false);
+  }
+  const TrainedNorm<T>* embedding_norm() const { return present(encoder_.embedding_norm_); }
+  const Dense<T>* embedding_projection() const {
+    return encoder_.projection_.empty() ? nullptr : &encoder_.projection_;
+  }
+
+  // layer_forward.hpp
+  /// Memory of what the second product of a feed-forward layer reads; large models share one.
+  MatrixView<T> active_memory(model::LayerMemory<T>& own, Index rows, Index columns) const;
+  static bool skips_attention(Index /*l*/) { return false; }
+  const nn::Mixer* mixer() const { return encoder_.mixer_; }
+  model::Projected<T> project(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
+                              MatrixView<const T> source_input);
+  void project_distances(Index l, Stream& stream);
+  void attend(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
+              const model::Projected<T>& projected, MatrixView<T> context);
+  void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
 
  private:
   /// A position scheme at work, and what it borrows.
@@ -39,33 +106,29 @@ class EncoderRun {
 
   // encoder.cpp
   void make_streams();
-  void forward_layers();
   void backward_layers(Index lowest);
-  bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
-  bool two_streams() const { return design_.streams == model::Streams::kTwo; }
 
-  // encoder_embed.cpp: x[0] from ids.
-  void embed(Stream& stream);
-  /// Words, segments and places, without the scheme.
-  void embedding_sum(Stream& stream, MatrixView<T> x) const;
+  // encoder_embed.cpp
   void embed_backward(Stream& stream, MatrixView<T> d_x);
 
-  // encoder_layer.cpp and encoder_gated.cpp: `memory` is what keys and values are made of, its
-  // states in front of the layer are m. x[l + 1] of the stream is filled.
-  void layer(Index l, Stream& stream, Stream& memory, MatrixView<const T> m);
-  /// d_x and d_m are added to; they may be the same.
-  void layer_backward(Index l, Stream& stream, Stream& memory, MatrixView<const T> m,
+  // encoder_layer.cpp, encoder_gated.cpp: m as of model::layer_forward. d_x and d_m are added to;
+  // they may be the same.
+  void layer_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
-  void gated(Index l, Stream& stream, Stream& memory, MatrixView<const T> m);
-  void gated_backward(Index l, Stream& stream, Stream& memory, MatrixView<const T> m,
+  /// Of the matrices that project() fills, `same` as there; `both` absent: next to the queries.
+  model::Projected<T> projected(LayerTape<T>& tape, bool same) const;
+  model::Projected<T> parts_of(MatrixView<T> query, std::optional<MatrixView<T>> both) const;
+  /// The way back through attention and what it reads. `input`: what the projections read, of
+  /// pre-norm layers the normed states.
+  void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
+                          MatrixView<const T> m, MatrixView<const T> d_context,
+                          MatrixView<T> d_input, MatrixView<T> d_m);
+  void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   /// The way back through what reads the layer's input; `normed` and d_normed are those of
   /// pre-norm.
   void gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
                             MatrixView<const T> d_raw, MatrixView<T> d_normed, MatrixView<T> d_x);
-  void feed_forward(Index l, LayerTape<T>& tape, MatrixView<const T> x, MatrixView<T> y);
-  /// active ← what the feed-forward layer's second product reads.
-  void activate(const LayerTape<T>& tape, MatrixView<T> active) const;
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
@@ -73,73 +136,55 @@ class EncoderRun {
   // encoder_distances.cpp
   void make_distances();
   void distances_backward();
-  void project_distances(Index l, Stream& stream);
   void clear_distance_gradients(Index l);
   void project_distances_backward(Index l);
 
-  // encoder_convolution.cpp: DeBERTa's, next to the first layer. x is the layer's input.
-  /// y ← norm(y + act(convolution(x)))
-  void convolve(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
+  // encoder_convolution.cpp
   /// d_sum ← the gradient by y as it was; d_x is added to.
   void convolve_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                          MatrixView<T> d_sum, MatrixView<T> d_x);
 
   // encoder_attend.cpp
-  struct Heads {
-    Index heads = 1;
-    Index key_heads = 1;
-    Index head_size = 0;
-    Index value_size = 0;
-  };
-  /// Queries and keys are rotated in place first.
-  void attend(Index l, Stream& stream, Stream& memory, const Heads& heads, MatrixView<T> query,
-              MatrixView<T> key, MatrixView<T> value, MatrixView<T> context);
-  /// d_query, d_key, d_value are filled.
-  void attend_backward(Index l, Stream& stream, Stream& memory, const Heads& heads,
-                       MatrixView<const T> query, MatrixView<const T> key,
-                       MatrixView<const T> value, MatrixView<const T> context,
-                       MatrixView<const T> d_context, MatrixView<T> d_query, MatrixView<T> d_key,
-                       MatrixView<T> d_value);
+  /// `d_projected` is filled, in the shape of what attention read.
+  void attend_backward(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
+                       const model::Projected<T>& projected, MatrixView<const T> context,
+                       MatrixView<const T> d_context, const model::Projected<T>& d_projected);
   /// The attention of one sequence at work.
   struct Sequence {
     Index begin = 0, count = 0;        ///< rows of the stream
-    Index memory_begin = 0, keys = 0;  ///< rows of what is read
+    Index source_begin = 0, keys = 0;  ///< rows of what is read
     Terms terms;
     nn::DifferentiableAttention<T> attention;
   };
-  std::vector<Sequence> sequences(Index l, Stream& stream, Stream& memory, const Heads& heads,
-                                  MatrixView<const T> query, MatrixView<const T> key,
-                                  MatrixView<const T> value, bool gradients);
+  std::vector<Sequence> sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
+                                  const model::Projected<T>& projected, bool gradients);
+  const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
+  /// `source`: whose places the keys have.
+  Terms terms(Index l, Stream& stream, const Stream& source, Index sequence, bool gradients);
+
+  // encoder_materialized.cpp
   void measure(std::span<const Sequence> all, const LayerTape<T>& tape);
-  void general_forward(Index l, Stream& stream, std::span<Sequence> all, MatrixView<T> context);
-  void general_backward(Index l, Stream& stream, std::span<Sequence> all,
-                        MatrixView<const T> d_context, MatrixView<T> d_query, MatrixView<T> d_key,
-                        MatrixView<T> d_value);
-  nn::MaterializedAttention<T> general(Index l, const Stream& stream, std::size_t sequence,
-                                       const Sequence& one,
-                                       std::vector<MatrixView<const T>>& previous) const;
-  void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
+  void materialized_forward(Index l, Stream& stream, std::span<Sequence> all,
+                            MatrixView<T> context);
+  void materialized_backward(Index l, Stream& stream, std::span<Sequence> all,
+                             MatrixView<const T> d_context, const model::Projected<T>& d_projected);
+  nn::MaterializedAttention<T> materialized(Index l, const Stream& stream, std::size_t sequence,
+                                            const Sequence& one,
+                                            std::vector<MatrixView<const T>>& previous) const;
+
+  // encoder_mixer.cpp
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
-  void rotate(Index l, Stream& stream, const Heads& heads, bool back, MatrixView<T> x);
-  const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
-  Terms terms(Index l, const Stream& stream, const Stream& memory, Index sequence, bool gradients);
 
   // Parameters.
-  const EncoderLayer<T>& layer_of(Index l) const {
-    return encoder_.layers_[static_cast<std::size_t>(weights_of(l))];
-  }
   Index weights_of(Index l) const { return design_.layers[static_cast<std::size_t>(l)].weights; }
+  static const TrainedNorm<T>* present(const TrainedNorm<T>& norm) {
+    return norm.present() ? &norm : nullptr;
+  }
   MatrixView<T> value(Index parameter) const;
   MatrixView<T> gradient(Index parameter) const;
-  std::span<const T> vector(Index parameter) const;
   std::span<T> vector_gradient(Index parameter) const;
-  void norm(Role role, Index layer, const model::NormDesign& design, MatrixView<const T> x,
-            MatrixView<T> y) const;
-  void norm_backward(Role role, Index layer, const model::NormDesign& design, MatrixView<const T> x,
-                     MatrixView<const T> d_y, MatrixView<T> d_x) const;
-
-  void drop(DropoutPlace place, Index l, const Stream& stream, bool back, MatrixView<T> x) const;
+  void drop_backward(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const;
   RandomStream stream_of(DropoutPlace place, Index l, const Stream& stream) const;
   /// A matrix of this shape in memory that is kept; the content is undefined.
   MatrixView<T> scratch(std::size_t which, Index rows, Index columns) const;
@@ -164,23 +209,6 @@ void for_rows(Index rows, Index columns, const Work& work) {
                           [&](Index begin, Index end) {
                             for (Index i = begin; i < end; ++i) work(i);
                           });
-}
-
-/// y ← scale · x + y, by rows.
-template <class T>
-void add_scaled(double scale, MatrixView<const T> x, MatrixView<T> y) {
-  if (scale == 1) return kernel::add_to<T>(x, y);
-  for_rows(x.rows, x.columns, [&](Index i) {
-    const T* from = x.row(i);
-    T* to = y.row(i);
-    for (Index c = 0; c < x.columns; ++c) to[c] += static_cast<T>(scale) * from[c];
-  });
-}
-
-/// y ← x
-template <class T>
-void copy_rows(MatrixView<const T> x, MatrixView<T> y) {
-  for_rows(x.rows, x.columns, [&](Index i) { std::copy_n(x.row(i), x.columns, y.row(i)); });
 }
 
 /// x ← 0

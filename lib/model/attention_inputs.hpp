@@ -1,0 +1,74 @@
+// What the attention of one sequence of a layer reads, for inference and training.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/chunk.hpp"
+#include "model/forward.hpp"
+#include "model/position_terms.hpp"
+#include "model/stream.hpp"
+#include "nn/materialized_attention.hpp"
+
+namespace masque::model {
+
+/// The attention of a sequence of `stream` over one of `content`; mask, normalizer, precision and
+/// position terms are the caller's.
+template <class T>
+nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, const HeadSizes& heads,
+                                          const StreamRows& stream, const StreamRows& content,
+                                          Index sequence, const Projected<T>& projected) {
+  nn::AttentionProblem<T> problem;
+  problem.query = projected.query.middle_rows(stream.begin(sequence), stream.count(sequence));
+  problem.key = projected.key.middle_rows(content.begin(sequence), content.count(sequence));
+  problem.value = projected.value.middle_rows(content.begin(sequence), content.count(sequence));
+  problem.num_heads = heads.heads;
+  problem.num_key_value_heads = heads.key_heads;
+  problem.scale =
+      design.attention_scale * design.layers[static_cast<std::size_t>(layer)].attention_scale;
+  return problem;
+}
+
+/// Places and segments of such a sequence, in `in`. `learned`: the model has a table of positions;
+/// then `counted` keeps what the places point to.
+template <class T>
+void set_rows(const StreamRows& stream, const StreamRows& content, Index sequence, bool learned,
+              std::vector<Index>& counted, PositionInputs<T>& in) {
+  if (learned) {
+    std::optional<std::span<const Index>> rows;
+    if (stream.kind != StreamKind::kContent)
+      rows = of_sequence(stream.rows, stream.begins, sequence);
+    in.places = counted_places(content.begin(sequence), content.begin(sequence + 1), rows, counted);
+  } else {
+    in.places = {of_sequence(stream.positions, stream.begins, sequence),
+                 of_sequence(content.positions, content.begins, sequence)};
+  }
+  in.query_segments = of_sequence(stream.segments, stream.begins, sequence);
+  in.key_segments = of_sequence(content.segments, content.begins, sequence);
+}
+
+/// Attention with heads that talk, scores of the layer before, factors of weights and terms of
+/// values. `terms` may be null; `previous`: the scores of each head before, or none.
+template <class T>
+nn::MaterializedAttention<T> materialized_attention(const Design& design,
+                                                    const nn::AttentionProblem<T>& problem,
+                                                    MatrixView<const T> talking_before,
+                                                    MatrixView<const T> talking_after,
+                                                    std::span<const MatrixView<const T>> previous,
+                                                    nn::PositionTerms<T>* terms) {
+  nn::MaterializedAttention<T> attention;
+  attention.problem = problem;
+  attention.problem.bf16 = false;
+  attention.talking_before = talking_before;
+  attention.talking_after = talking_after;
+  attention.previous = previous;
+  attention.pass_own_scores = design.variants.previous_scores == PreviousScores::kOneLayer;
+  if (terms != nullptr) {
+    attention.weight_terms = terms->weight_terms();
+    attention.value_terms = terms->value_terms();
+  }
+  return attention;
+}
+
+}  // namespace masque::model

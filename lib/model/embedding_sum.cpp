@@ -1,0 +1,78 @@
+#include "model/embedding_sum.hpp"
+
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/embedding.hpp"
+#include "kernel/normalize.hpp"
+#include "nn/position.hpp"
+
+namespace masque::model {
+
+namespace {
+
+template <class I>
+void check_rows(std::string_view what, std::span<const I> rows, Index limit) {
+  for (const I row : rows) {
+    if (row < 0 || row >= limit)
+      throw InputError(fmt::format("{} {}, expected 0 to {}", what, row, limit - 1));
+  }
+}
+
+}  // namespace
+
+std::vector<Index> segment_rows(const StreamRows& stream) {
+  return stream.segments.empty() ? std::vector<Index>(static_cast<std::size_t>(stream.count()), 0)
+                                 : stream.segments;
+}
+
+std::vector<Index> table_positions(const Design& design, const StreamRows& stream) {
+  std::vector<Index> rows(stream.positions);
+  for (Index& row : rows) row += design.position_offset;
+  return rows;
+}
+
+template <class T>
+void embed_words(const Design& design, const EmbeddingTables<T>& tables,
+                 std::span<const TokenId> ids, MatrixView<T> x) {
+  check_rows<TokenId>("token id", ids, tables.word.rows);
+  kernel::embedding_forward<T, TokenId>(tables.word, ids, x);
+  if (design.embedding_scale == 1) return;
+  for (Index i = 0; i < x.rows; ++i) {
+    for (T& value : x.row_span(i)) value *= static_cast<T>(design.embedding_scale);
+  }
+}
+
+template <class T>
+void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& tables,
+                                const StreamRows& stream, MatrixView<T> x) {
+  if (tables.segment.data != nullptr) {
+    const std::vector<Index> rows = segment_rows(stream);
+    check_rows<Index>("segment", rows, tables.segment.rows);
+    kernel::embedding_add<T, Index>(tables.segment, rows, x);
+  }
+  if (tables.position.data != nullptr) {
+    const std::vector<Index> rows = table_positions(design, stream);
+    check_rows<Index>("position", rows, tables.position.rows);
+    kernel::embedding_add<T, Index>(tables.position, rows, x);
+  } else if (design.position == PositionType::kSinusoidal) {
+    const std::vector<double> places(stream.positions.begin(), stream.positions.end());
+    Matrix<T> waves(x.rows, x.columns);
+    nn::sinusoidal_table<T>(places, design.sinusoidal_interleaved, waves.view());
+    kernel::add_to<T>(waves.view(), x);
+  }
+}
+
+#define MASQUE_INSTANTIATE(T)                                                                   \
+  template void embed_words(const Design&, const EmbeddingTables<T>&, std::span<const TokenId>, \
+                            MatrixView<T>);                                                     \
+  template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,            \
+                                           const StreamRows&, MatrixView<T>);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+#undef MASQUE_INSTANTIATE
+
+}  // namespace masque::model

@@ -1,0 +1,68 @@
+// What inference and training share of a pass: the order of operations, once. A pass is
+// model::Pass, which keeps nothing, or train::EncoderRun, which keeps what its way back reads.
+// Templates of the files *_forward.hpp take it as `Run` and use of it:
+//
+//   Number, Stream, kKeeps        float …; StreamRows with states; whether layers are kept
+//   design()                      the model::Design
+//   layer(l)                      dense layers and norms: model::PreparedLayer, train::EncoderLayer
+//   matrix(role, l)               a parameter that is neither; without data: the model has none
+//   memory(l, stream)             the LayerMemory that the layer fills
+//   states(l, stream)             (rows, hidden size) in front of layer l, and after the last
+//   drop(place, l, stream, x)     dropout, in place
+//   project(l, stream, source, input, source_input)  queries, keys and values
+//   attend(l, stream, source, heads, projected, context), mix(l, stream, x, context)
+//   rotary()                      the RotaryTables
+//
+// and what the templates say. `stream` is the rows that a layer computes, `source` those that they
+// read: the same ones, or the content of a stream of selected rows or of queries.
+#pragma once
+
+#include "kernel/normalize.hpp"
+#include "model/design.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::model {
+
+/// Where dropout acts.
+enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
+
+/// Sizes of an attention.
+struct HeadSizes {
+  Index heads = 1;
+  Index key_heads = 1;
+  Index head_size = 0;   ///< of queries and keys
+  Index value_size = 0;  ///< of values
+};
+
+/// What attention reads, (rows, heads · size) each.
+template <class T>
+struct Projected {
+  MatrixView<T> query, key, value;
+  bool made = true;  ///< keys and values: now, not for an earlier stream of this layer
+};
+
+/// y ← norm(α x + branch), the residual and norm of a post-norm block. A pass that keeps has the
+/// sum in `branch` afterwards. y may be x.
+template <class Run, class Norm, class T>
+void residual_norm(const Norm& norm, double alpha, MatrixView<const T> x, MatrixView<T> branch,
+                   MatrixView<T> y) {
+  if (alpha == 1)
+    return norm.residual_forward(x, branch, Run::kKeeps ? branch : MatrixView<T>(), y);
+  kernel::add_scaled<T>(alpha, x, branch);
+  norm.forward(branch, y);
+}
+
+/// The residual of a pre-norm block: x + branch, in `branch` where x is kept, else in x, whose
+/// memory is `own`.
+template <class Run, class T>
+MatrixView<T> residual(MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> own) {
+  if constexpr (Run::kKeeps) {
+    kernel::add_to<T>(x, branch);
+    return branch;
+  } else {
+    kernel::add_to<T>(branch, own);
+    return own;
+  }
+}
+
+}  // namespace masque::model

@@ -1,0 +1,112 @@
+// Gated attention units: one layer that is attention and feed-forward. Hua et al. 2022,
+// arXiv:2202.10447; GAU-α's form, https://kexue.fm/archives/9052.
+//
+//   [U, V, Z] = act(x W_i)   Q = γ_q ⊙ Z + β_q   K = γ_k ⊙ Z + β_k
+//   post-norm   y = norm(α x + (U ⊙ A V) W_o)
+//   pre-norm    y = x + (U ⊙ A V) W_o, of norm(x) in place of x
+//
+// Of a stream that reads another one, U and Q are made of its own rows, V and K of the others.
+#pragma once
+
+#include <algorithm>
+
+#include "kernel/activation.hpp"
+#include "kernel/parallel.hpp"
+#include "model/forward.hpp"
+#include "model/layer_memory.hpp"
+#include "model/role.hpp"
+
+namespace masque::model {
+
+/// out ← γ ⊙ z + β with row `which` of γ and β (without data: 0).
+template <class T>
+void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
+                   Index which, MatrixView<T> out) {
+  constexpr Index kElements = 16384;  // that are worth a thread
+  const T* const scale = gamma.row(which);
+  const T* const shift = beta.data != nullptr ? beta.row(which) : nullptr;
+  kernel::parallel_ranges(z.rows, kElements / std::max<Index>(z.columns, 1) + 1,
+                          [&](Index begin, Index end) {
+                            for (Index i = begin; i < end; ++i) {
+                              const T* from = z.row(i);
+                              T* to = out.row(i);
+                              for (Index c = 0; c < z.columns; ++c) to[c] = from[c] * scale[c];
+                              for (Index c = 0; shift != nullptr && c < z.columns; ++c)
+                                to[c] += shift[c];
+                            }
+                          });
+}
+
+/// active ← act(x W_i); `raw` is kept by training alone.
+template <class Run, class T>
+void gated_input(Run& run, Index l, MatrixView<const T> x, Matrix<T>& raw, Matrix<T>& active) {
+  const auto& dense = run.layer(l).gated_input;
+  const MatrixView<T> to = resized(active, x.rows, dense.outputs());
+  if constexpr (Run::kKeeps) {
+    dense.forward(x, resized(raw, x.rows, dense.outputs()));
+    kernel::copy_rows<T>(raw.view(), to);
+    kernel::activation_forward<T>(run.design().activation, to);
+  } else {
+    dense.forward(x, to);  // and the activation
+  }
+}
+
+/// As layer_forward.
+template <class Run>
+void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
+                         typename Run::Stream& source, MatrixView<const typename Run::Number> m) {
+  using T = typename Run::Number;
+  const Design& design = run.design();
+  const auto& weights = run.layer(l);
+  LayerMemory<T>& own = run.memory(l, stream);
+  const MatrixView<T> x = run.states(l, stream);
+  const MatrixView<T> y = run.states(l + 1, stream);
+  const bool post = design.norm_placement == NormPlacement::kPost;
+  const MatrixView<T> branch = post || !Run::kKeeps ? resized(own.sum, x.rows, x.columns) : y;
+  if (run.skips_attention(l)) {
+    for (Index i = 0; i < branch.rows; ++i) std::ranges::fill(branch.row_span(i), T{});
+  } else {
+    const bool same = &stream == &source;
+    MatrixView<const T> input = x;
+    MatrixView<const T> source_input = m;
+    if (!post) {
+      input = resized(own.normed, x.rows, x.columns);
+      weights.attention_norm.forward(x, own.normed.view());
+      if (!same) {
+        source_input = resized(own.source_normed, m.rows, m.columns);
+        weights.attention_norm.forward(m, own.source_normed.view());
+      }
+    }
+    gated_input<Run, T>(run, l, input, own.gate, own.wide);
+    if (!same) gated_input<Run, T>(run, l, source_input, own.source_gate, own.source_projected);
+    const MatrixView<T> read = same ? own.wide.view() : own.source_projected.view();
+    const Index s = design.attention_key_size;
+    const Index e = (own.wide.columns() - s) / 2;
+    const MatrixView<const T> gamma = run.matrix(Role::kGatedGamma, l);
+    const MatrixView<const T> beta = run.matrix(Role::kGatedBeta, l);
+    const Projected<T> projected{resized(own.queries, x.rows, s), resized(own.keys, read.rows, s),
+                                 read.middle_columns(e, e)};
+    scale_columns<T>(own.wide.view().middle_columns(2 * e, s), gamma, beta, 0, projected.query);
+    scale_columns<T>(read.middle_columns(2 * e, s), gamma, beta, 1, projected.key);
+    if (design.position == PositionType::kRotary) {
+      const RotaryDesign& rotary = design.layers[static_cast<std::size_t>(l)].rotary;
+      run.rotary().forward(rotary, stream, s, projected.query);
+      run.rotary().forward(rotary, source, s, projected.key);
+    }
+    const MatrixView<T> context = resized(own.context, x.rows, e);
+    run.attend(l, stream, source, HeadSizes{1, 1, s, e}, projected, context);
+    const MatrixView<T> active = Run::kKeeps ? resized(own.active, x.rows, e) : context;
+    kernel::gated_forward<T>(kernel::Activation::kNone, context,
+                             own.wide.view().middle_columns(0, e), active);
+    weights.output.forward(active, branch);
+  }
+  run.drop(DropoutPlace::kAttention, l, stream, branch);
+  if (post) {
+    residual_norm<Run, decltype(weights.attention_norm), T>(
+        weights.attention_norm, design.variants.residual_scale, x, branch, y);
+  } else {
+    residual<Run, T>(x, branch, y);
+  }
+}
+
+}  // namespace masque::model

@@ -1,0 +1,168 @@
+// A transformer layer.
+//
+//   post-norm   s = α x + attention(x, m);   u = norm(s);  t = α u + ffn(u);  y = norm(t)
+//   pre-norm    s = x + attention(norm(x), norm(m));       y = s + ffn(norm(s))
+//   parallel    y = x + attention(norm(x), norm(m)) + ffn(norm(x))
+//
+// x: the states of the stream, m: those that keys and values are made of. A pass that keeps nothing
+// writes y over x.
+#pragma once
+
+#include <algorithm>
+
+#include "kernel/activation.hpp"
+#include "model/convolution_windows.hpp"
+#include "model/forward.hpp"
+#include "model/gated_layer_forward.hpp"
+#include "model/layer_memory.hpp"
+
+namespace masque::model {
+
+/// What the second product of a feed-forward layer reads, from what the first one gives.
+template <class T>
+void activate(const Design& design, MatrixView<const T> wide, MatrixView<T> active) {
+  const Index inner = active.columns;
+  if (design.gated) {
+    kernel::gated_forward<T>(design.activation, wide.middle_columns(0, inner),
+                             wide.middle_columns(inner, inner), active);
+  } else {
+    kernel::copy_rows<T>(wide, active);
+    kernel::activation_forward<T>(design.activation, active);
+  }
+}
+
+/// y ← ffn(x). Of `run`: panel_rows(), rows that go through both products before the next ones;
+/// with kKeeps active_memory(own, rows, columns).
+template <class Run, class T>
+void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x, MatrixView<T> y) {
+  const Design& design = run.design();
+  const auto& weights = run.layer(l);
+  const Index wide = weights.up.outputs();
+  const Index inner = design.gated ? wide / 2 : wide;
+  if constexpr (Run::kKeeps) {
+    weights.up.forward(x, resized(own.wide, x.rows, wide));
+    const MatrixView<T> active = run.active_memory(own, x.rows, inner);
+    activate<T>(design, own.wide.view(), active);
+    weights.down.forward(active, y);
+  } else {
+    // What lies between the products stays in the cache of one thread.
+    const Index panel = std::min(run.panel_rows(), x.rows);
+    own.wide.resize(panel, wide);
+    for (Index first = 0; first < x.rows; first += panel) {
+      const Index count = std::min(panel, x.rows - first);
+      const MatrixView<T> between = own.wide.view().middle_rows(0, count);
+      weights.up.forward(x.middle_rows(first, count), between);  // and the activation of one part
+      const MatrixView<T> active = between.middle_columns(0, inner);
+      if (design.gated) activate<T>(design, between, active);
+      weights.down.forward(active, y.middle_rows(first, count));
+    }
+  }
+}
+
+/// own.sum ← the attention block of a layer, with its output projection. `input` and
+/// `source_input` are what the projections read. Of `run`: skips_attention(l), mixer(), and
+/// project_distances(l, stream) for attention with projected distances.
+template <class Run, class T>
+void attention_block(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
+                     MatrixView<const T> input, MatrixView<const T> source_input) {
+  const Design& design = run.design();
+  LayerMemory<T>& own = run.memory(l, stream);
+  own.sum.resize(input.rows, design.hidden_size);
+  if (run.skips_attention(l)) {
+    own.sum = Matrix<T>::zero(input.rows, design.hidden_size);
+    return;
+  }
+  if (run.mixer() != nullptr) {
+    run.mix(l, stream, input, resized(own.context, input.rows, design.hidden_size));
+  } else {
+    const HeadSizes heads{design.num_attention_heads, design.num_key_value_heads, design.head_size,
+                          head_value_size(design)};
+    const Projected<T> projected = run.project(l, stream, source, input, source_input);
+    if (design.position == PositionType::kRotary) {
+      const RotaryDesign& rotary = design.layers[static_cast<std::size_t>(l)].rotary;
+      run.rotary().forward(rotary, stream, heads.head_size, projected.query);
+      if (projected.made) {
+        run.rotary().forward(rotary, source, heads.head_size, projected.key);
+        if (rotary.values) run.rotary().forward(rotary, source, heads.head_size, projected.value);
+      }
+    }
+    if (projected.made) run.project_distances(l, stream);
+    run.attend(l, stream, source, heads, projected,
+               resized(own.context, input.rows, heads.heads * heads.value_size));
+  }
+  run.layer(l).output.forward(own.context.view(), own.sum.view());
+}
+
+/// DeBERTa's convolution next to its first layer: y ← norm(y + act(convolution(x))), x the layer's
+/// input, zeros beyond a sequence.
+template <class Run, class T>
+void add_convolution(Run& run, Index l, const typename Run::Stream& stream, LayerMemory<T>& own,
+                     MatrixView<const T> x, MatrixView<T> y) {
+  const Design& design = run.design();
+  const auto& weights = run.layer(l);
+  Matrix<T> windows(x.rows, x.columns * design.convolution_size);
+  convolution_windows<T>(x, stream.begins, design.convolution_size, windows.view());
+  const MatrixView<T> branch = resized(own.convolution_sum, x.rows, x.columns);
+  weights.convolution.forward(windows.view(), branch);
+  if constexpr (Run::kKeeps)
+    kernel::copy_rows<T>(branch, resized(own.convolved, x.rows, x.columns));
+  kernel::activation_forward<T>(design.convolution_activation, branch);
+  residual_norm<Run, decltype(weights.convolution_norm), T>(weights.convolution_norm, 1, y, branch,
+                                                            y);
+}
+
+/// States behind layer l of a stream. `m`: the states of `source` that it reads.
+template <class Run>
+void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
+                   MatrixView<const typename Run::Number> m) {
+  using T = typename Run::Number;
+  const Design& design = run.design();
+  const MatrixView<T> x = run.states(l, stream);
+  const MatrixView<T> y = run.states(l + 1, stream);
+  if (!Run::kKeeps && x.rows == 0) return;
+  if (design.layer_kind == LayerKind::kGatedAttention)
+    return gated_layer_forward(run, l, stream, source, m);
+  const auto& weights = run.layer(l);
+  LayerMemory<T>& own = run.memory(l, stream);
+  const bool post = design.norm_placement == NormPlacement::kPost;
+  const bool convolved = !weights.convolution.empty();
+  const Matrix<T> before = convolved && !Run::kKeeps ? Matrix<T>::copy(x) : Matrix<T>();
+  MatrixView<const T> input = x;
+  MatrixView<const T> source_input = m;
+  if (!post && design.layers[static_cast<std::size_t>(l)].input_norm) {
+    const MatrixView<T> normed = resized(own.normed, x.rows, x.columns);
+    weights.attention_norm.forward(x, normed);
+    input = source_input = normed;
+    if (&stream != &source) {
+      const MatrixView<T> source_normed = resized(own.source_normed, m.rows, m.columns);
+      weights.attention_norm.forward(m, source_normed);
+      source_input = source_normed;
+    }
+  }
+  attention_block<Run, T>(run, l, stream, source, input, source_input);
+  const MatrixView<T> attended = own.sum.view();
+  run.drop(DropoutPlace::kAttention, l, stream, attended);
+  using Norm = decltype(weights.attention_norm);
+  if (post) {
+    const double alpha = design.variants.residual_scale;
+    const MatrixView<T> middle = Run::kKeeps ? resized(own.middle, x.rows, x.columns) : y;
+    residual_norm<Run, Norm, T>(weights.attention_norm, alpha, x, attended, middle);
+    const MatrixView<T> branch = Run::kKeeps ? resized(own.last_sum, x.rows, x.columns) : attended;
+    feed_forward<Run, T>(run, l, own, middle, branch);
+    run.drop(DropoutPlace::kFeedForward, l, stream, branch);
+    residual_norm<Run, Norm, T>(weights.feed_forward_norm, alpha, middle, branch, y);
+    if (convolved) add_convolution<Run, T>(run, l, stream, own, Run::kKeeps ? x : before.view(), y);
+    return;
+  }
+  const MatrixView<T> middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
+  const bool parallel = design.norm_placement == NormPlacement::kParallel;
+  if (parallel) weights.feed_forward_norm.forward(x, middle);
+  const MatrixView<T> sum = residual<Run, T>(x, attended, y);
+  if (!parallel) weights.feed_forward_norm.forward(sum, middle);
+  const MatrixView<T> branch = Run::kKeeps ? y : attended;
+  feed_forward<Run, T>(run, l, own, middle, branch);
+  run.drop(DropoutPlace::kFeedForward, l, stream, branch);
+  residual<Run, T>(sum, branch, y);
+}
+
+}  // namespace masque::model

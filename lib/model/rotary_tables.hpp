@@ -1,0 +1,54 @@
+// Rotations of the queries and keys (and of GAU-α's and RoFormer's values) of a chunk.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/rotary.hpp"
+#include "model/design.hpp"
+#include "model/stream.hpp"
+
+namespace masque::model {
+
+/// Cosines and sines of the streams of a chunk, made once for all layers with the same angles. The
+/// designs must stay. For one thread.
+template <class T>
+class RotaryTables {
+ public:
+  /// Rotates x (rows of the stream, heads · head size) in place.
+  void forward(const RotaryDesign& rotary, const StreamRows& stream, Index head_size,
+               MatrixView<T> x) {
+    kernel::rotary_forward<T>(rotary.layout, table(rotary, stream), head_size, x);
+  }
+  /// d_x ← its gradient, in place.
+  void backward(const RotaryDesign& rotary, const StreamRows& stream, Index head_size,
+                MatrixView<T> d_x) {
+    kernel::rotary_backward<T>(rotary.layout, table(rotary, stream), head_size, d_x);
+  }
+  void clear() { known_.clear(); }
+
+ private:
+  const kernel::RotaryTable<T>& table(const RotaryDesign& rotary, const StreamRows& stream) {
+    for (const Known& known : known_) {
+      if (known.kind == stream.kind && known.rotary->frequencies == rotary.frequencies &&
+          known.rotary->factor == rotary.factor &&
+          known.rotary->float_angles == rotary.float_angles) {
+        return *known.table;
+      }
+    }
+    known_.push_back(
+        {stream.kind, &rotary,
+         std::make_unique<kernel::RotaryTable<T>>(kernel::rotary_table<T>(
+             rotary.frequencies, stream.positions, rotary.factor, rotary.float_angles))});
+    return *known_.back().table;
+  }
+
+  struct Known {
+    StreamKind kind;
+    const RotaryDesign* rotary;
+    std::unique_ptr<kernel::RotaryTable<T>> table;
+  };
+  std::vector<Known> known_;
+};
+
+}  // namespace masque::model

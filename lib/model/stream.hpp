@@ -1,0 +1,44 @@
+// Rows of a chunk that go through the layers together.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque::model {
+
+enum class StreamKind {
+  kContent,       ///< all rows of the chunk
+  kSelectedRows,  ///< some rows, under the same masks: those whose states are wanted
+  kQuery,         ///< XLNet's g: some rows, under query masks
+};
+
+/// How streams go through the layers.
+enum class StreamFlow {
+  kOneStream,   ///< every row reads every row that its mask allows
+  kFixedStart,  ///< T-TA: rows start from [MASK] and read keys and values made of the embeddings;
+                ///< and what lies between that and one stream
+  kTwoStreams,  ///< XLNet: the content h, and g, whose rows start alike and read the content
+};
+
+/// Where the rows of a stream stand; their states are kept by whoever runs the layers.
+struct StreamRows {
+  StreamKind kind = StreamKind::kContent;
+  std::vector<Index> begins;  ///< rows of each sequence, and the end
+  std::vector<Index> rows;    ///< of the chunk; empty for kContent: all of them
+  std::vector<Index> positions;
+  std::vector<Index> segments;  ///< empty: all 0
+
+  Index count() const { return begins.back(); }
+  Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+  /// The first row of a sequence, and how many it has.
+  Index begin(Index sequence) const { return begins[static_cast<std::size_t>(sequence)]; }
+  Index count(Index sequence) const { return begin(sequence + 1) - begin(sequence); }
+};
+
+/// These rows of the content, ascending; `begins`: those of each sequence, and the end.
+StreamRows selected_rows(const StreamRows& content, StreamKind kind, std::span<const Index> rows,
+                         std::span<const Index> begins);
+
+}  // namespace masque::model

@@ -1,0 +1,32 @@
+// What the rows of the streams of a chunk may read, made once a chunk.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/masks.hpp"
+#include "model/stream.hpp"
+
+namespace masque::model {
+
+/// Keeps the block maps of a chunk, which layers of one kind share. For one thread.
+class StreamMasks {
+ public:
+  /// Of each sequence what its rows in `stream` may read of `content`; nullptr: everything, or no
+  /// row. `own`: a mask for each sequence, which replaces the model's; empty: none has one. The
+  /// result stays until clear().
+  const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(
+      const LayerMasks& masks, Index layer, const StreamRows& stream, const StreamRows& content,
+      std::span<const std::optional<mask::Mask>> own);
+  void clear() { known_.clear(); }
+
+ private:
+  std::map<std::pair<std::size_t, StreamKind>, std::vector<std::shared_ptr<const mask::BlockMap>>>
+      known_;
+};
+
+}  // namespace masque::model

@@ -1,0 +1,37 @@
+// A norm whose weight and bias are trained.
+#pragma once
+
+#include "model/design.hpp"
+#include "train/network/parameters.hpp"
+
+namespace masque::train {
+
+/// The norm at one place of a model; T as of Encoder. Without a weight or bias there it has none.
+template <class T>
+class TrainedNorm {
+ public:
+  /// Not there.
+  TrainedNorm() = default;
+  TrainedNorm(Parameters<T>& parameters, const ParameterMap& slots, model::Role role, Index layer,
+              const model::NormDesign& design);
+
+  bool present() const { return parameters_ != nullptr; }
+  /// y = norm(x); y may be x.
+  void forward(MatrixView<const T> x, MatrixView<T> y) const;
+  /// y = norm(x + branch); y may be x. The sum goes to `sum`, if that has data.
+  void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
+                        MatrixView<T> y) const;
+  /// x: what forward() read. Adds to d_x, and to the gradients of weight and bias that are trained.
+  void backward(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_x) const;
+
+ private:
+  std::span<const T> value(Index parameter) const;
+  std::span<T> gradient(Index parameter) const;
+
+  Parameters<T>* parameters_ = nullptr;
+  Index weight_ = ParameterMap::kNone;
+  Index bias_ = ParameterMap::kNone;
+  model::NormDesign design_;
+};
+
+}  // namespace masque::train
