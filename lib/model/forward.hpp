@@ -17,8 +17,10 @@
 // read: the same ones, or the content of a stream of selected rows or of queries.
 #pragma once
 
+#include "kernel/activation.hpp"
 #include "kernel/normalize.hpp"
 #include "model/design.hpp"
+#include "model/layer_memory.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::model {
@@ -62,6 +64,21 @@ MatrixView<T> residual(MatrixView<const T> x, MatrixView<T> branch, MatrixView<T
   } else {
     kernel::add_to<T>(branch, own);
     return own;
+  }
+}
+
+/// active ← act(dense(x)). With kKeeps `raw` is what the activation read; else the activation is
+/// part of the dense layer.
+template <bool kKeeps, class T, class Dense>
+void activated_product(const Dense& dense, kernel::Activation activation, MatrixView<const T> x,
+                       Matrix<T>& raw, Matrix<T>& active) {
+  const MatrixView<T> to = resized(active, x.rows, dense.outputs());
+  if constexpr (kKeeps) {
+    dense.forward(x, resized(raw, x.rows, dense.outputs()));
+    kernel::copy_rows<T>(raw.view(), to);
+    kernel::activation_forward<T>(activation, to);
+  } else {
+    dense.forward(x, to);
   }
 }
 

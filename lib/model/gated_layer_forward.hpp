@@ -37,20 +37,6 @@ void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<
                           });
 }
 
-/// active ← act(x W_i); `raw` is kept by training alone.
-template <class Run, class T>
-void gated_input(Run& run, Index l, MatrixView<const T> x, Matrix<T>& raw, Matrix<T>& active) {
-  const auto& dense = run.layer(l).gated_input;
-  const MatrixView<T> to = resized(active, x.rows, dense.outputs());
-  if constexpr (Run::kKeeps) {
-    dense.forward(x, resized(raw, x.rows, dense.outputs()));
-    kernel::copy_rows<T>(raw.view(), to);
-    kernel::activation_forward<T>(run.design().activation, to);
-  } else {
-    dense.forward(x, to);  // and the activation
-  }
-}
-
 /// As layer_forward.
 template <class Run>
 void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
@@ -77,8 +63,12 @@ void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
         weights.attention_norm.forward(m, own.source_normed.view());
       }
     }
-    gated_input<Run, T>(run, l, input, own.gate, own.wide);
-    if (!same) gated_input<Run, T>(run, l, source_input, own.source_gate, own.source_projected);
+    activated_product<Run::kKeeps, T>(weights.gated_input, design.activation, input, own.gate,
+                                      own.wide);
+    if (!same) {
+      activated_product<Run::kKeeps, T>(weights.gated_input, design.activation, source_input,
+                                        own.source_gate, own.source_projected);
+    }
     const MatrixView<T> read = same ? own.wide.view() : own.source_projected.view();
     const Index s = design.attention_key_size;
     const Index e = (own.wide.columns() - s) / 2;

@@ -105,7 +105,7 @@ void Pass<T>::show_states(Index state, const Stream& stream) const {
   const bool last = state == design_.num_hidden_layers;
   Matrix<T> normed;
   MatrixView<const T> x = stream.x.view();
-  if (last && model_.final_norm.present) {
+  if (last && model_.final_norm.present()) {
     normed.resize(x.rows, x.columns);
     model_.final_norm.forward(x, normed.view());
     x = normed.view();

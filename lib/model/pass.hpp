@@ -115,7 +115,7 @@ class Pass {
  private:
   void choose_flow();
   static const PreparedNorm<T>* present(const PreparedNorm<T>& norm) {
-    return norm.present ? &norm : nullptr;
+    return norm.present() ? &norm : nullptr;
   }
   /// y = linear(x) for the rows of `stream` as layer `layer` finds them.
   void project(const kernel::Linear<T>& linear, Index layer, const Stream& stream,

@@ -127,14 +127,14 @@ PreparedParts<T>::PreparedParts(const std::vector<Weight<T>>& parts) : weights(p
 
 template <class T>
 void PreparedNorm<T>::forward(MatrixView<const T> x, MatrixView<T> y) const {
-  kernel::norm_forward<T>(design.kind, x, weight.span(), bias.span(), design.epsilon, y);
+  kernel::norm_forward<T>(design->kind, x, weight.span(), bias.span(), design->epsilon, y);
 }
 
 template <class T>
 void PreparedNorm<T>::residual_forward(MatrixView<const T> x, MatrixView<const T> branch,
                                        MatrixView<T> sum, MatrixView<T> y) const {
-  kernel::residual_norm_forward<T>(design.kind, x, branch, weight.span(), bias.span(),
-                                   design.epsilon, sum, y);
+  kernel::residual_norm_forward<T>(design->kind, x, branch, weight.span(), bias.span(),
+                                   design->epsilon, sum, y);
 }
 
 template <class T>

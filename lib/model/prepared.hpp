@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,16 +13,16 @@
 
 namespace masque::model {
 
-/// A norm with its parameters; `present` false: none.
+/// A norm with its parameters; without a design: none.
 template <class T>
 struct PreparedNorm {
-  bool present = false;
-  NormDesign design;
+  std::optional<NormDesign> design;
   Weight<T> weight, bias;
 
   PreparedNorm() = default;
   PreparedNorm(const NormDesign& norm, const NormWeights<T>& weights)
-      : present(true), design(norm), weight(weights.weight), bias(weights.bias) {}
+      : design(norm), weight(weights.weight), bias(weights.bias) {}
+  bool present() const { return design.has_value(); }
   /// y = norm(x); y may be x.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
   /// y = norm(x + branch); y may be x. The sum goes to `sum`, if that has data.

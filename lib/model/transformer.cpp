@@ -11,6 +11,7 @@
 #include "base/interrupt.hpp"
 #include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
+#include "model/head_forward.hpp"
 
 namespace masque::model {
 namespace {
@@ -141,23 +142,12 @@ Batch Transformer<T>::checked(const Batch& batch) const {
 
 template <class T>
 std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& request,
-                                             std::span<const Index> rows, MatrixView<T> states,
-                                             Observer* observer) const {
-  const Design& design = model_.design;
+                                             std::span<const Index> rows,
+                                             MatrixView<const T> states, Observer* observer) const {
   const auto& head = model_.head();
-  Matrix<T> transformed;
-  MatrixView<T> x = states;
-  if (!head.transform.empty()) {
-    transformed = Matrix<T>(x.rows, head.transform.outputs());
-    head.transform.forward(x, transformed.view());
-    x = transformed.view();
-  }
-  if (head.norm.present) head.norm.forward(x, x);
-  if (design.head.scale != 1) {
-    for (Index i = 0; i < x.rows; ++i) {
-      for (T& value : x.row_span(i)) value *= static_cast<T>(design.head.scale);
-    }
-  }
+  HeadMemory<T> memory;
+  const MatrixView<const T> x = head_forward<false, typename PreparedModel<T>::Head, T>(
+      model_.design.head, head, states, memory);
   if (request.logits && observer != nullptr) {
     Matrix<T> logits;
     for (Index s = 0, first = 0; s < batch.sequences(); ++s) {

@@ -29,7 +29,7 @@ class Transformer final : public Model {
   void check_variants(const Request& request) const;
   void number_positions(Batch& batch) const;
   std::vector<double> use_head(const Batch& batch, const Request& request,
-                               std::span<const Index> rows, MatrixView<T> states,
+                               std::span<const Index> rows, MatrixView<const T> states,
                                Observer* observer) const;
 
   PreparedModel<T> model_;

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
-#include "kernel/normalize.hpp"
 #include "kernel/scalar.hpp"
 #include "kernel/vocabulary_loss.hpp"
 
@@ -21,11 +20,7 @@ std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
 }
 
-/// A vector of the parameters; empty if there is none.
-template <class T>
-std::span<T> values_of(Parameters<T>& parameters, Index at) {
-  return at == ParameterMap::kNone ? std::span<T>() : row_of<T>(parameters.value(at));
-}
+/// The gradient of a vector of the parameters; empty if there is none.
 template <class T>
 std::span<T> gradients_of(Parameters<T>& parameters, Index at) {
   return at == ParameterMap::kNone ? std::span<T>() : row_of<T>(parameters.gradient(at));
@@ -39,12 +34,14 @@ Head<T>::Head(const model::Design& design, const ParameterMap& slots, Parameters
     : design_(design), slots_(slots), parameters_(&parameters), precision_(precision) {
   MASQUE_CHECK(design.head.kind != HeadKind::kNone);
   if (design.head.transform)
-    transform_ = Dense<T>(parameters, slots, {Role::kHeadTransform}, 0, precision);
+    weights_.transform = Dense<T>(parameters, slots, {Role::kHeadTransform}, 0, precision);
+  if (design.head.norm)
+    weights_.norm = TrainedNorm<T>(parameters, slots, Role::kHeadNorm, 0, *design.head.norm);
 }
 
 template <class T>
 void Head<T>::prepare() {
-  transform_.prepare();
+  weights_.transform.prepare();
 }
 
 template <class T>
@@ -113,27 +110,8 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
   MASQUE_CHECK(task.draws.empty() || design_.head.kind != HeadKind::kDiscriminator);
   const bool wanted = d_last.data != nullptr;
   const model::HeadDesign& head = design_.head;
-  MatrixView<const T> states = task.last;
-  if (head.transform) {
-    raw_.resize(n, transform_.outputs());
-    transform_.forward(task.last, raw_.view());
-    active_ = Matrix<T>::copy(raw_.view());
-    kernel::activation_forward<T>(head.activation, active_.view());
-    states = active_.view();
-    if (head.norm) {
-      states_.resize(n, active_.columns());
-      kernel::norm_forward<T>(head.norm->kind, active_.view(),
-                              values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
-                              values_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)),
-                              head.norm->epsilon, states_.view());
-      states = states_.view();
-    }
-  }
-  if (head.scale != 1) {
-    scaled_ = Matrix<T>::copy(states);
-    for (T& x : scaled_.span()) x *= static_cast<T>(head.scale);
-    states = scaled_.view();
-  }
+  const MatrixView<const T> states =
+      model::head_forward<true, Weights, T>(head, weights_, task.last, memory_);
   if (wanted) d_states_ = Matrix<T>::zero(n, states.columns);
   const MatrixView<T> d_states = wanted ? d_states_.view() : MatrixView<T>();
   const LossSums<T> sums = head.kind == HeadKind::kDiscriminator
@@ -148,19 +126,16 @@ LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::spa
       for (Index i = 0; i < n; ++i) std::copy_n(d_states.row(i), d_states.columns, d_last.row(i));
       return sums;
     }
+    const MatrixView<const T> active = memory_.active.view();
     MatrixView<const T> d_active = d_states;
     if (head.norm) {
-      d_active_ = Matrix<T>::zero(n, active_.columns());
-      kernel::norm_backward<T>(head.norm->kind, active_.view(),
-                               values_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
-                               head.norm->epsilon, d_states, d_active_.view(),
-                               gradients_of<T>(*parameters_, slots_.weight(Role::kHeadNorm)),
-                               gradients_of<T>(*parameters_, slots_.bias(Role::kHeadNorm)));
+      d_active_ = Matrix<T>::zero(n, active.columns);
+      weights_.norm.backward(active, d_states, d_active_.view());
       d_active = d_active_.view();
     }
-    d_raw_ = Matrix<T>::zero(n, raw_.columns());
-    kernel::activation_backward<T>(head.activation, raw_.view(), d_active, d_raw_.view());
-    transform_.backward(task.last, d_raw_.view(), false, d_last);
+    d_raw_ = Matrix<T>::zero(n, active.columns);
+    kernel::activation_backward<T>(head.activation, memory_.raw.view(), d_active, d_raw_.view());
+    weights_.transform.backward(task.last, d_raw_.view(), false, d_last);
   }
   return sums;
 }

@@ -4,7 +4,9 @@
 #include <complex>
 #include <span>
 
+#include "model/head_forward.hpp"
 #include "train/network/dense.hpp"
+#include "train/network/trained_norm.hpp"
 
 namespace masque::train {
 
@@ -59,8 +61,14 @@ class Head {
   ParameterMap slots_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
-  Dense<T> transform_;
-  Matrix<T> raw_, active_, states_, scaled_, d_states_, d_active_, d_raw_;
+  /// Of model::head_forward.
+  struct Weights {
+    Dense<T> transform;
+    TrainedNorm<T> norm;
+  };
+  Weights weights_;
+  model::HeadMemory<T> memory_;
+  Matrix<T> d_states_, d_active_, d_raw_;
 };
 
 }  // namespace masque::train
