@@ -18,8 +18,8 @@ namespace masque::model {
 
 /// How a tensor lies in the file.
 enum class TensorLayout {
-  kNone,         ///< (out, in)
-  kTransposed,   ///< (in, out)
+  kOutIn,        ///< (out, in), as the engine has it; a vector: its elements
+  kInOut,        ///< (in, out)
   kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
   kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
 };
@@ -41,8 +41,8 @@ struct TensorRow {
   /// What it is for; several: stacked by rows in this order.
   std::vector<Role> roles;
   Parts parts = Parts::kBoth;
-  TensorLayout turn = TensorLayout::kNone;
-  /// The weight's shape in the file; empty: (out, in), or (in, out) of a transposed one.
+  TensorLayout layout = TensorLayout::kOutIn;
+  /// The weight's shape in the file; empty: (out, in), or (in, out) of kInOut.
   Shape shape = {};
   std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
   Index part = 0;                   ///< of roles that have several tensors

@@ -95,10 +95,10 @@ void Finder::add_rows(const TensorRow& row) {
 
 /// The tensor as it lies in a file that has rows and columns the other way round.
 void turn_over(PlacedTensor& tensor) {
-  MASQUE_CHECK(tensor.turn == TensorLayout::kNone || tensor.turn == TensorLayout::kTransposed);
+  MASQUE_CHECK(tensor.layout == TensorLayout::kOutIn || tensor.layout == TensorLayout::kInOut);
   MASQUE_CHECK(tensor.shape.size() == 2);
-  tensor.turn =
-      tensor.turn == TensorLayout::kNone ? TensorLayout::kTransposed : TensorLayout::kNone;
+  tensor.layout =
+      tensor.layout == TensorLayout::kOutIn ? TensorLayout::kInOut : TensorLayout::kOutIn;
   std::swap(tensor.shape[0], tensor.shape[1]);
 }
 

@@ -60,8 +60,8 @@ void read_elements(const store::Checkpoint& checkpoint, const store::TensorInfo&
   }
 }
 
-bool is_as_stored(TensorLayout turn) {
-  return turn == TensorLayout::kNone || turn == TensorLayout::kNextRow;
+bool is_as_stored(TensorLayout layout) {
+  return layout == TensorLayout::kOutIn || layout == TensorLayout::kNextRow;
 }
 
 /// The outputs of a transposed or interleaved tensor in the engine's order.
@@ -69,7 +69,7 @@ template <class T>
 void transpose(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
   const Index columns = tensor.columns;
-  if (tensor.turn == TensorLayout::kTransposed) {
+  if (tensor.layout == TensorLayout::kInOut) {
     const auto width = static_cast<std::size_t>(columns) * sizeof(T);
     store::transpose(reinterpret_cast<const std::byte*>(from), static_cast<std::size_t>(columns),
                      static_cast<std::size_t>(rows), sizeof(T), reinterpret_cast<std::byte*>(to),
@@ -139,14 +139,14 @@ class Reader {
     const auto& file = files_[info->file];
     const std::byte* data = info->reader ? nullptr : file->bytes().data() + info->begin;
     const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
-    if (data != nullptr && info->dtype == kOwn && aligned && is_as_stored(tensor.turn)) {
+    if (data != nullptr && info->dtype == kOwn && aligned && is_as_stored(tensor.layout)) {
       whole = {{reinterpret_cast<const T*>(data), tensor.rows, tensor.columns}, file};
     } else {
       auto matrix = std::make_shared<Matrix<T>>(tensor.rows, tensor.columns);
       whole = {matrix->view(), matrix};
       own_.emplace_back(i, matrix);
     }
-    const Index step = is_as_stored(tensor.turn) ? kPiece : std::max<Index>(elements, 1);
+    const Index step = is_as_stored(tensor.layout) ? kPiece : std::max<Index>(elements, 1);
     for (Index begin = 0; begin < elements; begin += step) {
       pieces_.push_back({i, begin, std::min(step, elements - begin)});
     }
@@ -162,7 +162,7 @@ class Reader {
       return check_finite(checkpoint_, *info, piece.begin, values);
     }
     Matrix<T>& matrix = *owner->second;
-    if (is_as_stored(tensor.turn)) {
+    if (is_as_stored(tensor.layout)) {
       const std::span<T> values = matrix.span().subspan(first, count);
       read_elements(checkpoint_, *info, piece.begin, values);
       return check_finite<T>(checkpoint_, *info, piece.begin, values);
@@ -183,7 +183,7 @@ class Reader {
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
       Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
-      place = tensor.turn == TensorLayout::kNextRow && place ? stacked(place, own) : own;
+      place = tensor.layout == TensorLayout::kNextRow && place ? stacked(place, own) : own;
       at += part.rows;
     }
   }

@@ -27,7 +27,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
                    Index layer) {
   PlacedTensor tensor;
   tensor.names = std::move(names);
-  const bool vector = is_vector(row.roles[0]) || row.turn == TensorLayout::kNextRow;
+  const bool vector = is_vector(row.roles[0]) || row.layout == TensorLayout::kNextRow;
   Index rows = 0;
   Index columns = 0;
   for (const Role role : row.roles) {
@@ -39,7 +39,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   }
   tensor.vector = bias || vector;
   tensor.bias = bias;
-  tensor.turn = bias && row.turn == TensorLayout::kTransposed ? TensorLayout::kNone : row.turn;
+  tensor.layout = bias && row.layout == TensorLayout::kInOut ? TensorLayout::kOutIn : row.layout;
   tensor.heads = design.num_attention_heads;
   if (tensor.vector) {
     tensor.rows = 1;
@@ -51,7 +51,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   tensor.columns = columns;
   if (!row.shape.empty()) {
     tensor.shape = row.shape;
-  } else if (tensor.turn == TensorLayout::kTransposed) {
+  } else if (tensor.layout == TensorLayout::kInOut) {
     tensor.shape = {u(columns), u(rows)};
   } else {
     tensor.shape = {u(rows), u(columns)};
@@ -122,7 +122,7 @@ std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* 
   std::map<std::pair<Role, Index>, Index> next;  // rows of a place that have a tensor
   for (const TensorRow& row : rows) {
     for (PlacedTensor& tensor : place_row(design, row)) {
-      if (tensor.turn == TensorLayout::kNextRow) {
+      if (tensor.layout == TensorLayout::kNextRow) {
         TensorPart& part = tensor.parts[0];
         part.first_row = next[{part.role, part.layer}]++;
       }

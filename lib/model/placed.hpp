@@ -22,10 +22,10 @@ struct TensorPart {
 struct PlacedTensor {
   std::string names;  ///< spellings "a|b"; "~" stands for the prefix
   Shape shape;        ///< in the file
-  TensorLayout turn = TensorLayout::kNone;
+  TensorLayout layout = TensorLayout::kOutIn;
   bool bias = false;
   bool vector = false;
-  Index rows = 0;  ///< after the turn; 1 for vectors
+  Index rows = 0;  ///< of the (out, in) matrix; 1 for vectors
   Index columns = 0;
   Index heads = 1;                ///< of kHeadTriples
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements

@@ -106,6 +106,21 @@ RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size)
   return rotary;
 }
 
+std::optional<double> rotary_base(std::span<const double> frequencies, double tolerance) {
+  const auto size = static_cast<Index>(2 * frequencies.size());
+  // One pair turns by 1 whatever the base.
+  double base = 10000;
+  if (frequencies.size() > 1) base = std::pow(frequencies[1], -static_cast<double>(size) / 2);
+  for (const double guess : {std::round(base), base}) {
+    const std::vector<double> plain = kernel::rotary_frequencies(guess, size);
+    const bool found = std::ranges::equal(frequencies, plain, [tolerance](double a, double b) {
+      return std::abs(a - b) <= tolerance * std::abs(b);
+    });
+    if (found) return guess;
+  }
+  return std::nullopt;
+}
+
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
                          Index head_size, Index max_position_embeddings,
                          std::vector<std::string>& notes) {

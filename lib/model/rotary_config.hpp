@@ -1,6 +1,9 @@
 // Angles of rotary positions as config.json describes them, scalings included.
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 
@@ -25,6 +28,10 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
 
 /// A RotaryDesign of plain angles.
 RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size);
+
+/// The base of plain angles θ_t = base^(−2t/size), a whole number where one will do; any for a
+/// single pair, 10000. Nothing where some θ_t is further off than `tolerance` · θ_t.
+std::optional<double> rotary_base(std::span<const double> frequencies, double tolerance);
 
 /// Throws InputError naming `name` unless the size is even and at most 8192.
 void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size);

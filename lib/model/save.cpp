@@ -17,10 +17,10 @@ constexpr std::uint64_t kFloatBytes = 4;
 /// Row and column of the engine's matrix at a flat place of the file's tensor.
 std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat) {
   const Index width = tensor.vector ? 1 : tensor.columns;
-  switch (tensor.turn) {
-    case TensorLayout::kNone:
+  switch (tensor.layout) {
+    case TensorLayout::kOutIn:
     case TensorLayout::kNextRow: return {flat / width, flat % width};
-    case TensorLayout::kTransposed: return {flat % tensor.rows, flat / tensor.rows};
+    case TensorLayout::kInOut: return {flat % tensor.rows, flat / tensor.rows};
     case TensorLayout::kHeadTriples: break;
   }
   const Index rows = tensor.vector ? tensor.columns : tensor.rows;

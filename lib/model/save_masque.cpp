@@ -1,18 +1,10 @@
 // config.json of the family `masque`: the keys that family/masque.cpp reads.
-#include <cmath>
-
 #include "model/config_text.hpp"
 #include "model/masque_names.hpp"
+#include "model/rotary_config.hpp"
 
 namespace masque::model {
 namespace {
-
-/// The base of plain rotary frequencies: θ^(−2/d) is the second of d/2.
-double rotary_base(const std::vector<double>& frequencies) {
-  if (frequencies.size() < 2) return 10000;
-  const auto size = static_cast<double>(2 * frequencies.size());
-  return std::round(std::pow(frequencies[1], -size / 2));
-}
 
 void add_sizes(const Design& design, ConfigText& to) {
   to.count("vocab_size", design.vocab_size);
@@ -59,7 +51,8 @@ void add_attention(const Design& design, ConfigText& to) {
     }
     if (design.position == PositionType::kRotary) {
       to.flag("rotary_interleaved", layer.rotary.layout == kernel::RotaryLayout::kAdjacent);
-      to.number("rope_theta", rotary_base(layer.rotary.frequencies));
+      // Other angles than plain ones are not read back, so that this family is not taken.
+      to.number("rope_theta", rotary_base(layer.rotary.frequencies, 0).value_or(10000));
     }
   } else {
     to.text("position", variants.position);

@@ -9,7 +9,6 @@
 #include "base/maker.hpp"
 #include "base/named_arguments.hpp"
 #include "model/variants.hpp"
-#include "nn/position/rotary_terms.hpp"
 
 namespace masque::model {
 
@@ -41,6 +40,13 @@ double LengthExtension::factor() const {
   return std::max(1.0, static_cast<double>(length) / static_cast<double>(trained));
 }
 
+ExtensionFactor::ExtensionFactor(NamedArguments& spelled)
+    : given_(spelled.number("factor", 0, 0, 1e6)) {
+  if (given_ == 0 || given_ >= 1) return;
+  throw UsageError(
+      fmt::format("{}: factor is {}, expected 0 or at least 1", spelled.name(), given_));
+}
+
 void TreatedPositions::plain_table() {
   const auto scheme = position_scheme(design);
   if (!scheme || scheme->name() != "learned") return;
@@ -50,16 +56,18 @@ void TreatedPositions::plain_table() {
 }
 
 void TreatedPositions::plain_rotary() {
-  const auto scheme = position_scheme(design);
-  const auto* rotary = dynamic_cast<const nn::RotaryScheme*>(scheme.get());
-  if (rotary == nullptr) return;
-  RotaryDesign plain;
-  plain.layout = rotary->layout();
-  plain.frequencies = rotary->frequencies(position_shape(design).head_size);
-  plain.factor = rotary->factor();
-  for (LayerDesign& layer : design.layers) layer.rotary = plain;
-  design.variants.position.clear();
-  design.position = PositionType::kRotary;
+  if (const auto rotary = rotary_of(design)) set_rotary(*rotary, design);
+}
+
+bool TreatedPositions::scale_rotary(const nn::RotaryScaling& scaling,
+                                    const nn::RotaryArguments& arguments) {
+  plain_rotary();
+  if (design.position != PositionType::kRotary) return false;
+  for (LayerDesign& layer : design.layers) {
+    scaling.scale(arguments, layer.rotary.frequencies);
+    layer.rotary.factor *= scaling.amplitude(arguments);
+  }
+  return true;
 }
 
 void PositionTreatment::refuse(const Design& design, std::string_view expected) const {

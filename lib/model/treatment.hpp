@@ -1,5 +1,5 @@
-// How a trained model is made to read texts longer than those of its training: one file per
-// treatment of positions under model/treatment/.
+// How a trained model is made to read texts longer than those of its training: treatments of
+// positions, which register themselves under model/treatment/.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/design.hpp"
+#include "nn/position/rotary_scaling.hpp"
 #include "tensor/table_rows.hpp"
 
 namespace masque {
@@ -25,6 +26,18 @@ struct LengthExtension {
   double factor() const;
 };
 
+/// The argument `factor` of treatments: how many times longer texts are taken to be.
+class ExtensionFactor {
+ public:
+  /// Asks for it. Throws UsageError unless it is 0 or at least 1.
+  explicit ExtensionFactor(NamedArguments& spelled);
+  /// As given; with 0 what follows from the lengths.
+  double value_or(double by_length) const { return given_ > 0 ? given_ : by_length; }
+
+ private:
+  double given_;
+};
+
 /// The positions of a model under treatment.
 struct TreatedPositions {
   Design design;
@@ -36,16 +49,9 @@ struct TreatedPositions {
   void plain_table();
   /// Spells a scheme of RoPE of nn as a design of rotary positions.
   void plain_rotary();
+  /// Changes the rotary positions of every layer. Returns false for models of other positions.
+  bool scale_rotary(const nn::RotaryScaling& scaling, const nn::RotaryArguments& arguments);
 };
-
-/// Changes the rotary design of every layer. Returns false for models of other positions.
-template <class Change>
-bool change_rotary(TreatedPositions& positions, const Change& change) {
-  positions.plain_rotary();
-  if (positions.design.position != PositionType::kRotary) return false;
-  for (LayerDesign& layer : positions.design.layers) change(layer.rotary);
-  return true;
-}
 
 /// A treatment with its arguments. Immutable, thread-safe.
 class PositionTreatment {

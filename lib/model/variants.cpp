@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "nn/position/rotary_terms.hpp"
 
 namespace masque::model {
 
@@ -34,6 +35,24 @@ std::vector<nn::PositionParameter> position_parameters(const Design& design) {
 bool shares_position(const Design& design) {
   const auto scheme = position_scheme(design);
   return scheme && (design.variants.position_shared || scheme->facts().input);
+}
+
+std::optional<RotaryDesign> rotary_of(const Design& design) {
+  const auto scheme = position_scheme(design);
+  const auto* found = dynamic_cast<const nn::RotaryScheme*>(scheme.get());
+  if (found == nullptr) return std::nullopt;
+  RotaryDesign rotary;
+  rotary.layout = found->layout();
+  rotary.frequencies = found->frequencies(position_shape(design).head_size);
+  rotary.factor = found->factor();
+  return rotary;
+}
+
+void set_rotary(const RotaryDesign& rotary, Design& design) {
+  for (LayerDesign& layer : design.layers) layer.rotary = rotary;
+  design.variants.position.clear();
+  design.variants.position_shared = false;
+  design.position = PositionType::kRotary;
 }
 
 const nn::Mixer* mixer_of(const Design& design) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ nn::PositionShape position_shape(const Design& design);
 std::vector<nn::PositionParameter> position_parameters(const Design& design);
 /// Whether these are ModelWeights::position, one set, not LayerWeights::position.
 bool shares_position(const Design& design);
+
+/// The angles of a scheme that only turns queries and keys by their places: `rope`, `rope_yarn` and
+/// the like. Nothing for other schemes, or none.
+std::optional<RotaryDesign> rotary_of(const Design& design);
+/// Takes PositionType::kRotary with these angles, in all layers, in place of the scheme.
+void set_rotary(const RotaryDesign& rotary, Design& design);
 
 /// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for none.
 const nn::Mixer* mixer_of(const Design& design);

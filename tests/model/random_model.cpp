@@ -64,7 +64,7 @@ void put(const Design& design, const PlacedTensor& tensor, const TensorPart& par
   const bool gamma = part.role == Role::kGatedGamma;
   const double deviation = tensor.bias || norm || gamma ? 0.1 : 0.3;
   const RoleShape shape = role_shape(design, part.role, part.part);
-  const bool rows = tensor.turn == TensorLayout::kNextRow;
+  const bool rows = tensor.layout == TensorLayout::kNextRow;
   const Index height = rows ? shape.rows : tensor.vector ? 1 : part.rows;
   const Index width = tensor.vector ? part.rows : tensor.columns;
   if (rows && place) return;

@@ -231,8 +231,11 @@ TEST_CASE("layers of the zoo: heads that talk, previous scores, norms, sizes") {
 }
 
 TEST_CASE("the engine's own positions are those of the registry") {
+  const auto* half =
+      R"("position_embedding_type": "rotary", "rotary_interleaved": false, "rope_theta": 500)";
   for (const auto& pair :
        {std::pair{R"("position_embedding_type": "rotary")", "rope"},
+        std::pair{half, "rope(layout=half, base=500)"},
         std::pair{R"("position_embedding_type": "alibi")", "alibi"},
         std::pair{R"("position_embedding_type": "none")", "none"},
         std::pair{R"("position_embedding_type": "sinusoidal", "sinusoidal_interleaved": true)",

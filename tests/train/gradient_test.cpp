@@ -6,9 +6,12 @@
 
 #include "base/random.hpp"
 #include "model/save.hpp"
+#include "model/starting_model.hpp"
 #include "model/transformer.hpp"
+#include "support/model_cases.hpp"
 #include "train/family_cases.hpp"
 #include "train/network/network.hpp"
+#include "train/run/recipe.hpp"
 
 namespace masque::test {
 
@@ -145,6 +148,102 @@ TEST_CASE("what is trained computes what the engine computes") {
     for (std::size_t k = 0; k < found.size(); ++k) loss -= weights[k] * found[k];
     CHECK(report.loss == doctest::Approx(loss).epsilon(1e-11));
   }
+}
+
+TEST_CASE("rope with arguments is the engine's own rotation, to the bit that of the scheme") {
+  const std::string spelled = "rope(layout=half, base=500)";
+  for (const model::Streams streams :
+       {model::Streams::kOne, model::Streams::kTwo, model::Streams::kFixedKeys}) {
+    for (const char* kind : {"transformer", "gated_attention"}) {
+      if (streams == model::Streams::kTwo && kind != std::string("transformer")) continue;
+      CAPTURE(kind);
+      DesignRecipe recipe;
+      recipe.vocab_size = 13;
+      recipe.hidden_size = 8;
+      recipe.num_attention_heads = 2;
+      recipe.attention_key_size = 4;
+      recipe.num_hidden_layers = 2;
+      recipe.max_position_embeddings = 6;
+      recipe.layer_kind = kind;
+      recipe.position = spelled;
+      recipe.position_shared = true;
+      NetworkCase own{spelled, design_of(recipe), {}};
+      CHECK(own.design.position == model::PositionType::kRotary);
+      CHECK(own.design.variants.position.empty());
+      CHECK(own.design.layers[1].rotary.layout == kernel::RotaryLayout::kHalf);
+      own.design.streams = streams;
+      if (streams == model::Streams::kFixedKeys) own.design.mask = model::DefaultMask::kOthers;
+      own.design.mask_token_id = 4;
+      own.design.head.kind = model::HeadKind::kMasked;
+      NetworkCase scheme = own;
+      scheme.design.position = model::PositionType::kNone;
+      scheme.design.variants.position = spelled;
+      for (model::LayerDesign& layer : scheme.design.layers) layer.rotary = {};
+      std::vector<Built> built;
+      std::vector<double> losses;
+      for (const NetworkCase& one : {own, scheme}) {
+        Built& b = built.emplace_back(build(one));
+        Network<double> network(one.design, b.slots, b.parameters, kernel::Precision::kF64);
+        network.prepare();
+        losses.push_back(network.train(small_examples(one.design), 1, {}).loss);
+      }
+      CHECK(losses[0] == losses[1]);
+      REQUIRE(built[0].parameters.count() == built[1].parameters.count());
+      for (Index i = 0; i < built[0].parameters.count(); ++i) {
+        CAPTURE(built[0].parameters[i].name);
+        const MatrixView<double> a = built[0].parameters.gradient(i);
+        const MatrixView<double> b = built[1].parameters.gradient(i);
+        CHECK(std::equal(a.data, a.data + a.rows * a.columns, b.data));
+      }
+    }
+  }
+}
+
+TEST_CASE("which spellings of rope become the engine's own rotation") {
+  const auto position_of = [](const std::string& spelled) {
+    DesignRecipe recipe;
+    recipe.vocab_size = 13;
+    recipe.hidden_size = 8;
+    recipe.num_attention_heads = 1;
+    recipe.max_position_embeddings = 6;
+    recipe.position = spelled;
+    model::Design design = design_of(recipe);
+    design.head.kind = model::HeadKind::kMasked;
+    // Whatever it became can be written.
+    CHECK(model::same_design(model::plan_of(design).design, design));
+    return design;
+  };
+  const model::Design plain = position_of("rope");
+  CHECK(plain.position == model::PositionType::kRotary);
+  for (const char* same : {"rope()", "rope(base=10000)", "rope(layout=adjacent)"})
+    CHECK(position_of(same) == plain);
+  CHECK(position_of("rope(base=500)").position == model::PositionType::kRotary);
+  CHECK(position_of("rope(layout=half)").position == model::PositionType::kRotary);
+  position_of("rope(base=1234.567)");
+  for (const char* scheme :
+       {"rope_pi(factor=1)", "rope_ntk", "rope_yarn", "xpos", "rerope", "randomized(scheme=rope)"})
+    CHECK(position_of(scheme).variants.position == scheme);
+}
+
+TEST_CASE("rope in place of the positions of a checkpoint") {
+  const auto position_of = [](const std::string& family, const std::string& spelled) {
+    for (const ModelCase& one : model_cases()) {
+      if (one.name != family) continue;
+      model::Design design = model::StartingModel(one.folder).design();
+      change_design({.position = spelled, .position_shared = false, .normalizer = {}}, design);
+      return design;
+    }
+    return model::Design();
+  };
+  const std::string half = "rope(layout=half)";
+  CHECK(position_of("bert", "rope").position == model::PositionType::kRotary);
+  CHECK(position_of("bert", half).position == model::PositionType::kRotary);
+  // As a scheme it leaves Llama its tensors.
+  CHECK(position_of("llama", "rope").position == model::PositionType::kRotary);
+  CHECK(position_of("llama", half).variants.position == half);
+  // What only nn's scheme has a place for.
+  CHECK(position_of("mpnet", "rope").variants.position == "rope");
+  CHECK(position_of("mpnet", half).variants.position == half);
 }
 
 }  // namespace masque::test

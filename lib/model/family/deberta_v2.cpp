@@ -90,7 +90,7 @@ std::vector<TensorRow> relative_rows(const Design& design) {
     rows.push_back({"~encoder.conv.conv",
                     {Role::kConvolution},
                     Parts::kBoth,
-                    TensorLayout::kNone,
+                    TensorLayout::kOutIn,
                     {hidden, hidden, size}});
     rows.push_back({"~encoder.conv.LayerNorm", {Role::kConvolutionNorm}});
   }

@@ -48,11 +48,11 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.attn.c_attn",
        {Role::kQuery, Role::kKey, Role::kValue},
        Parts::kBoth,
-       TensorLayout::kTransposed},
-      {"~h.{l}.attn.c_proj", {Role::kOutput}, Parts::kBoth, TensorLayout::kTransposed},
+       TensorLayout::kInOut},
+      {"~h.{l}.attn.c_proj", {Role::kOutput}, Parts::kBoth, TensorLayout::kInOut},
       {"~h.{l}.ln_2", {Role::kFeedForwardNorm}},
-      {"~h.{l}.mlp.c_fc", {Role::kUp}, Parts::kBoth, TensorLayout::kTransposed},
-      {"~h.{l}.mlp.c_proj", {Role::kDown}, Parts::kBoth, TensorLayout::kTransposed},
+      {"~h.{l}.mlp.c_fc", {Role::kUp}, Parts::kBoth, TensorLayout::kInOut},
+      {"~h.{l}.mlp.c_proj", {Role::kDown}, Parts::kBoth, TensorLayout::kInOut},
       {"~ln_f", {Role::kFinalNorm}},
   };
   const HeadDesign head = vocabulary_head(plan.design, config);

@@ -52,28 +52,28 @@ ModelPlan make_plan(const FamilyConfig& config) {
   const Shape whole{hidden, heads, size};
   const Shape vector{heads, size};
   const std::string layer = "~layer.{l}.";
-  const auto into = [&](const char* name, Role role, TensorLayout turn) {
-    return TensorRow{layer + "rel_attn." + name, {role}, Parts::kTensor, turn, whole};
+  const auto into = [&](const char* name, Role role, TensorLayout layout) {
+    return TensorRow{layer + "rel_attn." + name, {role}, Parts::kTensor, layout, whole};
   };
   const auto bias = [&](const char* name, Role role) {
     return TensorRow{
-        layer + "rel_attn." + name, {role}, Parts::kTensor, TensorLayout::kNone, vector};
+        layer + "rel_attn." + name, {role}, Parts::kTensor, TensorLayout::kOutIn, vector};
   };
   plan.rows = {
       {"~word_embedding", {Role::kWordTable}, Parts::kWeight},
-      {"~mask_emb", {Role::kQueryStart}, Parts::kTensor, TensorLayout::kNone, {1, 1, hidden}},
-      into("q", Role::kQuery, TensorLayout::kTransposed),
-      into("k", Role::kKey, TensorLayout::kTransposed),
-      into("v", Role::kValue, TensorLayout::kTransposed),
-      into("r", Role::kRelative, TensorLayout::kTransposed),
-      into("o", Role::kOutput, TensorLayout::kNone),
+      {"~mask_emb", {Role::kQueryStart}, Parts::kTensor, TensorLayout::kOutIn, {1, 1, hidden}},
+      into("q", Role::kQuery, TensorLayout::kInOut),
+      into("k", Role::kKey, TensorLayout::kInOut),
+      into("v", Role::kValue, TensorLayout::kInOut),
+      into("r", Role::kRelative, TensorLayout::kInOut),
+      into("o", Role::kOutput, TensorLayout::kOutIn),
       bias("r_w_bias", Role::kContentBias),
       bias("r_r_bias", Role::kPositionBias),
       bias("r_s_bias", Role::kSegmentBias),
       {layer + "rel_attn.seg_embed",
        {Role::kLayerSegmentTable},
        Parts::kTensor,
-       TensorLayout::kNone,
+       TensorLayout::kOutIn,
        {2, heads, size}},
       {layer + "rel_attn.layer_norm", {Role::kAttentionNorm}},
       {layer + "ff.layer_1", {Role::kUp}},

@@ -1,7 +1,9 @@
 // interpolated: place p reads what training had at p / factor. Between two rows of a table it is on
 // the line that joins them; after the last row it is that one.
-#include "model/extension_factor.hpp"
-#include "nn/position/rotary_scaling.hpp"
+#include <fmt/format.h>
+
+#include "base/named_arguments.hpp"
+#include "model/treatment.hpp"
 
 namespace masque::model {
 
@@ -9,12 +11,12 @@ namespace {
 
 class Interpolated final : public PositionTreatment {
  public:
-  explicit Interpolated(NamedArguments& spelled) : factor_(spelled) {}
-  std::string_view about() const override {
-    return "learned or rotary places divided by factor: Chen et al. 2023, arXiv:2306.15595";
-  }
+  explicit Interpolated(NamedArguments& spelled)
+      : about_(fmt::format("learned or rotary {}: {}", scaling_.effect, scaling_.source)),
+        factor_(spelled) {}
+  std::string_view about() const override { return about_; }
   void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
-    const double factor = factor_.of(extension);
+    const double factor = factor_.value_or(extension.factor());
     positions.plain_table();
     if (positions.table) {
       if (factor == 1 && extension.length <= extension.trained) return;
@@ -23,13 +25,13 @@ class Interpolated final : public PositionTreatment {
             table_rows_between(static_cast<double>(p) / factor, extension.trained));
       return;
     }
-    const bool done = change_rotary(positions, [factor](RotaryDesign& rotary) {
-      nn::interpolate_frequencies(factor, rotary.frequencies);
-    });
-    if (!done) refuse(positions.design, "learned or rotary ones");
+    if (!positions.scale_rotary(scaling_, {.factor = factor}))
+      refuse(positions.design, "learned or rotary ones");
   }
 
  private:
+  const nn::RotaryScaling& scaling_ = nn::rotary_scaling("rope_pi");
+  std::string about_;
   ExtensionFactor factor_;
 };
 

@@ -1,34 +1,56 @@
-// Frequencies of rotary positions changed for texts that are `factor` times longer than those of
-// training: what the schemes rope_pi, rope_ntk, … and the treatments of loaded models share.
+// Rotary positions for texts that are longer than those of training: one table of methods, of which
+// the schemes rope, rope_pi, … and the treatments of loaded models are made.
 #pragma once
 
 #include <span>
+#include <string_view>
+
+namespace masque {
+class NamedArguments;
+}
 
 namespace masque::nn {
 
-/// Position interpolation: every θ_t divided by `factor`. Chen et al. 2023, arXiv:2306.15595.
-void interpolate_frequencies(double factor, std::span<double> frequencies);
-
-/// A larger base: θ_t divided by factor^(t / (pairs − 1)), so that the first one stays and the last
-/// is divided by `factor`. bloc97 2023 (NTK-aware RoPE); Su 2023, kexue.fm/archives/9675.
-void scale_ntk(double factor, std::span<double> frequencies);
-
-/// Digits of mixed radix: θ_t divided by exp(a (t + 1)^power), where a makes the last divisor
-/// `factor`. Su 2023, kexue.fm/archives/9706.
-void scale_ntk_mixed(double factor, double power, std::span<double> frequencies);
-
-/// By how often a pair turns in the trained length, r_t = θ_t · length / 2π: pairs that turn more
-/// than `fast` times stay, those below `slow` are divided by `factor`, between them a blend that is
-/// linear in r_t. Peng et al. 2023, arXiv:2309.00071.
-struct YarnScaling {
-  double factor = 8;
-  double length = 512;
-  double fast = 32;
-  double slow = 1;  ///< at most `fast`
-
-  void scale(std::span<double> frequencies) const;
-  /// Of cosine and sine: 1 + 0.1 log factor. Scores grow by its square.
-  double amplitude() const;
+/// What methods ask for, each some of it.
+struct RotaryArguments {
+  double factor = 8;      ///< how many times longer texts are than those of training
+  double length = 512;    ///< of the texts of training
+  double power = 0.625;   ///< of the number of a pair
+  double beta_fast = 32;  ///< turns within `length`
+  double beta_slow = 1;   ///< at most beta_fast
 };
+
+/// An argument that a method asks for, and its range. RotaryArguments has the standard value.
+struct RotaryParameter {
+  std::string_view name;
+  double RotaryArguments::*value;
+  double least;
+  double most;
+  double RotaryArguments::*at_most = nullptr;  ///< another one, asked for earlier; null: `most`
+
+  /// Asks for it. Throws UsageError for a value out of its range.
+  void read(NamedArguments& spelled, RotaryArguments& to) const;
+};
+
+/// A method: what it does to plain rotary positions.
+struct RotaryScaling {
+  std::string_view name;    ///< of the scheme: "rope_ntk"
+  std::string_view effect;  ///< in a few words
+  std::string_view source;  ///< author, year, identifier
+  std::span<const RotaryParameter> parameters = {};
+  /// Changes the frequencies θ_t in place.
+  void (*scale)(const RotaryArguments&, std::span<double> frequencies) = [](const RotaryArguments&,
+                                                                            std::span<double>) {};
+  /// Of cosine and sine, for queries and for keys: scores grow by its square.
+  double (*amplitude)(const RotaryArguments&) = [](const RotaryArguments&) { return 1.0; };
+
+  /// "ntk" of "rope_ntk"; empty: plain `rope`.
+  std::string_view method() const;
+};
+
+/// All of them; `rope` is the first.
+std::span<const RotaryScaling> rotary_scalings();
+/// The method with this name of a scheme, which must be there (MASQUE_CHECK).
+const RotaryScaling& rotary_scaling(std::string_view name);
 
 }  // namespace masque::nn

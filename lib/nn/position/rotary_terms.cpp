@@ -20,6 +20,6 @@ PositionFacts RotaryScheme::facts() const {
   return facts;
 }
 
-VariantInfo RotaryScheme::info() const { return describe_position("", "4 n d", source_); }
+VariantInfo RotaryScheme::info() const { return describe_position("", "4 n d", scaling_.source); }
 
 }  // namespace masque::nn

@@ -1,12 +1,12 @@
 // Rotary positions: what the schemes of RoPE share.
 #pragma once
 
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "base/named_arguments.hpp"
 #include "kernel/rotary.hpp"
+#include "nn/position/rotary_scaling.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::nn {
@@ -46,27 +46,24 @@ class RotaryTerms final : public PositionTerms<T> {
   kernel::RotaryTable<T> key_;
 };
 
-/// RoPE with frequencies that are changed for longer texts.
+/// RoPE with frequencies that a method changes for longer texts.
 class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
  public:
-  /// Changes the frequencies θ_t in place; empty: plain.
-  using Scaling = std::function<void(std::span<double> frequencies)>;
-
-  /// factor  of cosine and sine, for queries and for keys: scores grow by its square.
-  RotaryScheme(const RotarySettings& settings, std::string_view source, Scaling scaling = {},
-               double factor = 1)
-      : settings_(settings), source_(source), scaling_(std::move(scaling)), factor_(factor) {}
+  /// scaling  stays where it is: a row of rotary_scalings()
+  RotaryScheme(const RotarySettings& settings, const RotaryScaling& scaling,
+               const RotaryArguments& arguments)
+      : settings_(settings), scaling_(scaling), arguments_(arguments) {}
 
   PositionFacts facts() const override;
   VariantInfo info() const override;
 
   kernel::RotaryLayout layout() const { return settings_.layout; }
   /// Of cosine and sine.
-  double factor() const { return factor_; }
+  double factor() const { return scaling_.amplitude(arguments_); }
   /// Of heads of an even size, as changed.
   std::vector<double> frequencies(Index size) const {
     std::vector<double> all = kernel::rotary_frequencies(settings_.base, size);
-    if (scaling_) scaling_(all);
+    scaling_.scale(arguments_, all);
     return all;
   }
 
@@ -77,15 +74,14 @@ class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
     const std::vector<double> frequencies = this->frequencies(size);
     return std::make_unique<RotaryTerms<T>>(
         settings_.layout, size,
-        kernel::rotary_table<T>(frequencies, problem.places.queries, factor_),
-        kernel::rotary_table<T>(frequencies, problem.places.keys, factor_));
+        kernel::rotary_table<T>(frequencies, problem.places.queries, factor()),
+        kernel::rotary_table<T>(frequencies, problem.places.keys, factor()));
   }
 
  private:
   RotarySettings settings_;
-  std::string source_;
-  Scaling scaling_;
-  double factor_;
+  const RotaryScaling& scaling_;
+  RotaryArguments arguments_;
 };
 
 }  // namespace masque::nn

@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "model/rotary_config.hpp"
+#include "model/save.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
 #include "train/run/deepnorm.hpp"
@@ -49,25 +50,27 @@ DeepNorm deepnorm_of(const DesignRecipe& recipe) {
 void set_position(const DesignRecipe& recipe, Design& design) {
   if (recipe.position == "learned") {
     design.position = model::PositionType::kLearned;
-  } else if (recipe.position == "sinusoidal") {
-    design.position = model::PositionType::kSinusoidal;
-  } else if (recipe.position == "rope") {
-    design.position = model::PositionType::kRotary;
-    if (design.head_size % 2 != 0) {
-      throw UsageError(
-          fmt::format("rope turns pairs of features, found a head size of {}", design.head_size));
-    }
-    for (model::LayerDesign& layer : design.layers) {
-      layer.rotary = model::plain_rotary(kernel::RotaryLayout::kAdjacent, 10000, design.head_size);
-    }
-  } else {
-    design.position = model::PositionType::kNone;
-    if (recipe.position == "none") return;
-    design.variants.position = recipe.position;
-    design.variants.position_shared = recipe.position_shared;
-    const auto scheme = model::position_scheme(design);
-    design.attention_scale = scheme->scale(model::position_shape(design));
+    return;
   }
+  if (recipe.position == "sinusoidal") {
+    design.position = model::PositionType::kSinusoidal;
+    return;
+  }
+  design.position = model::PositionType::kNone;
+  if (recipe.position == "none") return;
+  design.variants.position = recipe.position;
+  design.variants.position_shared = recipe.position_shared;
+  const auto scheme = model::position_scheme(design);
+  const nn::PositionShape shape = model::position_shape(design);
+  design.attention_scale = scheme->scale(shape);
+  if (scheme->name() != "rope") return;
+  if (shape.head_size % 2 != 0) {
+    throw UsageError(
+        fmt::format("rope turns pairs of features, found a head size of {}", shape.head_size));
+  }
+  // The same numbers by the engine's own way, where config.json can say the base.
+  const auto rotary = model::rotary_of(design);
+  if (rotary && model::rotary_base(rotary->frequencies, 0)) model::set_rotary(*rotary, design);
 }
 
 void set_norms(const DesignRecipe& recipe, Design& design) {
@@ -123,15 +126,21 @@ void change_design(const DesignChanges& changes, Design& design) {
     DesignRecipe recipe;
     recipe.position = *changes.position;
     recipe.position_shared = changes.position_shared;
+    Design named = design;
+    named.position = model::PositionType::kNone;
+    named.variants.position = *changes.position;
+    named.variants.position_shared = changes.position_shared;
     Design native = design;
     set_position(recipe, native);
-    if (!native.variants.position.empty() || !usage_problem_of([&] { model::plan_of(native); })) {
-      design = std::move(native);
-    } else {
-      design.position = model::PositionType::kNone;
-      design.variants.position = *changes.position;
-      design.variants.position_shared = changes.position_shared;
-    }
+    const auto has_family = [](const Design& one) {
+      return !usage_problem_of([&] { model::plan_of(one); });
+    };
+    // A bare name asks for the engine's own positions. With arguments they may not change who
+    // writes the model, and so which parameters it has.
+    const bool bare = changes.position->find('(') == std::string::npos;
+    const bool takes_native =
+        !native.variants.position.empty() || (has_family(native) && (bare || has_family(named)));
+    design = takes_native ? std::move(native) : std::move(named);
     const bool has_tables = !model::position_parameters(design).empty() ||
                             design.position == model::PositionType::kLearned;
     if (has_tables && design.max_position_embeddings == 0)

@@ -7,7 +7,8 @@
 
 namespace masque::train {
 
-/// Names as in config.json and in nn's registries.
+/// Names as in config.json and in nn's registries. The scheme `rope`, with arguments too, becomes
+/// the engine's own rotation (PositionType::kRotary) where config.json can say its base.
 struct DesignRecipe {
   Index vocab_size = 0;
   Index num_hidden_layers = 4;
@@ -41,8 +42,9 @@ struct DesignChanges {
 
 /// `design` with the changes. Parameters of the old positions are no part of it. Where no family
 /// has "learned", "sinusoidal", "rope" or "none" with the rest of the design, the scheme of that
-/// name. Throws UsageError for names that are none, and for tables of places in a model without a
-/// longest sequence.
+/// name; also for `rope` with arguments where only that leaves the tensors their names. Throws
+/// UsageError for names that are none, and for tables of places in a model without a longest
+/// sequence.
 void change_design(const DesignChanges& changes, model::Design& design);
 
 /// The recipe with widths of `size` (more than 0) times its own, at least 1, and heads of the same

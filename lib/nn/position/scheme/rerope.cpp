@@ -1,17 +1,23 @@
 // rerope: RoPE whose distance stops growing at a window, ρ = min(|i − j|, w) with its sign.
+// leaky_rerope: it grows `factor` times slower there.
 #include "nn/position/rerope_terms.hpp"
 
 namespace masque::nn {
 
 namespace {
 
-const PositionRegistration kRegistration(
-    "rerope", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      RotarySettings settings = read_rotary(spelled);
-      settings.size = spelled.count("size", 0, 0, Index{1} << 20);
-      const Index window = spelled.count("window", 256, 0, Index{1} << 40);
-      return std::make_unique<ReropeScheme>(settings, window, 0);
-    });
+constexpr std::string_view kLeaky = "leaky_rerope";
+
+std::unique_ptr<PositionScheme> make_rerope(NamedArguments& spelled) {
+  RotarySettings settings = read_rotary(spelled);
+  settings.size = spelled.count("size", 0, 0, Index{1} << 20);
+  const Index window = spelled.count("window", 256, 0, Index{1} << 40);
+  const double slope = spelled.name() == kLeaky ? 1 / spelled.number("factor", 8, 1, 1e6) : 0;
+  return std::make_unique<ReropeScheme>(settings, window, slope);
+}
+
+const PositionRegistration kRegistration("rerope", make_rerope);
+const PositionRegistration kLeakyRegistration(kLeaky, make_rerope);
 
 }  // namespace
 

@@ -1,15 +1,28 @@
-// rope: pairs of features of queries and keys rotated by place · θ_t, θ_t = base^(−2t/d).
+// rope, rope_pi, rope_ntk, …: pairs of features of queries and keys rotated by place · θ_t, θ_t =
+// base^(−2t/d), or as a method of nn/position/rotary_scaling.cpp changes it.
+#include "nn/position/rotary_scaling.hpp"
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::nn {
 
 namespace {
 
-const PositionRegistration kRegistration(
-    "rope", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<RotaryScheme>(read_rotary(spelled),
-                                            "Su et al. 2021, arXiv:2104.09864");
-    });
+std::unique_ptr<PositionScheme> make_rope(NamedArguments& spelled) {
+  const RotaryScaling& scaling = rotary_scaling(spelled.name());
+  const RotarySettings settings = read_rotary(spelled);
+  RotaryArguments arguments;
+  for (const RotaryParameter& parameter : scaling.parameters) parameter.read(spelled, arguments);
+  return std::make_unique<RotaryScheme>(settings, scaling, arguments);
+}
+
+/// Registers every method.
+struct RotaryRegistration {
+  RotaryRegistration() {
+    for (const RotaryScaling& scaling : rotary_scalings())
+      PositionRegistration(scaling.name, make_rope);
+  }
+};
+const RotaryRegistration kRegistration;
 
 }  // namespace
 
