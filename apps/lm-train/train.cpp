@@ -182,6 +182,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                                         : "there already, expected a new folder, or --resume");
   }
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
+  if (o.init_generator)
+    o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
   const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init);
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
@@ -211,6 +213,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                            ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
   for (const std::string& name : run.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+  for (const std::string& note : run.start_notes()) session.note(note);
   if (eval) run.check(*eval);
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {

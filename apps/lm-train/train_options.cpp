@@ -32,7 +32,11 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
-  set("generator_size", run.generator_size);
+  if (o.init_generator) {
+    set("generator_size", "a checkpoint's");
+  } else {
+    set("generator_size", run.generator_size);
+  }
   set("discriminator_weight", o.discriminator_weight.value_or(variant->weight));
   set("switch", run.switch_step);
   set("adversarial", run.adversarial);
@@ -82,6 +86,35 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
            "records: how the model reads [two for masks of permutations, else one]");
 }
 
+/// ELECTRA and masked autoencoding.
+void declare_two_networks(cli::Command& c, TrainOptions& o) {
+  c.option("--generator-size", "R", o.generator_size, cli::Range{1e-6, 1},
+           "electra: widths of the generator, as a share of the model's [0.25]");
+  c.option("--discriminator-weight", "X", o.discriminator_weight, cli::Range{0, 1e9},
+           "electra: of the loss after the generator's [50; 1 of MLM]");
+  c.option("--switch", "N", o.switch_step, cli::Range{1, 1e9},
+           "electra: the generator alone for so many steps, then the other one alone");
+  c.flag("--adversarial", o.adversarial,
+         "electra: the generator learns by REINFORCE to raise the discriminator's loss");
+  c.option("--decoder-size", "R", o.decoder_size, cli::Range{1e-6, 1},
+           "mae: widths of the decoder, as a share of the model's [0.5]");
+  c.option("--decoder-layers", "N", o.decoder_layers, cli::Range{1, 1000},
+           "mae: layers of the decoder [1]");
+}
+
+void check_init_generator(const TrainOptions& o) {
+  if (!o.init_generator) return;
+  if (train::find_electra(o.objective) == nullptr)
+    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+                                 field("init_generator"), o.objective));
+  if (o.generator_size)
+    throw UsageError(fmt::format("{} with {}: the generator has a design, expected none",
+                                 field("generator_size"), field("init_generator")));
+  if (!o.init)
+    throw UsageError(
+        fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
+}
+
 /// What goes together; fills in `format`.
 void check_given(const cli::Command& c, TrainOptions& o) {
   if (o.init) {
@@ -98,6 +131,7 @@ void check_given(const cli::Command& c, TrainOptions& o) {
         fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
+  check_init_generator(o);
   if (!o.eval_text && o.draws == 0 && !o.fixed_selection) {
     for (const char* option : {"eval-every", "eval-sequences"}) {
       if (c.is_requested(option))
@@ -134,6 +168,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
     if (name == "steps") value = steps.text();
   }
   run.init = o.start;
+  run.init_generator = o.generator_start;
   run.changes = o.changes;
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
@@ -168,6 +203,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.example(
       "lm-train train.txt -o tuned --init bert --steps 500 --freeze embeddings --layer-decay 0.9",
       "without its embeddings, and lower layers at lower rates");
+  c.example(
+      "lm-train train.txt -o more --init electra --init-generator electra/generator --objective "
+      "electra",
+      "goes on with both networks of ELECTRA");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
   add_examples_of_masks(c);
@@ -177,6 +216,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
   c.option("--init", "MODEL", o->init,
            "starts from a checkpoint's weights, in place of a new model; the result has its names");
+  c.option("--init-generator", "MODEL", o->init_generator,
+           "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
            "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
@@ -192,18 +233,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "as many steps as fit into a time (120s, 5m, 2h) or tokens ('10M tokens')");
   c.one_of({"--steps", "--budget"});
   commands::declare_objective(c, *o);
-  c.option("--generator-size", "R", o->generator_size, cli::Range{1e-6, 1},
-           "electra: widths of the generator, as a share of the model's [0.25]");
-  c.option("--discriminator-weight", "X", o->discriminator_weight, cli::Range{0, 1e9},
-           "electra: of the loss after the generator's [50; 1 of MLM]");
-  c.option("--switch", "N", o->switch_step, cli::Range{1, 1e9},
-           "electra: the generator alone for so many steps, then the other one alone");
-  c.flag("--adversarial", o->adversarial,
-         "electra: the generator learns by REINFORCE to raise the discriminator's loss");
-  c.option("--decoder-size", "R", o->decoder_size, cli::Range{1e-6, 1},
-           "mae: widths of the decoder, as a share of the model's [0.5]");
-  c.option("--decoder-layers", "N", o->decoder_layers, cli::Range{1, 1000},
-           "mae: layers of the decoder [1]");
+  declare_two_networks(c, *o);
   c.option("--replace", "HOW", o->replace,
            "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
            "checkpoint, whose embeddings say");

@@ -13,7 +13,7 @@ namespace masque::lm_train {
 struct TrainOptions : commands::TrainingOptions {
   std::string text;
   std::string output;
-  std::optional<std::string> init;
+  std::optional<std::string> init, init_generator;
   std::optional<std::string> tokenizer;  ///< of lm-train: none only with init
   std::optional<std::string> requested_format;
   bool pairs = false;
@@ -36,8 +36,9 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<model::Streams> streams;
   cli::CommonOptions common;
   const Launch* launch = nullptr;
-  train::DesignChanges changes;                       ///< of `init`
-  std::shared_ptr<const model::StartingModel> start;  ///< of `init`, once it is read
+  train::DesignChanges changes;  ///< of `init`
+  /// Of `init` and `init_generator`, once they are read.
+  std::shared_ptr<const model::StartingModel> start, generator_start;
 };
 
 /// Declares everything, with the action. `launch` must stay.

@@ -64,8 +64,9 @@ Design with_changes(const Design& base, const Design& wanted) {
   return design;
 }
 
-/// Whether two heads differ at most in what they predict.
+/// Whether two vocabularies differ at most in what they predict.
 bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
+  if (own.kind == HeadKind::kDiscriminator) return false;
   own.kind = wanted.kind;
   return own == wanted;
 }
@@ -199,11 +200,20 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   plan = changed_plan(std::move(plan), wanted);
   if (changes->has("head")) {
     const HeadKind kind = read_word(*changes, "head", kHeads, HeadKind::kNone);
-    for (HeadPlan& own : plan.heads) own.design.kind = kind;
     HeadDesign own;
     own.kind = kind;
     own.scale = changes->positive("head_scale", 1);
-    if (plan.heads.empty() && kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, own)};
+    if (kind == HeadKind::kDiscriminator) {
+      own.transform = true;
+      own.activation = plan.design.activation;
+      own.tied = false;
+      // The family's own ones are for other objectives.
+      plan.heads.insert(plan.heads.begin(), masque_head(plan.design, own));
+    } else {
+      for (HeadPlan& family : plan.heads) family.design.kind = kind;
+      if (plan.heads.empty() && kind != HeadKind::kNone)
+        plan.heads = {masque_head(plan.design, own)};
+    }
   }
   plan.design.family = plan.design.model_type = "masque";
   return plan;

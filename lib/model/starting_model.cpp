@@ -67,6 +67,10 @@ const HeadPlan* StartingModel::head_plan(const HeadDesign& head) const {
 
 bool StartingModel::writes(const Design& design) const {
   if (design.head.kind != HeadKind::kNone && head_plan(design.head) == nullptr) return false;
+  // Its config.json says which head there is.
+  const HeadKind found = found_.design.head.kind;
+  if (family_.name == "masque" && found != HeadKind::kNone && found != design.head.kind)
+    return false;
   Design own = plan_.design;
   own.head = design.head;
   own.mask_token_id = design.mask_token_id;
@@ -118,7 +122,9 @@ std::string StartingModel::config_text(const Design& design) const {
   };
   if (config_.model_type().empty()) set("model_type", quote_json(family_.model_types.front()));
   const HeadDesign& head = design.head;
-  const std::string name = class_name(family_, config_.model_type(), head.kind);
+  const std::string type = config_.string("base_model_type").value_or(config_.model_type());
+  const Family* named = find_family(type);
+  const std::string name = class_name(named != nullptr ? *named : family_, type, head.kind);
   if (head.kind != found_.design.head.kind && !name.empty())
     set("architectures", fmt::format("[{}]", quote_json(name)));
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
@@ -145,6 +151,23 @@ std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor
   return found;
 }
 
+/// Rows that a plan has others in the place of, and heads that would be found before its own.
+std::vector<TensorRow> StartingModel::replaced_rows(const ModelPlan& plan) const {
+  std::vector<TensorRow> rows;
+  for (const TensorRow& row : plan_.rows) {
+    const bool kept =
+        std::ranges::any_of(plan.rows, [&](const TensorRow& one) { return one.name == row.name; });
+    if (!kept) rows.push_back(row);
+  }
+  const HeadPlan* own = head_plan(plan.design.head);
+  for (const HeadPlan& head : plan_.heads) {
+    if (&head == own) break;
+    rows.insert(rows.end(), head.rows.begin(), head.rows.end());
+    if (!head.decoder.empty()) rows.push_back({head.decoder, {Role::kDecoder}, Parts::kTensor});
+  }
+  return rows;
+}
+
 void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
                                std::vector<store::OutputTensor>& tensors) const {
   if (names_.tf() != nullptr) return;
@@ -159,11 +182,7 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
     known.insert(tensor.info.name);
     known.insert(old_norm_name(tensor.info.name));
   }
-  // What a change has put another thing in the place of.
-  for (const TensorRow& row : plan_.rows) {
-    const bool kept =
-        std::ranges::any_of(plan.rows, [&](const TensorRow& one) { return one.name == row.name; });
-    if (kept) continue;
+  for (const TensorRow& row : replaced_rows(plan)) {
     for (const PlacedTensor& placed : place_row(plan_.design, row)) {
       for (const std::string& name : names_in_file(placed)) known.insert(name);
     }

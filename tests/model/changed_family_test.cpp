@@ -42,6 +42,13 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
        [](Design& d) {
          if (d.type_vocab_size == 0) d.type_vocab_size = 2;
        }},
+      {"discriminator",
+       [](Design& d) {
+         d.head = {.kind = HeadKind::kDiscriminator,
+                   .transform = true,
+                   .activation = d.activation,
+                   .tied = false};
+       }},
   };
   return all;
 }
@@ -50,6 +57,12 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
 ModelWeights<float> filled(const StartingModel& start, const ModelPlan& plan,
                            std::vector<std::vector<float>>& memory) {
   ModelWeights<float> weights = start.weights();
+  // A discriminator has nothing of a vocabulary's head.
+  if (plan.design.head.kind != start.design().head.kind &&
+      plan.design.head.kind == HeadKind::kDiscriminator) {
+    weights.head_transform = weights.decoder = {};
+    weights.head_norm = {};
+  }
   for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
     for (const TensorPart& part : tensor.parts) {
       Weight<float>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);

@@ -83,6 +83,39 @@ TEST_CASE("a new head has its family's names, and the class that reads it") {
   CHECK_FALSE(start.head(HeadKind::kDiscriminator));
 }
 
+TEST_CASE("a model that loses its head is read without one, whatever the file had") {
+  int lost = 0;
+  for (const auto& one : masque::test::model_cases()) {
+    if (one.name == "tta_over_bert") continue;
+    CAPTURE(one.name);
+    const StartingModel start(one.folder);
+    if (start.design().head.kind == HeadKind::kNone) continue;
+    Design design = start.design();
+    design.head = {};
+    TempFolder folder = TempFolder::in_memory();
+    save_model(folder / "encoder", start.files(design, start.weights(), {}));
+    CHECK(same_design(load_model<float>(folder / "encoder").design, design));
+    ++lost;
+  }
+  CHECK(lost >= 20);
+}
+
+TEST_CASE("a discriminator of ELECTRA's generator is read as one") {
+  const StartingModel start(MASQUE_TEST_DATA "/model/electra_generator");
+  Design design = start.design();
+  design.head = start.head(HeadKind::kDiscriminator).value();
+  REQUIRE(start.writes(design));
+  ModelWeights<float> weights = start.weights();
+  const std::vector<float> zeros(24 * 24);
+  weights.head_transform = {{{zeros.data(), 24, 24}, nullptr}, {{zeros.data(), 1, 24}, nullptr}};
+  weights.decoder = {{{zeros.data(), 1, 24}, nullptr}, {{zeros.data(), 1, 1}, nullptr}};
+  TempFolder folder = TempFolder::in_memory();
+  save_model(folder / "discriminator", start.files(design, weights, {}));
+  CHECK(same_design(load_model<float>(folder / "discriminator").design, design));
+  const store::Checkpoint after = store::open_checkpoint(folder / "discriminator");
+  for (const std::string& name : names_of(after)) CHECK_FALSE(name.starts_with("generator"));
+}
+
 TEST_CASE("another design is written as the first family that has it") {
   const StartingModel start(MASQUE_TEST_DATA "/model/bert");
   Design design = start.design();

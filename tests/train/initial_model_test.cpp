@@ -9,7 +9,11 @@
 #include "model/starting_model.hpp"
 #include "support/model_cases.hpp"
 #include "support/near.hpp"
+#include "train/loss/electra_model.hpp"
+#include "train/loss/mae_model.hpp"
+#include "train/loss/shared_tables.hpp"
 #include "train/network/network.hpp"
+#include "train/run/starting_design.hpp"
 
 namespace masque::test {
 
@@ -88,6 +92,69 @@ TEST_CASE("the first loss of training is that of the checkpoint, family by famil
   }
   // All that have a head: T5's encoder has none.
   CHECK(trained.size() == 15);
+}
+
+TEST_CASE("a second network has the sizes of any model, and shares its tables where they fit") {
+  ObjectiveOptions requested;
+  requested.tokens.mask = 4;
+  std::set<std::string> shared;
+  for (const ModelCase& one : model_cases()) {
+    CAPTURE(one.name);
+    const model::StartingModel start(one.folder);
+    model::Design design = starting_design(start);
+    requested.tokens.size = static_cast<TokenId>(design.vocab_size);
+    CHECK(design.streams == model::Streams::kOne);
+    CHECK(design.mask == model::DefaultMask::kFull);
+    const DesignRecipe recipe = recipe_beside(design, 30);
+    const model::Design generator = generator_design(recipe, 0.5, requested, design);
+    CHECK(generator.vocab_size == design.vocab_size);
+    CHECK(generator.hidden_size == design.hidden_size / 2);
+    CHECK(generator.num_hidden_layers == design.num_hidden_layers);
+    CHECK(generator.layer_kind == model::LayerKind::kTransformer);
+    CHECK(generator.max_position_embeddings ==
+          (design.max_position_embeddings > 0 ? design.max_position_embeddings : 30));
+    CHECK(shares_table(model::Role::kWordTable, design, generator));
+    const ElectraVariant& variant = *find_electra("electra");
+    adapt_starting_design(
+        start, [&](model::Design& own) { adapt_electra(variant, requested, own); }, design);
+    CHECK(design.head.kind == model::HeadKind::kDiscriminator);
+    ElectraModel both{.variant = &variant, .generator = generator, .second = design};
+    both.second_plan = start.plan(design);
+    Parameters<float> parameters;
+    add_electra(both, true, parameters);
+    CHECK(both.generator_slots.weight(model::Role::kWordTable) ==
+          both.second_slots.weight(model::Role::kWordTable));
+    const Index places = both.second_slots.weight(model::Role::kPositionTable);
+    if (places != ParameterMap::kNone &&
+        both.generator_slots.weight(model::Role::kPositionTable) == places)
+      shared.insert(design.family);
+    // What is new of it is the head at most.
+    const auto names = copy_weights(starting_weights(start, design), both.second_slots, parameters);
+    CHECK(names.size() == (one.name == "electra_discriminator" ? 0 : design.use_bias ? 4 : 2));
+  }
+  CHECK(shared.contains("bert"));
+  // Its rows are other places.
+  CHECK_FALSE(shared.contains("roberta"));
+}
+
+TEST_CASE("a decoder next to narrow tables has tables of its own") {
+  const model::StartingModel start(MASQUE_TEST_DATA "/model/electra_discriminator");
+  MaeModel mae;
+  mae.encoder = starting_design(start);
+  ObjectiveOptions requested;
+  requested.tokens.size = 20;
+  requested.tokens.mask = 4;
+  adapt_starting_design(
+      start, [&](model::Design& own) { adapt_mae(requested, own); }, mae.encoder);
+  CHECK(mae.encoder.head == model::HeadDesign());
+  mae.encoder_plan = start.plan(mae.encoder);
+  mae.decoder =
+      decoder_design(decoder_recipe(recipe_beside(mae.encoder, 8), 0.5, 1), requested, mae.encoder);
+  CHECK(mae.decoder.embedding_size == mae.encoder.hidden_size);
+  Parameters<float> parameters;
+  add_mae(mae, parameters);
+  for (const model::Role role : kSharedTables)
+    CHECK(mae.decoder_slots.weight(role) != mae.encoder_slots.weight(role));
 }
 
 }  // namespace masque::test

@@ -87,7 +87,8 @@ void ElectraLoss<T>::start_second() {
 template <class T>
 void ElectraLoss<T>::begin(std::int64_t step) {
   step_ = step;
-  if (options_.switch_step > 0 && step == options_.switch_step + 1) start_second();
+  if (options_.hands_over && options_.switch_step > 0 && step == options_.switch_step + 1)
+    start_second();
 }
 
 template <class T>

@@ -17,6 +17,7 @@ struct ElectraOptions {
   /// the second network, from the generator's weights where its own have the same shape (but the
   /// head's), with the generator as it is. The networks share nothing then.
   std::int64_t switch_step = 0;
+  bool hands_over = true;  ///< else the second network starts its stage from the weights it has
   kernel::Precision precision = kernel::Precision::kF32;
   Index chunk_rows = 2048;
   bool pairs = false;                    ///< the corpus may have second segments

@@ -8,10 +8,9 @@
 #include "base/error.hpp"
 #include "model/save.hpp"
 #include "train/data/record_example.hpp"
+#include "train/loss/shared_tables.hpp"
 
 namespace masque::train {
-
-using model::Role;
 
 namespace {
 
@@ -61,6 +60,10 @@ void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& reques
   design.head.tied = false;
 }
 
+void adapt_generator(const ObjectiveOptions& requested, model::Design& design) {
+  adapt_design(needs_of("generator", requested, model::HeadKind::kMasked), design);
+}
+
 model::Design generator_design(const DesignRecipe& recipe, double size,
                                const ObjectiveOptions& requested, const model::Design& second) {
   if (!(size > 0 && size <= 1)) {
@@ -72,29 +75,27 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
   design.type_vocab_size = second.type_vocab_size;
   design.pad_token_id = second.pad_token_id;
   design.mask_token_id = second.mask_token_id;
-  adapt_design(needs_of("generator", requested, model::HeadKind::kMasked), design);
+  adapt_generator(requested, design);
   return design;
 }
 
 template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
-  const auto add = [&](const model::Design& design, const std::string& prefix,
-                       const ParameterMap& with) {
-    const model::ModelPlan plan = model::plan_of(design);
+  const auto add = [&](const model::Design& design, const std::optional<model::ModelPlan>& own,
+                       const std::string& prefix, const ParameterMap& with) {
+    const model::ModelPlan plan = own ? *own : model::plan_of(design);
     return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
   };
-  model.second_slots = add(model.second, "", ParameterMap());
+  model.second_slots = add(model.second, model.second_plan, "", ParameterMap());
   if (model.adversarial) {
     model.baseline = parameters.add(
         {.name = "generator.baseline", .rows = 1, .columns = model.generator.hidden_size});
   }
   if (model.variant->copies) model.gate = add_copy_gate(model.second.hidden_size, "", parameters);
   ParameterMap tables;
-  for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
-    const Index table = model.second_slots.weight(role);
-    if (shared && table != ParameterMap::kNone) tables.set(role, false, 0, 0, table);
-  }
-  model.generator_slots = add(model.generator, "generator.", tables);
+  if (shared) tables = shared_tables(model.second, model.second_slots, model.generator);
+  for (const model::Role role : model.apart) tables.set(role, false, 0, 0, ParameterMap::kNone);
+  model.generator_slots = add(model.generator, model.generator_plan, "generator.", tables);
 }
 
 template void add_electra(ElectraModel&, bool, Parameters<float>&);

@@ -5,7 +5,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "model/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/loss/copy_gate.hpp"
 #include "train/run/recipe.hpp"
@@ -31,6 +33,9 @@ const ElectraVariant* find_electra(std::string_view name);
 void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& requested,
                    model::Design& design);
 
+/// The same of the generator's.
+void adapt_generator(const ObjectiveOptions& requested, model::Design& design);
+
 /// The generator of a second network made by `recipe`: as many layers, widths of `size` (0 … 1)
 /// times its own, heads of the same size where that is possible, its tables. Throws as design_of.
 model::Design generator_design(const DesignRecipe& recipe, double size,
@@ -41,13 +46,17 @@ struct ElectraModel {
   const ElectraVariant* variant = nullptr;
   model::Design generator, second;
   ParameterMap generator_slots, second_slots;
+  /// The names of their tensors in files; none: those of model::plan_of.
+  std::optional<model::ModelPlan> generator_plan, second_plan;
+  std::vector<model::Role> apart;  ///< tables that each has of its own, though they fit
   CopyGateSlots gate;
   bool adversarial = false;              ///< the generator learns to be found out, not to be right
   Index baseline = ParameterMap::kNone;  ///< then: w (1, the generator's hidden size)
 };
 
 /// Adds the parameters of both networks, those of the generator with names that begin with
-/// "generator.". `shared`: tables of words, positions and segments are those of the second network.
+/// "generator.". `shared`: tables of words, positions and segments are those of the second network,
+/// where they fit (shared_tables.hpp).
 template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters);
 

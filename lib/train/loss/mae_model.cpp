@@ -7,15 +7,18 @@
 #include "base/error.hpp"
 #include "model/save.hpp"
 #include "train/data/record_example.hpp"
+#include "train/loss/shared_tables.hpp"
 
 namespace masque::train {
-
-using model::Role;
 
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (!encoder.variants.mixer.empty()) {
     throw UsageError(fmt::format("{}: the mixer {} goes by places, which hidden tokens leave", kMae,
                                  encoder.variants.mixer));
+  }
+  if (encoder.convolution_size > 0) {
+    throw UsageError(
+        fmt::format("{}: a convolution goes by places, which hidden tokens leave", kMae));
   }
   encoder.head = {};
   adapt_design({.objective = kMae,
@@ -38,7 +41,6 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
 
 model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& requested,
                              const model::Design& encoder) {
-  MASQUE_CHECK(encoder.embedding_size == encoder.hidden_size);
   model::Design design = design_of(own);
   design.embedding_size = encoder.hidden_size;
   design.type_vocab_size = encoder.type_vocab_size;
@@ -55,12 +57,9 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& re
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters) {
   model.encoder_slots =
-      add_model(model::plan_of(model.encoder), nullptr, "", ParameterMap(), parameters);
-  ParameterMap tables;
-  for (const Role role : {Role::kWordTable, Role::kPositionTable, Role::kSegmentTable}) {
-    const Index table = model.encoder_slots.weight(role);
-    if (table != ParameterMap::kNone) tables.set(role, false, 0, 0, table);
-  }
+      add_model(model.encoder_plan ? *model.encoder_plan : model::plan_of(model.encoder), nullptr,
+                "", ParameterMap(), parameters);
+  const ParameterMap tables = shared_tables(model.encoder, model.encoder_slots, model.decoder);
   const model::ModelPlan plan = model::plan_of(model.decoder);
   model.decoder_slots =
       add_model(plan, model::head_like(plan, model.decoder.head), "decoder.", tables, parameters);

@@ -3,6 +3,7 @@
 // text https://kexue.fm/archives/8770.
 #pragma once
 
+#include "model/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/network/parameters.hpp"
 #include "train/run/recipe.hpp"
@@ -13,7 +14,7 @@ namespace masque::train {
 inline constexpr std::string_view kMae = "mae";
 
 /// Sets what the objective decides of the encoder's design, as Objective::adapt: no head. Throws
-/// UsageError too for a mixer, which would mix the places that are left.
+/// UsageError too for a mixer or a convolution, which would mix the places that are left.
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder);
 
 /// The recipe of the decoder of an encoder made by `recipe`: scaled_recipe with its own layers.
@@ -29,10 +30,13 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& re
 struct MaeModel {
   model::Design encoder, decoder;
   ParameterMap encoder_slots, decoder_slots;
+  /// The names of the encoder's tensors in files; none: those of model::plan_of.
+  std::optional<model::ModelPlan> encoder_plan;
 };
 
 /// Adds the parameters of both networks, those of the decoder with names that begin with
-/// "decoder.". Tables of words, positions and segments are those of the encoder.
+/// "decoder.". Tables of words, positions and segments are those of the encoder, where they fit
+/// (shared_tables.hpp).
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters);
 

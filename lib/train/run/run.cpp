@@ -72,25 +72,32 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
   facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
   facts.emplace_back("corpus", corpus_.digest());
   if (options_.init) facts.emplace_back("init", start_digest_);
+  if (options_.init_generator) facts.emplace_back("init_generator", generator_digest_);
   return facts;
 }
 
 TrainingRun::Other TrainingRun::other() const {
-  if (electra_) return {&electra_->generator, &electra_->generator_slots, "generator/"};
-  if (mae_) return {&mae_->decoder, &mae_->decoder_slots, "decoder/"};
+  if (electra_) return {&electra_->generator, &electra_->generator_slots, "generator"};
+  if (mae_) return {&mae_->decoder, &mae_->decoder_slots, "decoder"};
   return {};
 }
 
 void TrainingRun::add_other(const model::ModelWeights<float>& weights,
                             model::SaveOptions& options) const {
-  const auto [design, slots, folder] = other();
+  const Other second = other();
+  const std::string folder = second.folder();
   // So far the files are the tokenizer's, which both models have.
   const std::vector<store::OutputExtra> tokenizer = options.files;
   for (store::OutputExtra file : tokenizer) {
     file.name = folder + file.name;
     options.files.push_back(std::move(file));
   }
-  model::ModelFiles files = model::model_files(*design, weights, options.training, folder);
+  model::ModelFiles files =
+      options_.init_generator
+          ? options_.init_generator->files(*second.design, weights, options.training)
+          : model::model_files(*second.design, weights, options.training);
+  files.config.name = folder + files.config.name;
+  files.weights.name = folder + files.weights.name;
   options.files.push_back(std::move(files.config));
   options.more.push_back(std::move(files.weights));
   if (!electra_ || electra_->gate.weight == ParameterMap::kNone) return;

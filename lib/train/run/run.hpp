@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,11 @@
 namespace masque::train {
 
 struct RunOptions {
-  /// What training starts from; nullptr: a new model. Then `design` is not read.
+  /// What training starts from; nullptr: a new model. Of two networks the one that is kept; the
+  /// other is then made by recipe_beside. Of `design` max_position_embeddings alone is read then.
   std::shared_ptr<const model::StartingModel> init;
+  /// Of electra_variants(), with `init`: what the generator starts from; nullptr: a new one.
+  std::shared_ptr<const model::StartingModel> init_generator;
   DesignChanges changes;  ///< of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
@@ -80,7 +84,10 @@ class TrainingRun {
   Index parameter_count() const;
   Index trained_count() const { return count_trained(parameters_); }
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
+  /// Those of a second network without a checkpoint are left out.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
+  /// What else there is to say of such a start, one line each.
+  const std::vector<std::string>& start_notes() const { return start_notes_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
   /// what was kept.
   double operations(const StepReport& report) const;
@@ -132,22 +139,28 @@ class TrainingRun {
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
   void fill_in();
-  void check_dropout() const;
+  void check_dropout(const model::Design& design) const;
   void make_one();
-  void adapt_design();
+  /// Lets an objective say what the design must be.
+  void adapt_design(const std::function<void(model::Design&)>& adapt);
   void set_masks();
   void check_corpus_length(const Corpus& corpus) const;
   model::TrainingConfig training_config() const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;
   void make_two(const ElectraVariant& variant);
+  model::Design made_generator() const;
+  void start_electra(ElectraModel& model);
+  ElectraOptions electra_options(const ElectraVariant& variant) const;
+  std::string digest_of(const ParameterMap& slots);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void make_mae();
-  /// The other network's design, places and sub-folder, if there are two.
+  /// The other network's design, places, name and sub-folder, if there are two.
   struct Other {
     const model::Design* design = nullptr;
     const ParameterMap* slots = nullptr;
-    std::string folder;
+    std::string name = {};
+    std::string folder() const { return name + "/"; }
   };
   Other other() const;
   void choose_trained();
@@ -166,8 +179,9 @@ class TrainingRun {
   std::optional<MaeModel> mae_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
-  std::vector<std::string> new_tensors_;
-  std::string start_digest_;  ///< of the values at the start, where these come from a checkpoint
+  std::vector<std::string> new_tensors_, start_notes_;
+  /// Of the values at the start, where these come from a checkpoint.
+  std::string start_digest_, generator_digest_;
 };
 
 /// Steps a second of a run, measured on a few steps that leave no trace; rank 0's clock decides.

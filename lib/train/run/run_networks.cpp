@@ -1,4 +1,4 @@
-// What a run trains: one network of an objective, or ELECTRA's two.
+// What a run trains: the network of an objective; those of two are made in run_two_networks.cpp.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 #include "base/parallel.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
-#include "train/loss/mae_loss.hpp"
 #include "train/run/leak_probe.hpp"
 #include "train/run/mask_check.hpp"
 #include "train/run/run.hpp"
+#include "train/run/starting_design.hpp"
 
 namespace masque::train {
 
@@ -40,7 +40,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
                                                         : field("objective") + " mae"));
   }
   fill_in();
-  check_dropout();
+  check_dropout(design_);
   const ElectraVariant* variant = find_electra(options_.objective);
   if ((variant != nullptr || options_.objective == kMae) && !options_.mask.empty()) {
     throw UsageError(fmt::format("{} with {} {}: expected an objective of one network",
@@ -81,26 +81,17 @@ void TrainingRun::fill_in() {
   if (options_.streams) requested.records.streams = *options_.streams;
   const bool plain_records = options_.objective == "records" && !requested.records.causal &&
                              requested.records.streams == model::Streams::kOne;
+  DesignRecipe& recipe = options_.design;
+  const Index longest = std::max(corpus_.longest(), corpus_.position_end());
   if (options_.init) {
-    if (options_.objective == kMae || find_electra(options_.objective) != nullptr) {
-      throw UsageError(
-          fmt::format("{} with {} {}: its second network has no start, expected an objective of "
-                      "one network",
-                      field("init"), field("objective"), options_.objective));
-    }
-    design_ = options_.init->design();
-    design_.notes.clear();
-    // The objective says which token reads which, whatever the model was trained for.
-    design_.streams = model::Streams::kOne;
-    model::set_mask("full", design_);
+    design_ = starting_design(*options_.init);
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
+    recipe = recipe_beside(design_, std::max(recipe.max_position_embeddings, longest));
     return;
   }
-  DesignRecipe& recipe = options_.design;
   if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
-  if (recipe.max_position_embeddings == 0)
-    recipe.max_position_embeddings = std::max(corpus_.longest(), corpus_.position_end());
+  if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = longest;
   design_ = design_of(recipe);
   // BERT and ELECTRA as transformers has them know two kinds of tokens.
   const bool encoder = options_.objective == "mlm" || plain_records || options_.objective == kMae ||
@@ -111,21 +102,25 @@ void TrainingRun::fill_in() {
   if (roles.mask) design_.mask_token_id = *roles.mask;
 }
 
-void TrainingRun::check_dropout() const {
+void TrainingRun::check_dropout(const model::Design& design) const {
   if (options_.trainer.attention_dropout == 0) return;
-  const bool talks = design_.variants.talking_heads != model::TalkingHeads::kNone;
-  const bool scores = design_.variants.previous_scores != model::PreviousScores::kNone;
-  if (!options_.diversity && !talks && !scores && design_.variants.mixer.empty()) return;
+  const bool talks = design.variants.talking_heads != model::TalkingHeads::kNone;
+  const bool scores = design.variants.previous_scores != model::PreviousScores::kNone;
+  if (!options_.diversity && !talks && !scores && design.variants.mixer.empty()) return;
   throw UsageError(fmt::format("{} with {}: its weights have no dropout, expected 0",
                                field("attention_dropout"),
-                               field(options_.diversity               ? "diversity"
-                                     : talks                          ? "talking_heads"
-                                     : design_.variants.mixer.empty() ? "previous_scores"
-                                                                      : "mixer")));
+                               field(options_.diversity              ? "diversity"
+                                     : talks                         ? "talking_heads"
+                                     : design.variants.mixer.empty() ? "previous_scores"
+                                                                     : "mixer")));
 }
 
 void TrainingRun::check_corpus_length(const Corpus& corpus) const {
   check_length(corpus, design_.max_position_embeddings, options_.init->path());
+  const Other second = other();
+  if (second.design == nullptr) return;
+  check_length(corpus, second.design->max_position_embeddings,
+               options_.init_generator ? options_.init_generator->path() : second.name);
 }
 
 void TrainingRun::check(const Corpus& corpus) const {
@@ -161,26 +156,14 @@ void TrainingRun::set_masks() {
   objective_ = find_objective(options_.objective).make(requested);
 }
 
-void TrainingRun::adapt_design() {
-  if (!options_.init) return objective_->adapt(design_);
-  const model::HeadDesign own = design_.head;
-  design_.head = {};
-  objective_->adapt(design_);
-  // Objectives describe the head of a new model; this one has its family's, or its own one that
-  // now predicts something else.
-  const model::HeadKind kind = design_.head.kind;
-  const bool words = own.kind == model::HeadKind::kMasked || own.kind == model::HeadKind::kCausal;
-  if (const auto head = options_.init->head(kind)) {
-    design_.head = *head;
-  } else if (words) {
-    design_.head = own;
-    design_.head.kind = kind;
-  }
+void TrainingRun::adapt_design(const std::function<void(model::Design&)>& adapt) {
+  if (!options_.init) return adapt(design_);
+  adapt_starting_design(*options_.init, adapt, design_);
 }
 
 void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.requested);
-  adapt_design();
+  adapt_design([this](model::Design& design) { objective_->adapt(design); });
   set_masks();
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionType::kLearned ||
@@ -199,7 +182,7 @@ void TrainingRun::make_one() {
                          .residual_gain = options_.init ? 0 : residual_gain(options_.design)},
                         parameters_);
   if (options_.init) {
-    new_tensors_ = copy_weights(options_.init->weights(), slots_, parameters_);
+    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), slots_, parameters_);
     start_digest_ = xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())));
   }
   network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
@@ -224,59 +207,6 @@ void TrainingRun::check_leak() {
       "a design that hides it, or {}",
       field("objective"), options_.objective, leak->row, leak->sequence + 1, leak->token,
       leak->difference, field("allow_leak")));
-}
-
-void TrainingRun::make_two(const ElectraVariant& variant) {
-  const ObjectiveOptions& requested = options_.requested;
-  adapt_electra(variant, requested, design_);
-  ElectraModel& model = electra_.emplace();
-  model.variant = &variant;
-  model.second = design_;
-  model.generator = generator_design(options_.design, options_.generator_size, requested, design_);
-  model.adversarial = options_.adversarial;
-  add_electra(model, options_.switch_step == 0, parameters_);
-  slots_ = model.second_slots;
-  const StartOptions start{.seed = options_.trainer.seed,
-                           .initializer_range = options_.initializer_range,
-                           .residual_gain = residual_gain(options_.design)};
-  initialize_parameters(model.generator, model.generator_slots, start, parameters_);
-  initialize_parameters(model.second, model.second_slots, start, parameters_);
-  ElectraOptions electra;
-  electra.selection.selection.rate = requested.mlm.selection.rate;
-  electra.selection.selection.rate_high = requested.mlm.selection.rate_high;
-  electra.selection.drop = requested.drop;
-  electra.selection.seed = requested.seed;
-  electra.selection.tokens = requested.tokens;
-  electra.weight = options_.discriminator_weight.value_or(variant.weight);
-  electra.switch_step = options_.switch_step;
-  electra.precision = options_.precision;
-  electra.chunk_rows = options_.chunk_rows;
-  electra.pairs = requested.pairs;
-  electra.diversity = options_.diversity;
-  loss_ = std::make_unique<ElectraLoss<float>>(electra, model, parameters_);
-}
-
-void TrainingRun::make_mae() {
-  if (options_.diversity)
-    throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
-  const ObjectiveOptions& requested = options_.requested;
-  adapt_mae(requested, design_);
-  const DesignRecipe recipe =
-      decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
-  MaeModel& model = mae_.emplace();
-  model.encoder = design_;
-  model.decoder = decoder_design(recipe, requested, design_);
-  add_mae(model, parameters_);
-  slots_ = model.encoder_slots;
-  StartOptions start{.seed = options_.trainer.seed,
-                     .initializer_range = options_.initializer_range,
-                     .residual_gain = residual_gain(recipe)};
-  initialize_parameters(model.decoder, model.decoder_slots, start, parameters_);
-  start.residual_gain = residual_gain(options_.design);
-  initialize_parameters(model.encoder, model.encoder_slots, start, parameters_);
-  auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
-  loss->chunk_rows = options_.chunk_rows;
-  loss_ = std::move(loss);
 }
 
 }  // namespace masque::train

@@ -1,0 +1,177 @@
+// What a run trains of an objective of two networks: ELECTRA's, and those of masked autoencoding.
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "train/loss/mae_loss.hpp"
+#include "train/loss/shared_tables.hpp"
+#include "train/run/run.hpp"
+#include "train/run/starting_design.hpp"
+
+namespace masque::train {
+
+using model::ModelWeights;
+using model::Role;
+
+namespace {
+
+/// Whether both have the table with the same bits.
+bool same_table(Role role, ModelWeights<float> a, ModelWeights<float> b) {
+  const MatrixView<const float> left = model::place_of(a, role, false, 0, 0).view;
+  const MatrixView<const float> right = model::place_of(b, role, false, 0, 0).view;
+  if (left.rows != right.rows || left.columns != right.columns) return false;
+  const std::size_t bytes = static_cast<std::size_t>(left.columns) * sizeof(float);
+  for (Index i = 0; i < left.rows; ++i) {
+    if (std::memcmp(left.row(i), right.row(i), bytes) != 0) return false;
+  }
+  return true;
+}
+
+/// The tables that two checkpoints would share, but for their values.
+std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights<float>& second,
+                                   const ModelWeights<float>& generator) {
+  std::vector<Role> different;
+  const auto has = [](ModelWeights<float> weights, Role role) {
+    return static_cast<bool>(model::place_of(weights, role, false, 0, 0));
+  };
+  for (const Role role : kSharedTables) {
+    if (!has(second, role) || !has(generator, role)) continue;
+    if (!shares_table(role, model.second, model.generator)) continue;
+    if (!same_table(role, second, generator)) different.push_back(role);
+  }
+  return different;
+}
+
+}  // namespace
+
+std::string TrainingRun::digest_of(const ParameterMap& slots) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+    const MatrixView<float> value = parameters_.value(parameter);
+    const auto size = static_cast<std::size_t>(parameters_[parameter].size());
+    hasher->add(std::as_bytes(std::span<const float>(value.data, size)));
+  });
+  return hasher->digest();
+}
+
+model::Design TrainingRun::made_generator() const {
+  const ObjectiveOptions& requested = options_.requested;
+  if (!options_.init_generator)
+    return generator_design(options_.design, options_.generator_size, requested, design_);
+  const model::StartingModel& start = *options_.init_generator;
+  model::Design design = starting_design(start);
+  adapt_starting_design(
+      start, [&](model::Design& own) { adapt_generator(requested, own); }, design);
+  if (design.vocab_size != design_.vocab_size) {
+    throw UsageError(fmt::format("{}: {} has a vocabulary of {}, expected {} as of {}",
+                                 field("init_generator"), start.path(), design.vocab_size,
+                                 design_.vocab_size, options_.init->path()));
+  }
+  check_length(corpus_, design.max_position_embeddings, start.path());
+  check_dropout(design);
+  return design;
+}
+
+/// Adds the parameters of a model with a checkpoint, with their values at the start.
+void TrainingRun::start_electra(ElectraModel& model) {
+  const bool shared = options_.switch_step == 0;
+  const ModelWeights<float> weights =
+      options_.init ? starting_weights(*options_.init, model.second) : ModelWeights<float>();
+  ModelWeights<float> of_generator;
+  if (options_.init) model.second_plan = options_.init->plan(model.second);
+  if (options_.init_generator) {
+    model.generator_plan = options_.init_generator->plan(model.generator);
+    of_generator = starting_weights(*options_.init_generator, model.generator);
+    if (shared) model.apart = different_tables(model, weights, of_generator);
+  }
+  add_electra(model, shared, parameters_);
+  const StartOptions start{.seed = options_.trainer.seed,
+                           .initializer_range = options_.initializer_range,
+                           .residual_gain = options_.init ? 0 : residual_gain(options_.design)};
+  initialize_parameters(model.generator, model.generator_slots, start, parameters_);
+  initialize_parameters(model.second, model.second_slots, start, parameters_);
+  if (!options_.init) return;
+  new_tensors_ = copy_weights(weights, model.second_slots, parameters_);
+  for (const Index own : {model.gate.bias, model.gate.weight, model.baseline}) {
+    if (own != ParameterMap::kNone) new_tensors_.push_back(parameters_[own].name);
+  }
+  if (!options_.init_generator) {
+    start_notes_.emplace_back("generator: a new network");
+  } else {
+    const auto names = copy_weights(of_generator, model.generator_slots, parameters_);
+    new_tensors_.insert(new_tensors_.end(), names.begin(), names.end());
+    for (const Role role : model.apart) {
+      start_notes_.push_back(fmt::format("{}: other values than the model's, not shared",
+                                         parameters_[model.generator_slots.weight(role)].name));
+    }
+    generator_digest_ = digest_of(model.generator_slots);
+  }
+  start_digest_ = digest_of(model.second_slots);
+}
+
+ElectraOptions TrainingRun::electra_options(const ElectraVariant& variant) const {
+  const ObjectiveOptions& requested = options_.requested;
+  ElectraOptions electra;
+  electra.selection.selection.rate = requested.mlm.selection.rate;
+  electra.selection.selection.rate_high = requested.mlm.selection.rate_high;
+  electra.selection.drop = requested.drop;
+  electra.selection.seed = requested.seed;
+  electra.selection.tokens = requested.tokens;
+  electra.weight = options_.discriminator_weight.value_or(variant.weight);
+  electra.switch_step = options_.switch_step;
+  electra.hands_over = !options_.init;
+  electra.precision = options_.precision;
+  electra.chunk_rows = options_.chunk_rows;
+  electra.pairs = requested.pairs;
+  electra.diversity = options_.diversity;
+  return electra;
+}
+
+void TrainingRun::make_two(const ElectraVariant& variant) {
+  if (options_.init_generator && !options_.init)
+    throw UsageError(
+        fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
+  adapt_design([&](model::Design& design) { adapt_electra(variant, options_.requested, design); });
+  ElectraModel& model = electra_.emplace();
+  model.variant = &variant;
+  model.second = design_;
+  model.adversarial = options_.adversarial;
+  model.generator = made_generator();
+  start_electra(model);
+  slots_ = model.second_slots;
+  loss_ = std::make_unique<ElectraLoss<float>>(electra_options(variant), model, parameters_);
+}
+
+void TrainingRun::make_mae() {
+  if (options_.diversity)
+    throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
+  const ObjectiveOptions& requested = options_.requested;
+  adapt_design([&](model::Design& design) { adapt_mae(requested, design); });
+  const DesignRecipe recipe =
+      decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
+  MaeModel& model = mae_.emplace();
+  model.encoder = design_;
+  if (options_.init) model.encoder_plan = options_.init->plan(design_);
+  model.decoder = decoder_design(recipe, requested, design_);
+  add_mae(model, parameters_);
+  slots_ = model.encoder_slots;
+  StartOptions start{.seed = options_.trainer.seed,
+                     .initializer_range = options_.initializer_range,
+                     .residual_gain = residual_gain(recipe)};
+  initialize_parameters(model.decoder, model.decoder_slots, start, parameters_);
+  start.residual_gain = residual_gain(options_.design);
+  initialize_parameters(model.encoder, model.encoder_slots, start, parameters_);
+  if (options_.init) {
+    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), slots_, parameters_);
+    start_notes_.emplace_back("decoder: a new network");
+    start_digest_ = digest_of(slots_);
+  }
+  auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
+  loss->chunk_rows = options_.chunk_rows;
+  loss_ = std::move(loss);
+}
+
+}  // namespace masque::train

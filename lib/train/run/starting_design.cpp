@@ -1,0 +1,84 @@
+#include "train/run/starting_design.hpp"
+
+#include <algorithm>
+
+#include "model/masks.hpp"
+
+namespace masque::train {
+
+namespace {
+
+// What families of such layers have in a head, where heads are many.
+constexpr Index kUsualHeadSize = 64;
+
+bool predicts_words(const model::HeadDesign& head) {
+  return head.kind == model::HeadKind::kMasked || head.kind == model::HeadKind::kCausal;
+}
+
+}  // namespace
+
+model::Design starting_design(const model::StartingModel& start) {
+  model::Design design = start.design();
+  design.notes.clear();
+  design.streams = model::Streams::kOne;
+  model::set_mask("full", design);
+  return design;
+}
+
+void adapt_starting_design(const model::StartingModel& start,
+                           const std::function<void(model::Design&)>& adapt,
+                           model::Design& design) {
+  const model::HeadDesign own = design.head;
+  design.head = {};
+  adapt(design);
+  const model::HeadKind kind = design.head.kind;
+  if (kind == model::HeadKind::kNone) return;
+  if (const auto head = start.head(kind)) {
+    design.head = *head;
+  } else if (predicts_words(own) && predicts_words(design.head)) {
+    // Its own one, which now predicts something else.
+    design.head = own;
+    design.head.kind = kind;
+  }
+}
+
+model::ModelWeights<float> starting_weights(const model::StartingModel& start,
+                                            const model::Design& design) {
+  model::ModelWeights<float> weights = start.weights();
+  if (predicts_words(start.design().head) != predicts_words(design.head)) {
+    weights.head_transform = {};
+    weights.head_norm = {};
+    weights.decoder = {};
+  }
+  return weights;
+}
+
+DesignRecipe recipe_beside(const model::Design& design, Index longest) {
+  const bool gated_units = design.layer_kind == model::LayerKind::kGatedAttention;
+  DesignRecipe recipe;
+  recipe.vocab_size = design.vocab_size;
+  recipe.num_hidden_layers = design.num_hidden_layers;
+  recipe.hidden_size = design.hidden_size;
+  recipe.num_attention_heads = gated_units ? std::max<Index>(1, design.hidden_size / kUsualHeadSize)
+                                           : design.num_attention_heads;
+  if (!gated_units) {
+    recipe.intermediate_size = design.intermediate_size;
+    recipe.normalizer = design.normalizer;
+  }
+  recipe.max_position_embeddings =
+      design.max_position_embeddings > 0 ? design.max_position_embeddings : longest;
+  if (!design.variants.position.empty()) {
+    recipe.position = design.variants.position;
+    recipe.position_shared = design.variants.position_shared;
+    return recipe;
+  }
+  switch (design.position) {
+    case model::PositionType::kSinusoidal: recipe.position = "sinusoidal"; break;
+    case model::PositionType::kRotary: recipe.position = "rope"; break;
+    case model::PositionType::kNone: recipe.position = "none"; break;
+    default: recipe.position = "learned";
+  }
+  return recipe;
+}
+
+}  // namespace masque::train
