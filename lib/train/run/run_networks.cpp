@@ -169,13 +169,22 @@ void TrainingRun::adapt_design() {
   // Objectives describe the head of a new model; this one has its family's, or its own one that
   // now predicts something else.
   const model::HeadKind kind = design_.head.kind;
-  const bool words = own.kind == model::HeadKind::kMasked || own.kind == model::HeadKind::kCausal;
+  const auto predicts_words = [](model::HeadKind one) {
+    return one == model::HeadKind::kMasked || one == model::HeadKind::kCausal;
+  };
   if (const auto head = options_.init->head(kind)) {
     design_.head = *head;
-  } else if (words) {
-    design_.head = own;
-    design_.head.kind = kind;
+    return;
   }
+  if (!predicts_words(kind)) return;
+  const auto other =
+      kind == model::HeadKind::kMasked ? model::HeadKind::kCausal : model::HeadKind::kMasked;
+  if (predicts_words(own.kind)) {
+    design_.head = own;
+  } else if (const auto head = options_.init->head(other)) {
+    design_.head = *head;
+  }
+  design_.head.kind = kind;
 }
 
 void TrainingRun::make_one() {
