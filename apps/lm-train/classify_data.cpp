@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parallel.hpp"
+#include "mask/expression.hpp"
 
 namespace masque::lm_train {
 
@@ -98,6 +100,8 @@ void check_pooling(const ClassifyData& all) {
 void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
   all.mask = all.start.mask;
   if (o.mask == "model" || o.mask == "full") return;
+  if (const auto problem = usage_problem_of([&] { mask::parse_mask(o.mask); }))
+    throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
   if (all.steps == 0 && o.mask != all.start.mask) {
     throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("mask"),
                                  escape(o.mask), field("epochs"),

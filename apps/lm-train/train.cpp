@@ -46,6 +46,16 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   return options;
 }
 
+/// Throws InputError for a tokenizer with more tokens than the model has embeddings.
+void check_vocabulary(const text::Tokenizer& tokenizer, const std::string& path,
+                      const model::StartingModel& start) {
+  const auto tokens = static_cast<Index>(tokenizer.size());
+  const Index most = start.design().vocab_size;
+  if (tokens <= most) return;
+  throw InputError(
+      path, fmt::format("{} tokens, expected at most the {} of {}", tokens, most, start.path()));
+}
+
 /// The steps of a run, on every rank; the first one alone writes and evaluates.
 class Loop {
  public:
@@ -174,6 +184,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     throw UsageError(
         fmt::format("{} records: expected {} records", field("objective"), field("format")));
   kernel::set_threads(o.common.threads);
+  if (o.text == "-" && o.eval_text == "-") {
+    throw UsageError(
+        fmt::format("{} -: the text is standard input, expected a file", field("eval")));
+  }
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("standard input is read once, expected a file for several processes");
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
@@ -186,6 +200,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
   const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init);
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
+  if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);

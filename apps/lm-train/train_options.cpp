@@ -123,6 +123,8 @@ void check_given(const cli::Command& c, TrainOptions& o) {
     o.changes.position_shared = o.design.position_shared;
     if (c.is_requested("normalizer")) o.changes.normalizer = o.design.normalizer;
   }
+  if (o.mask && o.mask->empty())
+    throw UsageError(fmt::format("{}: found '', expected a mask", field("mask")));
   if (!o.init && !o.tokenizer)
     throw UsageError(
         fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));

@@ -81,7 +81,11 @@ bool StartingModel::writes(const Design& design) const {
 
 StartingModel::Writer StartingModel::writer_of(const Design& design) const {
   if (writes(design)) return Writer::kFamily;
-  const auto problem = usage_problem_of([&] { plan_of(design); });
+  std::optional<std::string> problem;
+  // What a family's config.json says, its reader may still refuse.
+  const auto unread =
+      input_error_message([&] { problem = usage_problem_of([&] { plan_of(design); }); });
+  if (unread) problem = unread;
   if (!problem) return Writer::kOther;
   if (can_change(plan_.design, design)) return Writer::kChanged;
   throw UsageError(

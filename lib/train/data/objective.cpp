@@ -84,6 +84,9 @@ Example Objective::masked(Example example, const CorpusItem& item, std::uint64_t
 records::MlmOptions Objective::mlm_options() const {
   records::MlmOptions mlm = options_.mlm;
   mlm.selection.seed = options_.seed;
+  if (options_.tokens.mask < 0 && mlm.mask > 0 && mlm.similar.empty())
+    throw UsageError(fmt::format("the tokenizer has no mask token, expected one, or another {}",
+                                 field("split")));
   return mlm;
 }
 

@@ -41,6 +41,7 @@ ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options) {
   records::MlmOptions mlm{
       .selection = options.selection, .mask = options.mask, .keep = 1 - options.mask, .random = 0};
   mlm.selection.seed = options.seed;
+  if (options.tokens.mask < 0) throw UsageError("the tokenizer has no mask token, expected one");
   mlm_ = make_mlm(mlm, options.tokens);
   drop_ = make_dropping(options.drop, options.seed, options.tokens);
 }

@@ -21,6 +21,20 @@ store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
   return tensor;
 }
 
+namespace {
+
+/// The name under which a folder's vocabulary is looked for.
+std::string vocabulary_name(const std::string& path) {
+  const std::string name = base_name(path);
+  if (name.ends_with(".txt")) return "vocab.txt";
+  if (name.ends_with(".json") && name != "vocab.json") return "tokenizer.json";
+  const bool known = name == "sentencepiece.bpe.model" || name == "tokenizer.model" ||
+                     name == "spm.model" || !name.ends_with(".model");
+  return known ? name : "spiece.model";
+}
+
+}  // namespace
+
 std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
                                                 std::deque<InputFile>& opened) {
   const auto is_file = [](const std::string& name) {
@@ -38,7 +52,8 @@ std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
   std::vector<store::OutputExtra> extras;
   for (const std::string& name : found) {
     const InputFile& file = opened.emplace_back(InputFile::open(name));
-    extras.push_back({base_name(name), store::CopyFrom{&file, 0}, file.size(), 0644});
+    const std::string own = name == path ? vocabulary_name(path) : base_name(name);
+    extras.push_back({own, store::CopyFrom{&file, 0}, file.size(), 0644});
   }
   if (const auto by_name = text::tokenizer_config_by_name(folder))
     extras.push_back(text_file("tokenizer_config.json", *by_name));

@@ -15,8 +15,9 @@ store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
                                  std::span<const float> values);
 
 /// The files of a tokenizer whose vocabulary is `path`, which the model's folder gets too: that
-/// one, and the settings that its folder has, or has in its name (text/google_folder.hpp). Kept
-/// open in `opened`. None of a tokenizer that is built in.
+/// one, under the name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that
+/// its folder has, or has in its name (text/google_folder.hpp). Kept open in `opened`. None of a
+/// tokenizer that is built in.
 std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
                                                 std::deque<InputFile>& opened);
 

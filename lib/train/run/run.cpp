@@ -197,6 +197,13 @@ std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
 std::string TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   const std::string path = join(folder, kStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
+  // Without the same kind of start, other differences say little.
+  const bool had_start = state_fact(state, "init") != nullptr;
+  if (had_start != (options_.init != nullptr)) {
+    throw InputError(
+        path, had_start ? fmt::format("a run from a checkpoint, expected {} with it", field("init"))
+                        : fmt::format("a run of a new model, expected no {}", field("init")));
+  }
   for (const auto& [name, value] : facts()) {
     if (steps == PlannedSteps::kOthers && name == "steps") continue;
     const std::string* found = state_fact(state, name);

@@ -35,11 +35,18 @@ void adapt_starting_design(const model::StartingModel& start,
   if (kind == model::HeadKind::kNone) return;
   if (const auto head = start.head(kind)) {
     design.head = *head;
-  } else if (predicts_words(own) && predicts_words(design.head)) {
-    // Its own one, which now predicts something else.
-    design.head = own;
-    design.head.kind = kind;
+    return;
   }
+  if (!predicts_words(design.head)) return;
+  // Its own one, or its family's, which now predicts something else.
+  const auto other =
+      kind == model::HeadKind::kMasked ? model::HeadKind::kCausal : model::HeadKind::kMasked;
+  if (predicts_words(own)) {
+    design.head = own;
+  } else if (const auto head = start.head(other)) {
+    design.head = *head;
+  }
+  design.head.kind = kind;
 }
 
 model::ModelWeights<float> starting_weights(const model::StartingModel& start,

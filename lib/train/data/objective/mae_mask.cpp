@@ -17,7 +17,7 @@ class MaeMask final : public Objective {
         mae_(
             make_mae({.ratio = given.mae.ratio, .min_keep = given.mae.min_keep, .seed = given.seed},
                      given.tokens)) {
-    if (given.tokens.mask < 0) throw UsageError("mae-mask: there is no mask token, expected one");
+    if (given.tokens.mask < 0) throw UsageError("the tokenizer has no mask token, expected one");
   }
 
   void adapt(model::Design& design) const override {

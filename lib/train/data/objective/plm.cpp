@@ -17,6 +17,8 @@ class Plm final : public Objective {
     records::PermOptions perm = given.perm;
     perm.hf = hf;
     perm.seed = given.seed;
+    if (hf && given.tokens.mask < 0)
+      throw UsageError("the tokenizer has no mask token, expected one");
     if (hf && given.drop.rate > 0) {
       throw UsageError(fmt::format("{}: leaves odd lengths, expected none for the objective plm-hf",
                                    field("drop")));
@@ -39,8 +41,8 @@ class Plm final : public Objective {
     for (Index i = 0; hf_ && i < corpus.size(); ++i) {
       if (corpus.length(i) % 2 == 0) continue;
       throw InputError(fmt::format(
-          "plm-hf: sequence {} has {} tokens, expected even numbers as in transformers, blocks say",
-          i + 1, corpus.length(i)));
+          "{} plm-hf: sequence {} has {} tokens, expected an even number, as of {} blocks",
+          field("objective"), i + 1, corpus.length(i), field("format")));
     }
   }
 
