@@ -12,7 +12,7 @@
 #include "commands.hpp"
 #include "kernel/optimizer.hpp"
 #include "kernel/parallel.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "timing.hpp"
 #include "train/network/network.hpp"
 #include "train/run/recipe.hpp"

@@ -7,7 +7,7 @@
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "dtype_option.hpp"
-#include "model/new_checkpoint.hpp"
+#include "model/checkpoint/new_checkpoint.hpp"
 #include "store/sharding.hpp"
 
 namespace masque::ckpt {

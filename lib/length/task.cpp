@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "length/subject.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "train/data/record_example.hpp"
 #include "train/network/trained_places.hpp"
 

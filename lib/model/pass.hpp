@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "model/attention_inputs.hpp"
 #include "model/chunk.hpp"
-#include "model/embedding_sum.hpp"
-#include "model/forward.hpp"
-#include "model/layer_memory.hpp"
+#include "model/forward/attention_inputs.hpp"
+#include "model/forward/embedding_sum.hpp"
+#include "model/forward/forward.hpp"
+#include "model/forward/layer_memory.hpp"
+#include "model/forward/rotary_tables.hpp"
+#include "model/forward/stream_masks.hpp"
+#include "model/forward/streams_forward.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/prepared.hpp"
 #include "model/repeats.hpp"
-#include "model/rotary_tables.hpp"
-#include "model/stream_masks.hpp"
-#include "model/streams_forward.hpp"
 #include "nn/attention.hpp"
 
 namespace masque::model {
@@ -100,7 +100,7 @@ class Pass {
     return model_.embedding_projection.empty() ? nullptr : &model_.embedding_projection;
   }
 
-  // layer_forward.hpp (layer.cpp, attend.cpp)
+  // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)
   Index panel_rows() const;
   bool skips_attention(Index l) const { return override_of(l) == AttentionOverride::kZero; }
   const nn::Mixer* mixer() const { return model_.mixer; }

@@ -11,7 +11,7 @@
 #include "base/interrupt.hpp"
 #include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
-#include "model/head_forward.hpp"
+#include "model/forward/head_forward.hpp"
 
 namespace masque::model {
 namespace {

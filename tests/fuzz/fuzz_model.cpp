@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "model/load.hpp"
+#include "model/checkpoint/load.hpp"
 #include "store/checkpoint.hpp"
 #include "support/memory_file.hpp"
 

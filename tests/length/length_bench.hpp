@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "length/eval.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/random_model.hpp"
-#include "model/save.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::test {}

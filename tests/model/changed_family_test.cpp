@@ -1,5 +1,5 @@
 // A family's checkpoint with changes is written and read back: the same design, the same bits.
-#include "model/changed_family.hpp"
+#include "model/checkpoint/changed_family.hpp"
 
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "model/variants.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"

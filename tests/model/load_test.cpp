@@ -1,6 +1,6 @@
 // Checkpoints as models: every golden case loads, tensors land where they belong, and whatever is
 // wrong with a checkpoint is said in one clear line.
-#include "model/load.hpp"
+#include "model/checkpoint/load.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // A new checkpoint has the tensors that transformers saves for the same config, filled as it fills
 // them, and the same bytes for any number of threads and shards.
-#include "model/new_checkpoint.hpp"
+#include "model/checkpoint/new_checkpoint.hpp"
 
 #include <unistd.h>
 
@@ -16,8 +16,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "model/model.hpp"
-#include "model/starting_model.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/names/family.hpp"
 #include "store/safetensors/safetensors.hpp"

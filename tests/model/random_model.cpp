@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/random.hpp"
-#include "model/placed.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/placed.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/variants.hpp"
 
 namespace masque::model::test {

@@ -1,5 +1,5 @@
 // What is saved is what is loaded: designs, weights, and the family that fits best.
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // What training starts from is written back as it was: names, bytes, config.json.
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 
 #include <set>
 #include <string>

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/random_model.hpp"
-#include "model/save.hpp"
 #include "model/treatable_model.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"

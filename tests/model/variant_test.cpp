@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "mask/expression.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
-#include "model/save.hpp"
 #include "model/variants.hpp"
 #include "support/temp_folder.hpp"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "model/checkpoint/save.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
-#include "model/save.hpp"
 #include "support/temp_folder.hpp"
 
 namespace {

@@ -11,8 +11,8 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/role.hpp"
-#include "model/save.hpp"
 #include "train/network_cases.hpp"
 
 namespace masque::test {

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 

@@ -19,7 +19,7 @@
 
 #include <doctest/doctest.h>
 
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "train/run/recipe.hpp"
 #include "train/run/trainer.hpp"
 #include "train_case.hpp"

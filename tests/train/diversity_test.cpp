@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "complex_step.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "support/message.hpp"
 #include "train/network/network.hpp"
 #include "train/network_cases.hpp"

@@ -1,6 +1,6 @@
 #include "train/family_cases.hpp"
 
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "support/model_cases.hpp"
 
 namespace masque::test {

@@ -15,7 +15,7 @@
 #include "base/json.hpp"
 #include "kernel/optimizer.hpp"
 #include "mask/builtin.hpp"
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "train/network/network.hpp"
 
 namespace masque::test {

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "model/save.hpp"
-#include "model/starting_model.hpp"
+#include "model/checkpoint/save.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "model/transformer.hpp"
 #include "support/model_cases.hpp"
 #include "train/family_cases.hpp"

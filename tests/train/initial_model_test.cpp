@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "model/checkpoint/starting_model.hpp"
 #include "model/model.hpp"
-#include "model/starting_model.hpp"
 #include "support/model_cases.hpp"
 #include "support/near.hpp"
 #include "train/loss/electra_model.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/variants.hpp"
 #include "nn/mixer.hpp"
 #include "nn/position_scheme.hpp"

@@ -21,7 +21,7 @@
 
 #include "base/random.hpp"
 #include "mask/builtin.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/variants.hpp"
 #include "nn/position_scheme.hpp"
 #include "train/network/network.hpp"

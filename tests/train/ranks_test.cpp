@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "support/message.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/run/trainer.hpp"

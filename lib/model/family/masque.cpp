@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "model/changed_family.hpp"
+#include "model/checkpoint/changed_family.hpp"
 #include "model/encoder_family.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "probe/score/classification.hpp"
 #include "text/tokenizer.hpp"
 #include "train/classify/classifier.hpp"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "train/data/record_example.hpp"
 #include "train/loss/shared_tables.hpp"
 

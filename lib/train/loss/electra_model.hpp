@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/loss/copy_gate.hpp"
 #include "train/run/recipe.hpp"

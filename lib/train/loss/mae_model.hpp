@@ -3,7 +3,7 @@
 // text https://kexue.fm/archives/8770.
 #pragma once
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/network/parameters.hpp"
 #include "train/run/recipe.hpp"

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
-#include "model/streams_forward.hpp"
+#include "model/forward/streams_forward.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 

@@ -1,5 +1,5 @@
 // A model that is trained: from ids to the last states of the wanted rows, and the gradients back.
-// Its forward pass is that of model/forward.hpp, which inference runs too.
+// Its forward pass is that of model/forward/forward.hpp, which inference runs too.
 //
 // One layer at a time, all rows of a chunk together. Queries and what they read (keys and values)
 // may be different rows: T-TA reads the embeddings in every layer, XLNet's query stream reads the

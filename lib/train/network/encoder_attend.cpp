@@ -1,7 +1,7 @@
 // The attention of a layer, sequence by sequence, forward and backward.
 #include <complex>
 
-#include "model/attention_inputs.hpp"
+#include "model/forward/attention_inputs.hpp"
 #include "model/variants.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"

@@ -1,6 +1,6 @@
 // The way back through the convolution next to the first layer of DeBERTa v2.
 #include "kernel/activation.hpp"
-#include "model/convolution_windows.hpp"
+#include "model/forward/convolution_windows.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {

@@ -3,7 +3,7 @@
 #include <complex>
 #include <utility>
 
-#include "model/position_terms.hpp"
+#include "model/forward/position_terms.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {

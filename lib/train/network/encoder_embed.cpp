@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernel/embedding.hpp"
-#include "model/embedding_sum.hpp"
+#include "model/forward/embedding_sum.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {

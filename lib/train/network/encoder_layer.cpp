@@ -1,11 +1,11 @@
-// The way back through a transformer layer (model/layer_forward.hpp), and what its forward pass
-// keeps.
+// The way back through a transformer layer (model/forward/layer_forward.hpp), and what its forward
+// pass keeps.
 #include <complex>
 #include <optional>
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
-#include "model/layer_forward.hpp"
+#include "model/forward/layer_forward.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {

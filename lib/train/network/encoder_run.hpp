@@ -8,9 +8,9 @@
 
 #include "kernel/normalize.hpp"
 #include "kernel/parallel.hpp"
-#include "model/attention_inputs.hpp"
-#include "model/embedding_sum.hpp"
-#include "model/forward.hpp"
+#include "model/forward/attention_inputs.hpp"
+#include "model/forward/embedding_sum.hpp"
+#include "model/forward/forward.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder.hpp"
 
@@ -32,7 +32,7 @@ class EncoderRun {
   void forward(MatrixView<T> last);
   void backward(MatrixView<const T> d_last);
 
-  // What the templates of model/forward.hpp use.
+  // What the templates of model/forward/forward.hpp use.
   const model::Design& design() const { return design_; }
   const EncoderLayer<T>& layer(Index l) const {
     return encoder_.layers_[static_cast<std::size_t>(weights_of(l))];

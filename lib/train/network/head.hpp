@@ -4,7 +4,7 @@
 #include <complex>
 #include <span>
 
-#include "model/head_forward.hpp"
+#include "model/forward/head_forward.hpp"
 #include "train/network/dense.hpp"
 #include "train/network/trained_norm.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 
 namespace masque::train {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "model/weights.hpp"
 #include "tensor/matrix.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "model/layer_memory.hpp"
-#include "model/rotary_tables.hpp"
-#include "model/stream_masks.hpp"
+#include "model/forward/layer_memory.hpp"
+#include "model/forward/rotary_tables.hpp"
+#include "model/forward/stream_masks.hpp"
 #include "nn/materialized_attention.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/matrix.hpp"

@@ -1,4 +1,4 @@
-// Parts of a model's folder besides what model/save.hpp writes.
+// Parts of a model's folder besides what model/checkpoint/save.hpp writes.
 #pragma once
 
 #include <deque>

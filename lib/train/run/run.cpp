@@ -11,7 +11,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 #include "store/checkpoint.hpp"
 #include "train/network/operations.hpp"
 #include "train/network/trained_places.hpp"

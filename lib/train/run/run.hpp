@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/checkpoint/save.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "model/family.hpp"
-#include "model/save.hpp"
-#include "model/starting_model.hpp"
 #include "text/tokenizer.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 #include "train/run/recipe.hpp"
 
 namespace masque::train {

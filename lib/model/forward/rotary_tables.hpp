@@ -6,7 +6,7 @@
 
 #include "kernel/rotary.hpp"
 #include "model/design.hpp"
-#include "model/stream.hpp"
+#include "model/forward/stream.hpp"
 
 namespace masque::model {
 

@@ -1,5 +1,5 @@
 // config.json of the family `masque`: the keys that family/masque.cpp reads.
-#include "model/config_text.hpp"
+#include "model/checkpoint/config_text.hpp"
 #include "model/masque_names.hpp"
 #include "model/rotary_config.hpp"
 

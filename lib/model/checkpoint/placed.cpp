@@ -1,4 +1,4 @@
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 
 #include <algorithm>
 #include <map>

@@ -20,7 +20,7 @@
 #include "kernel/activation.hpp"
 #include "kernel/normalize.hpp"
 #include "model/design.hpp"
-#include "model/layer_memory.hpp"
+#include "model/forward/layer_memory.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::model {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/design.hpp"
-#include "model/forward.hpp"
-#include "model/layer_memory.hpp"
+#include "model/forward/forward.hpp"
+#include "model/forward/layer_memory.hpp"
 
 namespace masque::model {
 

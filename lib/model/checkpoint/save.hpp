@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "model/weights.hpp"
 #include "store/checkpoint_writer.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/design.hpp"
-#include "model/stream.hpp"
+#include "model/forward/stream.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::model {

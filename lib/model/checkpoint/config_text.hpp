@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/design.hpp"
-#include "model/save.hpp"
 
 namespace masque::model {
 

@@ -1,4 +1,4 @@
-#include "model/stream_masks.hpp"
+#include "model/forward/stream_masks.hpp"
 
 #include "model/chunk.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/convolution_windows.hpp"
+#include "model/forward/convolution_windows.hpp"
 
 #include <algorithm>
 #include <complex>

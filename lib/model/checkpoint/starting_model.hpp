@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/load.hpp"
-#include "model/save.hpp"
+#include "model/checkpoint/load.hpp"
+#include "model/checkpoint/save.hpp"
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
 #include "store/names/named_tensors.hpp"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "model/chunk.hpp"
-#include "model/forward.hpp"
-#include "model/position_terms.hpp"
-#include "model/stream.hpp"
+#include "model/forward/forward.hpp"
+#include "model/forward/position_terms.hpp"
+#include "model/forward/stream.hpp"
 #include "nn/materialized_attention.hpp"
 
 namespace masque::model {

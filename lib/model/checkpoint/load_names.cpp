@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "model/load.hpp"
+#include "model/checkpoint/load.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
 namespace masque::model {

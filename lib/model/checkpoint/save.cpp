@@ -1,4 +1,4 @@
-#include "model/save.hpp"
+#include "model/checkpoint/save.hpp"
 
 #include <algorithm>
 #include <memory>

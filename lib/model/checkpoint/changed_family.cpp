@@ -1,4 +1,4 @@
-#include "model/changed_family.hpp"
+#include "model/checkpoint/changed_family.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,9 +9,9 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
-#include "model/placed.hpp"
 #include "model/variants.hpp"
 
 namespace masque::model {

@@ -1,4 +1,4 @@
-#include "model/embedding_sum.hpp"
+#include "model/forward/embedding_sum.hpp"
 
 #include <complex>
 

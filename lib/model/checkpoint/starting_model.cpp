@@ -1,4 +1,4 @@
-#include "model/starting_model.hpp"
+#include "model/checkpoint/starting_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
-#include "model/changed_family.hpp"
+#include "model/checkpoint/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {

@@ -1,4 +1,4 @@
-#include "model/stream.hpp"
+#include "model/forward/stream.hpp"
 
 namespace masque::model {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/embedding_sum.hpp"
-#include "model/forward.hpp"
+#include "model/forward/embedding_sum.hpp"
+#include "model/forward/forward.hpp"
 
 namespace masque::model {
 

@@ -11,10 +11,10 @@
 #include <algorithm>
 
 #include "kernel/activation.hpp"
-#include "model/convolution_windows.hpp"
-#include "model/forward.hpp"
-#include "model/gated_layer_forward.hpp"
-#include "model/layer_memory.hpp"
+#include "model/forward/convolution_windows.hpp"
+#include "model/forward/forward.hpp"
+#include "model/forward/gated_layer_forward.hpp"
+#include "model/forward/layer_memory.hpp"
 
 namespace masque::model {
 

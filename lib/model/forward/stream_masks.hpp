@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/forward/stream.hpp"
 #include "model/masks.hpp"
-#include "model/stream.hpp"
 
 namespace masque::model {
 

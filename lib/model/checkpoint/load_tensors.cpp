@@ -8,7 +8,7 @@
 #include "base/escape.hpp"
 #include "base/mapped_file.hpp"
 #include "base/parallel.hpp"
-#include "model/load.hpp"
+#include "model/checkpoint/load.hpp"
 #include "store/transpose.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/finite.hpp"

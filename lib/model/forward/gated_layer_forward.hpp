@@ -12,8 +12,8 @@
 
 #include "kernel/activation.hpp"
 #include "kernel/parallel.hpp"
-#include "model/forward.hpp"
-#include "model/layer_memory.hpp"
+#include "model/forward/forward.hpp"
+#include "model/forward/layer_memory.hpp"
 #include "model/role.hpp"
 
 namespace masque::model {

@@ -1,4 +1,4 @@
-#include "model/position_terms.hpp"
+#include "model/forward/position_terms.hpp"
 
 #include <algorithm>
 #include <complex>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "store/checkpoint.hpp"
 #include "store/names/named_tensors.hpp"
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "kernel/embedding.hpp"
-#include "model/embed_forward.hpp"
-#include "model/layer_forward.hpp"
+#include "model/forward/embed_forward.hpp"
+#include "model/forward/layer_forward.hpp"
+#include "model/forward/stream.hpp"
 #include "model/role.hpp"
-#include "model/stream.hpp"
 
 namespace masque::model {
 

@@ -1,4 +1,4 @@
-#include "model/new_checkpoint.hpp"
+#include "model/checkpoint/new_checkpoint.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
-#include "model/placed.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 

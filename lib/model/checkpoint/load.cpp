@@ -1,4 +1,4 @@
-#include "model/load.hpp"
+#include "model/checkpoint/load.hpp"
 
 #include <fmt/format.h>
 

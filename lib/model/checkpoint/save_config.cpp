@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "model/config_text.hpp"
+#include "model/checkpoint/config_text.hpp"
 #include "model/masque_names.hpp"
 
 namespace masque::model {
