@@ -163,7 +163,7 @@ void declare_attention(cli::Command& tool) {
   c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
   c.flag("--training", o->training, "forward and backward, with what a training step keeps");
   c.option("--dropout", "P", o->dropout, cli::Range{0, 0.99}, "of weights, with --training");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -97,7 +97,7 @@ void declare_block_map(cli::Command& tool) {
   cli::Command& c = tool.subcommand("block-map", "time to find the blocks of each mask");
   c.example("bench block-map -n 4096", "masks as people use them");
   c.option("-n,--length", "N", o->length, cli::Range{1, 1e7}, "queries and keys");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

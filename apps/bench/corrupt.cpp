@@ -82,7 +82,7 @@ void declare_corrupt(cli::Command& tool) {
   c.example("bench corrupt", "million tokens a second");
   c.option("--length", "N", o->length, cli::Range{1, 1e6}, "tokens of a record");
   c.option("--records", "N", o->records, cli::Range{1, 1e6}, "records");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

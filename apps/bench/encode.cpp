@@ -103,7 +103,7 @@ void declare_encode(cli::Command& tool) {
   c.example("bench encode bert-base-uncased train.txt", "words of BERT");
   c.argument("TOKENIZER_DIR", o->tokenizer, "folder with vocab.txt, merges.txt or spiece.model");
   c.argument("TEXT", o->file, "a text file");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   c.flag("--cased", o->cased, "vocab.txt: keep case and accents");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

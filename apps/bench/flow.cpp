@@ -46,7 +46,7 @@ void declare_flow(cli::Command& tool) {
   c.example("bench flow -n 4096 -L 12 -j 2", "four masks, with the search for a leak");
   c.option("-n,--length", "N", o->length, cli::Range{1, 1e6}, "positions");
   c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 1e5}, "layers");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
 #include "model/model.hpp"
 #include "timing.hpp"
@@ -157,15 +158,11 @@ void declare_forward(cli::Command& tool) {
   c.argument("MODEL", o->model, "folder with config.json and weights");
   c.option("--shape", "BxN", o->shapes,
            "sequences and tokens of each; may be repeated [1x16 1x128 8x128 32x128 4x512]");
-  c.choice<kernel::Precision>("--precision", o->precision,
-                              {{"f32", kernel::Precision::kF32},
-                               {"bf16", kernel::Precision::kBf16},
-                               {"f64", kernel::Precision::kF64}},
-                              "numbers of the products");
+  commands::add_precision(c, o->precision);
   c.option("--ids", "FILE", o->ids, "instead of shapes: lines of ids, in file order");
   c.option("--batch-tokens", "N", o->batch_tokens, cli::Range{1, 1e9}, "of a batch of --ids");
   c.flag("--targets", o->targets, "also the log-probability of each token");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

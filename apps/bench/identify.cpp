@@ -50,7 +50,7 @@ void declare_identify(cli::Command& tool) {
   cli::Command& c = tool.subcommand("identify", "time to name a matrix");
   c.example("bench identify", "masks that are found, and some that are not");
   c.option("-n,--length", "N", o->length, cli::Range{1, 1e5}, "queries and keys");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -94,7 +94,7 @@ void declare_kernels(cli::Command& tool) {
   c.example("bench kernels --filter linear -j 1", "matrix products on one thread");
   c.example("MASQUE_CPU=avx2 bench kernels", "as on a processor without AVX-512");
   c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed runs");
+  add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

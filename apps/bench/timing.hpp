@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "cli/command.hpp"
+
 namespace masque::bench {
 
 /// Milliseconds of repeated runs.
@@ -27,6 +29,12 @@ inline Timing time_of(int repeats, const std::function<void()>& work) {
   }
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times.front(), times.back()};
+}
+
+/// --repeats of timings: runs, or steps of training.
+template <class Number>
+void add_repeats(cli::Command& command, Number& repeats) {
+  command.option("--repeats", "R", repeats, cli::Range{1, 1e6}, "timed runs");
 }
 
 }  // namespace masque::bench

@@ -10,6 +10,7 @@
 #include "base/random.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/run_options.hpp"
 #include "kernel/optimizer.hpp"
 #include "kernel/parallel.hpp"
 #include "model/checkpoint/save.hpp"
@@ -158,12 +159,9 @@ void declare_training(cli::Command& tool) {
       tool.subcommand("training", "steps of training: forward, backward and AdamW on random ids");
   c.example("bench training --filter mlm_masked -j 1", "one case, on one thread");
   c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
-  c.choice<kernel::Precision>(
-      "--precision", o->precision,
-      {{"f32", kernel::Precision::kF32}, {"bf16", kernel::Precision::kBf16}},
-      "numbers of the products");
-  c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9}, "that run together");
-  c.option("--repeats", "R", o->repeats, cli::Range{1, 1e6}, "timed steps");
+  commands::add_training_precision(c, o->precision);
+  commands::add_chunk_tokens(c, o->chunk_tokens);
+  add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

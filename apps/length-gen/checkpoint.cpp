@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "commands/run_options.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/parallel.hpp"
@@ -40,14 +41,10 @@ cli::Cell cell_of(const ResultTable::Value& value) {
 }  // namespace
 
 void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
-  using kernel::Precision;
   c.argument("MODEL", o.model, "a checkpoint folder");
   c.option("--text", "FILE", o.text, "a text, in blocks of every length", cli::Need::kRequired);
-  c.option("--tokenizer", "PATH", o.tokenizer, "a tokenizer as tok takes it [the folder's]");
-  c.option("--family", "NAME", o.family, "read the folder as this model_type");
-  c.choice("--precision", o.precision,
-           {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f64", Precision::kF64}},
-           "float; operands of products rounded to bfloat16; double");
+  commands::add_folder_options(c, o.tokenizer, o.family);
+  commands::add_precision(c, o.precision);
   c.option("--eval-lengths", "LIST", o.eval_lengths, "tokens of a block, template included");
   c.option("--train-length", "N", o.train_length, cli::Range{1, 1e6},
            "the longest sequence of training [as many places as the model has]");

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "commands/run_options.hpp"
 
 namespace masque::length_gen {
 
@@ -158,8 +159,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
            "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
            "--train-length; short for --normalizer softmax,log_n(base=N)");
   commands::declare_optimizer(c, o);
-  c.option("--chunk-tokens", "N", o.chunk_tokens, cli::Range{1, 1e9},
-           "tokens that run together: memory; other numbers round otherwise");
+  commands::add_chunk_tokens(c, o.chunk_tokens);
   cli::add_seed(c, o.common);
   cli::add_threads(c, o.common);
   cli::add_quiet(c, o.common);

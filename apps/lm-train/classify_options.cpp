@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/split.hpp"
+#include "commands/run_options.hpp"
 
 namespace masque::lm_train {
 
@@ -144,8 +145,7 @@ void declare_classify(cli::Command& tool) {
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
   commands::declare_design(c, *o);
-  c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
-           "tokens that run together: memory; other numbers round otherwise");
+  commands::add_chunk_tokens(c, o->chunk_tokens);
   cli::add_seed(c, o->common);
   cli::add_table(c, o->common);
   cli::add_threads(c, o->common);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
 
 namespace masque::lm_train {
@@ -253,8 +254,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
-  c.option("--chunk-tokens", "N", o->chunk_tokens, cli::Range{1, 1e9},
-           "tokens that run together: memory; other numbers round otherwise");
+  commands::add_chunk_tokens(c, o->chunk_tokens);
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
 #include "nn/normalizer.hpp"
 
@@ -80,14 +81,9 @@ void add_given(JsonWriter& json, const std::vector<Given>& given) {
 }
 
 void add_open_options(cli::Command& command, OpenOptions& options) {
-  using kernel::Precision;
   command.argument("MODEL", options.model, "a checkpoint folder");
-  command.option("--tokenizer", "PATH", options.tokenizer,
-                 "a tokenizer as tok takes it [the folder's]");
-  command.option("--family", "NAME", options.family, "read the folder as this model_type");
-  command.choice("--precision", options.precision,
-                 {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f64", Precision::kF64}},
-                 "float; operands of products rounded to bfloat16; double");
+  add_folder_options(command, options.tokenizer, options.family);
+  add_precision(command, options.precision);
   command.option("--mask", "EXPR", options.mask,
                  "replaces the model's mask: one for all layers or a list, as in mask-viz");
   command.choice("--kv", options.keys,

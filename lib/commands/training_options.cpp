@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
+#include "commands/run_options.hpp"
 #include "nn/mixer.hpp"
 #include "nn/position_scheme.hpp"
 
@@ -216,9 +217,7 @@ void declare_optimizer(cli::Command& c, TrainingOptions& o) {
            "of attention weights");
   c.option("--initializer-range", "X", o.initializer_range, cli::Range{1e-12, 1e3},
            "deviation of the weights at the start");
-  c.choice("--precision", o.precision,
-           {{"f32", kernel::Precision::kF32}, {"bf16", kernel::Precision::kBf16}},
-           "float; or products of operands rounded to bfloat16, with weights in float");
+  add_training_precision(c, o.precision);
 }
 
 void declare_trained(cli::Command& c, TrainingOptions& o) {

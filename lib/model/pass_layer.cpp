@@ -88,10 +88,13 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::input_terms(const Stream& stream,
   template Projected<T> Pass<T>::project(Index, const Stream&, const Stream&, MatrixView<const T>, \
                                          MatrixView<const T>);                                     \
   template void Pass<T>::project_distances(Index, const Stream&);                                  \
-  template void Pass<T>::mix(Index, const Stream&, MatrixView<const T>, MatrixView<T>);            \
-  template std::unique_ptr<nn::PositionTerms<T>> Pass<T>::input_terms(const Stream&, Index) const;
+  template void Pass<T>::mix(Index, const Stream&, MatrixView<const T>, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 #undef MASQUE_INSTANTIATE
+template std::unique_ptr<nn::PositionTerms<float>> Pass<float>::input_terms(const Stream&,
+                                                                            Index) const;
+template std::unique_ptr<nn::PositionTerms<double>> Pass<double>::input_terms(const Stream&,
+                                                                              Index) const;
 
 }  // namespace masque::model
