@@ -107,10 +107,10 @@ void measure(const Case& c, const Options& o, cli::Table& table) {
   const model::Design design = design_of(c);
   const model::ModelPlan plan = model::plan_of(design);
   train::Parameters<float> parameters;
-  const train::ParameterMap slots = train::add_model(plan, model::head_like(plan, design.head), "",
-                                                     train::ParameterMap(), parameters);
-  train::initialize_parameters(design, slots, {}, parameters);
-  train::Network<float> network(design, slots, parameters, o.precision);
+  const train::ParameterMap map = train::add_model(plan, model::head_like(plan, design.head), "",
+                                                   train::ParameterMap(), parameters);
+  train::initialize_parameters(design, map, {}, parameters);
+  train::Network<float> network(design, map, parameters, o.precision);
   network.chunk_rows = o.chunk_tokens;
   const auto size = static_cast<Index>(parameters.values().size());
   Matrix<float> first = Matrix<float>::zero(1, size), second = Matrix<float>::zero(1, size);

@@ -18,7 +18,7 @@ namespace masque {
 /// How a variant of kind T is made: `make` asks the arguments for those that it knows.
 template <class T>
 struct Maker {
-  using Make = std::unique_ptr<T> (*)(NamedArguments& spelled);
+  using Make = std::unique_ptr<T> (*)(NamedArguments& arguments);
   std::string_view name;
   Make make;
 };
@@ -40,15 +40,16 @@ class Makers {
     return names;
   }
 
-  /// Makes what is spelled. UsageError "there is no WHAT 'x', only a, b" or of a wrong argument.
-  static std::unique_ptr<T> make(std::string_view what, NamedArguments& spelled) {
-    const Maker<T>* maker = all().find(spelled.name());
+  /// Makes what the arguments say. UsageError "there is no WHAT 'x', only a, b" or of a wrong
+  /// argument.
+  static std::unique_ptr<T> make(std::string_view what, NamedArguments& arguments) {
+    const Maker<T>* maker = all().find(arguments.name());
     if (maker == nullptr) {
-      throw UsageError(
-          fmt::format("there is no {} '{}', only {}", what, escape(spelled.name()), all().names()));
+      throw UsageError(fmt::format("there is no {} '{}', only {}", what, escape(arguments.name()),
+                                   all().names()));
     }
-    std::unique_ptr<T> made = maker->make(spelled);
-    spelled.check_all_known();
+    std::unique_ptr<T> made = maker->make(arguments);
+    arguments.check_all_known();
     return made;
   }
 

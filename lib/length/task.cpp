@@ -80,15 +80,15 @@ class TaskLearner final : public Learner {
     model::Design design = design_of(recipe);
     objective_->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    slots_ = add_model(plan, model::head_like(plan, design.head), "", train::ParameterMap(),
-                       parameters_);
-    initialize_parameters(design, slots_,
+    map_ = add_model(plan, model::head_like(plan, design.head), "", train::ParameterMap(),
+                     parameters_);
+    initialize_parameters(design, map_,
                           {.seed = options.trainer.seed,
                            .initializer_range = options.initializer_range,
                            .residual_gain = residual_gain(recipe)},
                           parameters_);
     network_ =
-        std::make_unique<train::Network<float>>(design, slots_, parameters_, options.precision);
+        std::make_unique<train::Network<float>>(design, map_, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
     loss_ = std::make_unique<train::ObjectiveLoss>(*network_, *objective_);
     trainer_ = std::make_unique<train::Trainer>(*loss_, parameters_, corpus_, options.trainer);
@@ -111,7 +111,7 @@ class TaskLearner final : public Learner {
     options.training = training_;
     options.write.existing = Existing::kReplace;
     model::Design design = network_->design();
-    model::ModelWeights<float> weights = weights_of(design, slots_, parameters_);
+    model::ModelWeights<float> weights = weights_of(design, map_, parameters_);
     train::set_trained_places(places, design, weights);
     model::save_model(folder, design, weights, options);
   }
@@ -129,7 +129,7 @@ class TaskLearner final : public Learner {
   std::unique_ptr<const train::Objective> objective_;
   train::Corpus corpus_;
   mutable train::Parameters<float> parameters_;  // views for saving are not const
-  train::ParameterMap slots_;
+  train::ParameterMap map_;
   std::unique_ptr<train::Network<float>> network_;
   std::unique_ptr<train::ObjectiveLoss> loss_;
   std::unique_ptr<train::Trainer> trainer_;

@@ -65,7 +65,7 @@ void Pass<T>::choose_flow() {
     ends_narrow_ = last >= 0 && !shows() && !all && std::ssize(chunk_.wanted) < content_.count();
     if (!ends_narrow_) return;
   } else {
-    flow_ = StreamFlow::kFixedStart;
+    flow_ = StreamFlow::kSeparateQueries;
     // With fixed keys no row reads another row's states.
     const bool some = fixed_keys() && !shows() && !convolved && !acts_on_input();
     if (!some) {

@@ -40,11 +40,11 @@ double LengthExtension::factor() const {
   return std::max(1.0, static_cast<double>(length) / static_cast<double>(trained));
 }
 
-ExtensionFactor::ExtensionFactor(NamedArguments& spelled)
-    : given_(spelled.number("factor", 0, 0, 1e6)) {
+ExtensionFactor::ExtensionFactor(NamedArguments& arguments)
+    : given_(arguments.number("factor", 0, 0, 1e6)) {
   if (given_ == 0 || given_ >= 1) return;
   throw UsageError(
-      fmt::format("{}: factor is {}, expected 0 or at least 1", spelled.name(), given_));
+      fmt::format("{}: factor is {}, expected 0 or at least 1", arguments.name(), given_));
 }
 
 void TreatedPositions::plain_table() {
@@ -76,8 +76,8 @@ void PositionTreatment::refuse(const Design& design, std::string_view expected) 
 }
 
 std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text) {
-  NamedArguments spelled(text);
-  std::unique_ptr<PositionTreatment> treatment = TreatmentMakers::make(kWhat, spelled);
+  NamedArguments arguments(text);
+  std::unique_ptr<PositionTreatment> treatment = TreatmentMakers::make(kWhat, arguments);
   treatment->text_ = text;
   return treatment;
 }
@@ -85,9 +85,9 @@ std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_vi
 std::vector<PositionTreatmentInfo> position_treatments() {
   std::vector<PositionTreatmentInfo> all;
   for (const std::string& name : TreatmentMakers::names()) {
-    NamedArguments spelled(name);
-    const std::string about(TreatmentMakers::make(kWhat, spelled)->about());
-    all.push_back({name, spelled.standards(), about});
+    NamedArguments arguments(name);
+    const std::string about(TreatmentMakers::make(kWhat, arguments)->about());
+    all.push_back({name, arguments.standards(), about});
   }
   return all;
 }

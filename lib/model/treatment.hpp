@@ -30,7 +30,7 @@ struct LengthExtension {
 class ExtensionFactor {
  public:
   /// Asks for it. Throws UsageError unless it is 0 or at least 1.
-  explicit ExtensionFactor(NamedArguments& spelled);
+  explicit ExtensionFactor(NamedArguments& arguments);
   /// As given; with 0 what follows from the lengths.
   double value_or(double by_length) const { return given_ > 0 ? given_ : by_length; }
 
@@ -62,7 +62,7 @@ class PositionTreatment {
   /// Throws UsageError for positions that it does not know.
   virtual void apply(const LengthExtension& extension, TreatedPositions& positions) const = 0;
 
-  /// As it was spelled.
+  /// As it was written.
   const std::string& text() const { return text_; }
 
  protected:

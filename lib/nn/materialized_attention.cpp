@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-using general::Heads;
+using materialized::Heads;
 
 /// The scores of each head of this layer alone.
 template <class T>
@@ -27,7 +27,7 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
   std::vector<Matrix<T>> out;
   out.reserve(static_cast<std::size_t>(heads.weights));
   for (Index head = 0; head < heads.weights; ++head) {
-    out.push_back(general::talk(attention.talking_before, head, scores));
+    out.push_back(materialized::talk(attention.talking_before, head, scores));
     for (Index i = 0; i < out.back().rows(); ++i) {
       mask.read(i);
       reference::normalize_row(*attention.problem.normalizer, mask, out.back().view().row_span(i));
@@ -56,16 +56,16 @@ void multiply_values(MatrixView<const T> a, MatrixView<const T> value, const mas
 template <class T>
 void materialized_attention_forward(const MaterializedAttention<T>& attention,
                                     MatrixView<T> context, MaterializedSaved<T>* saved) {
-  const Heads heads = general::heads_of(attention, context.rows, context.columns);
+  const Heads heads = materialized::heads_of(attention, context.rows, context.columns);
   const OperandProblem<T> operands(attention.problem);
   MaterializedSaved<T> parts;
   std::vector<Matrix<T>> own = own_scores(operands.get());
-  std::vector<Matrix<T>> scores = general::with_previous(attention, own);
+  std::vector<Matrix<T>> scores = materialized::with_previous(attention, own);
   parts.normalized = normalize(attention, heads, scores);
   parts.scores = std::move(attention.pass_own_scores ? own : scores);
   parts.weights.reserve(static_cast<std::size_t>(heads.values));
   for (Index head = 0; head < heads.values; ++head) {
-    parts.weights.push_back(general::talk(attention.talking_after, head, parts.normalized));
+    parts.weights.push_back(materialized::talk(attention.talking_after, head, parts.normalized));
     Matrix<T>& weights = parts.weights.back();
     if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, weights.view());
     const Index group = reference::group_of(head, heads.values, heads.groups);

@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-using general::Heads;
+using materialized::Heads;
 
 template <class T>
 std::vector<Matrix<T>> zeros(Index count, Index rows, Index columns) {
@@ -35,11 +35,12 @@ void talk_backward(MatrixView<const T> lambda, Index head, MatrixView<const T> d
                    const std::vector<Matrix<T>>& x, std::vector<Matrix<T>>& d_x,
                    MatrixView<T> d_lambda) {
   if (lambda.data == nullptr) {
-    return general::add_scaled(d, static_cast<T>(1), d_x[static_cast<std::size_t>(head)].view());
+    return materialized::add_scaled(d, static_cast<T>(1),
+                                    d_x[static_cast<std::size_t>(head)].view());
   }
   for (Index from = 0; from < lambda.columns; ++from) {
     const auto at = static_cast<std::size_t>(from);
-    general::add_scaled(d, lambda.at(head, from), d_x[at].view());
+    materialized::add_scaled(d, lambda.at(head, from), d_x[at].view());
     if (d_lambda.data != nullptr) d_lambda.at(head, from) += inner<T>(d, x[at].view());
   }
 }
@@ -68,14 +69,14 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
       gradients.value_terms->add_backward(head, weights, d_out, d_weights.view());
     }
     if (gradients.weight_terms != nullptr) {
-      const Matrix<T> before = general::talk(attention.talking_after, head, saved.normalized);
+      const Matrix<T> before = materialized::talk(attention.talking_after, head, saved.normalized);
       gradients.weight_terms->multiply_backward(head, before.view(), d_weights.view());
     }
     talk_backward<T>(attention.talking_after, head, d_weights.view(), saved.normalized,
                      d_normalized, gradients.talking_after);
   }
   for (std::size_t head = 0; head < gradients.normalized.size(); ++head)
-    general::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
+    materialized::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
   return d_normalized;
 }
 
@@ -89,7 +90,7 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
   std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
   RowMask mask(problem.blocks, problem.key.rows);
   for (Index head = 0; head < heads.weights; ++head) {
-    const Matrix<T> mixed = general::talk(attention.talking_before, head, scores);
+    const Matrix<T> mixed = materialized::talk(attention.talking_before, head, scores);
     const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
     Matrix<T> weights = Matrix<T>::copy(mixed.view());
     for (Index i = 0; i < d.rows; ++i) {
@@ -115,7 +116,7 @@ void products_backward(const AttentionProblem<T>& problem, Index head, MatrixVie
       reference::columns_of(d_operands.query.view(), head, problem.num_heads);
   const MatrixView<T> d_key = reference::columns_of(d_operands.key.view(), group, groups);
   Matrix<T> d_products = Matrix<T>::copy(d_scores);
-  general::scale(d_products.view(), static_cast<T>(problem.scale));
+  materialized::scale(d_products.view(), static_cast<T>(problem.scale));
   kernel::matmul_backward<T>(x.query, x.key, d_products.view(), d_query, d_key);
   if (gradients.bias != nullptr) {
     gradients.bias->backward(head, x.query, x.key, d_scores, d_query, d_key);
@@ -129,7 +130,7 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
                                      const MaterializedSaved<T>& saved,
                                      MatrixView<const T> d_context,
                                      const MaterializedGradients<T>& gradients) {
-  const Heads heads = general::heads_of(attention, d_context.rows, d_context.columns);
+  const Heads heads = materialized::heads_of(attention, d_context.rows, d_context.columns);
   MASQUE_CHECK((gradients.weight_terms == nullptr) == (attention.weight_terms == nullptr));
   MASQUE_CHECK((gradients.value_terms == nullptr) == (attention.value_terms == nullptr));
   MASQUE_CHECK(gradients.previous.empty() || !attention.previous.empty());
@@ -137,7 +138,7 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
   const OperandProblem<T> operands(attention.problem);
   OperandGradients<T> d_operands(attention.problem);
   const std::vector<Matrix<T>> together = attention.pass_own_scores
-                                              ? general::with_previous(attention, saved.scores)
+                                              ? materialized::with_previous(attention, saved.scores)
                                               : std::vector<Matrix<T>>();
   const std::vector<Matrix<T>>& scores = attention.pass_own_scores ? together : saved.scores;
   std::vector<Matrix<T>> d_scores = normalizer_backward(
@@ -149,12 +150,12 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
     // Handed on with `previous` the gradient from the next layer passes on to it, else it does not.
     const auto take_from_next = [&] {
       if (!gradients.scores.empty()) {
-        general::add_scaled(gradients.scores[at], one, d_scores[at].view());
+        materialized::add_scaled(gradients.scores[at], one, d_scores[at].view());
       }
     };
     if (!attention.pass_own_scores) take_from_next();
     if (!gradients.previous.empty()) {
-      general::add_scaled<T>(d_scores[at].view(), one, gradients.previous[at]);
+      materialized::add_scaled<T>(d_scores[at].view(), one, gradients.previous[at]);
     }
     if (attention.pass_own_scores) take_from_next();
     products_backward<T>(operands.get(), head, d_scores[at].view(), gradients, d_operands);

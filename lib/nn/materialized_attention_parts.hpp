@@ -1,10 +1,10 @@
-// What the passes of general attention share.
+// What the passes of materialized attention share.
 #pragma once
 
 #include "nn/attention_reference.hpp"
 #include "nn/materialized_attention.hpp"
 
-namespace masque::nn::general {
+namespace masque::nn::materialized {
 
 /// Numbers of heads, checked against all shapes.
 struct Heads {
@@ -85,4 +85,4 @@ std::vector<Matrix<T>> with_previous(const MaterializedAttention<T>& attention,
   return out;
 }
 
-}  // namespace masque::nn::general
+}  // namespace masque::nn::materialized

@@ -67,19 +67,19 @@ std::string normalizer_text(const Normalizer& normalizer) {
 }
 
 std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text) {
-  NamedArguments spelled(text);
-  const Normalizer* plain = find_normalizer(spelled.name());
+  NamedArguments arguments(text);
+  const Normalizer* plain = find_normalizer(arguments.name());
   if (plain == nullptr) {
-    throw UsageError(fmt::format("no normalizer '{}': there are {}", spelled.name(),
+    throw UsageError(fmt::format("no normalizer '{}': there are {}", arguments.name(),
                                  Normalizers::of_process().names()));
   }
   std::vector<double> values;
   bool own = true;
   for (const NormalizerParameter& p : plain->parameters()) {
-    values.push_back(spelled.number(p.name, p.value, p.least, p.most));
+    values.push_back(arguments.number(p.name, p.value, p.least, p.most));
     own = own && values.back() == p.value;
   }
-  spelled.check_all_known();
+  arguments.check_all_known();
   // The registry owns it and outlives all.
   if (own) return {std::shared_ptr<const Normalizer>(), plain};
   return plain->with(values);

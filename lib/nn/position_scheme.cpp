@@ -40,23 +40,23 @@ double PositionScheme::scale(const PositionShape& shape) const {
 std::vector<std::string> position_names() { return PositionMakers::names(); }
 
 std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
-  NamedArguments spelled(text);
-  std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", spelled);
-  scheme->name_ = spelled.name();
+  NamedArguments arguments(text);
+  std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", arguments);
+  scheme->name_ = arguments.name();
   return scheme;
 }
 
 VariantInfo position_info(std::string_view name) {
-  NamedArguments spelled(name);
-  const std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", spelled);
+  NamedArguments arguments(name);
+  const std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", arguments);
   VariantInfo info = scheme->info();
   info.masks = masks_text(scheme->facts().masks);
   info.kind = "position";
   info.name = name;
-  const std::string arguments = spelled.standards();
-  const std::string trained = std::exchange(info.parameters, arguments);
+  const std::string standards = arguments.standards();
+  const std::string trained = std::exchange(info.parameters, standards);
   if (!trained.empty()) {
-    info.parameters += fmt::format("{}trained {}", arguments.empty() ? "" : "; ", trained);
+    info.parameters += fmt::format("{}trained {}", standards.empty() ? "" : "; ", trained);
   }
   return info;
 }

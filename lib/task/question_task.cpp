@@ -17,8 +17,8 @@ std::vector<std::string> numbered(Index count) {
   return texts;
 }
 
-bool read_blanks(NamedArguments& spelled, bool standard) {
-  return spelled.flag("blanks", standard);
+bool read_blanks(NamedArguments& arguments, bool standard) {
+  return arguments.flag("blanks", standard);
 }
 
 QuestionTask::QuestionTask(std::string_view info, std::vector<std::string> symbols, bool blanks)

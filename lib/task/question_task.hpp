@@ -13,7 +13,7 @@ namespace masque::task {
 std::vector<std::string> numbered(Index count);
 
 /// The parameter `blanks` of every question task.
-bool read_blanks(NamedArguments& spelled, bool standard);
+bool read_blanks(NamedArguments& arguments, bool standard);
 
 /// A question and its answer in symbols, laid out in one of two ways, here for the question 0 1 and
 /// the answer 1 0 (the mark "?" is the last id of the vocabulary):

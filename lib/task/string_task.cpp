@@ -11,10 +11,10 @@ std::vector<TokenId> random_string(Index length, Index alphabet, Draw& draw) {
 }
 
 // Braces keep the order: parameters are listed as they are requested.
-StringTask::StringTask(std::string_view info, NamedArguments& spelled, Index alphabet, bool blanks,
-                       Map map, Index copies)
-    : StringTask{info, spelled.count("alphabet", alphabet, 2, 65536), read_blanks(spelled, blanks),
-                 map, copies} {}
+StringTask::StringTask(std::string_view info, NamedArguments& arguments, Index alphabet,
+                       bool blanks, Map map, Index copies)
+    : StringTask{info, arguments.count("alphabet", alphabet, 2, 65536),
+                 read_blanks(arguments, blanks), map, copies} {}
 
 StringTask::StringTask(std::string_view info, Index alphabet, bool blanks, Map map, Index copies)
     : QuestionTask(info, numbered(alphabet), blanks),

@@ -14,8 +14,8 @@ class StringTask final : public QuestionTask {
   /// Must return `copies` · n symbols for n, in which every symbol is equally frequent on average.
   using Map = std::vector<TokenId> (*)(std::vector<TokenId>);
 
-  /// Asks `spelled` for `alphabet` and `blanks`.
-  StringTask(std::string_view info, NamedArguments& spelled, Index alphabet, bool blanks, Map map,
+  /// Asks `arguments` for `alphabet` and `blanks`.
+  StringTask(std::string_view info, NamedArguments& arguments, Index alphabet, bool blanks, Map map,
              Index copies = 1);
 
  private:

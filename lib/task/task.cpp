@@ -59,15 +59,15 @@ TaskRegistration::TaskRegistration(std::string_view name, Make make) {
 std::vector<std::string> task_names() { return TaskMakers::names(); }
 
 std::string task_parameters(std::string_view name) {
-  NamedArguments spelled(name);
-  TaskMakers::make("task", spelled);
-  return spelled.standards();
+  NamedArguments arguments(name);
+  TaskMakers::make("task", arguments);
+  return arguments.standards();
 }
 
 std::unique_ptr<const Task> parse_task(std::string_view text) {
-  NamedArguments spelled(text);
-  std::unique_ptr<Task> task = TaskMakers::make("task", spelled);
-  task->name_ = spelled.name();
+  NamedArguments arguments(text);
+  std::unique_ptr<Task> task = TaskMakers::make("task", arguments);
+  task->name_ = arguments.name();
   return task;
 }
 

@@ -10,19 +10,19 @@ namespace masque::test {
 namespace {
 
 TEST_CASE("arguments of a spelled variant, and what was not given") {
-  NamedArguments spelled(
+  NamedArguments arguments(
       " some_name ( count = 7, ratio=0.5,wide=true, inner=other(a=1, b=2),kind=b) ");
-  CHECK(spelled.name() == "some_name");
-  CHECK(spelled.count("count", 3, 1, 10) == 7);
-  CHECK(spelled.number("ratio", 2, 0, 1) == 0.5);
-  CHECK(spelled.flag("wide", false));
-  CHECK(spelled.text("inner", "none") == "other(a=1, b=2)");
+  CHECK(arguments.name() == "some_name");
+  CHECK(arguments.count("count", 3, 1, 10) == 7);
+  CHECK(arguments.number("ratio", 2, 0, 1) == 0.5);
+  CHECK(arguments.flag("wide", false));
+  CHECK(arguments.text("inner", "none") == "other(a=1, b=2)");
   constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
-  CHECK(spelled.choice("kind", "a", kKinds) == "b");
-  CHECK(spelled.count("more", 5, 1, 10) == 5);
-  CHECK_FALSE(spelled.flag("tall", false));
-  spelled.check_all_known();
-  CHECK(spelled.standards() ==
+  CHECK(arguments.choice("kind", "a", kKinds) == "b");
+  CHECK(arguments.count("more", 5, 1, 10) == 5);
+  CHECK_FALSE(arguments.flag("tall", false));
+  arguments.check_all_known();
+  CHECK(arguments.standards() ==
         "count=3, ratio=2, wide=false, inner=none, kind=a, more=5, tall=false");
   CHECK(NamedArguments("bare").name() == "bare");
   CHECK(NamedArguments("bare()").standards().empty());
@@ -30,7 +30,7 @@ TEST_CASE("arguments of a spelled variant, and what was not given") {
 
 std::string parse_error(std::string_view text) {
   try {
-    const NamedArguments spelled(text);
+    const NamedArguments arguments(text);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -48,7 +48,7 @@ TEST_CASE("text that is no spelled variant") {
 }
 
 TEST_CASE("values that are none, and arguments that nobody knows") {
-  NamedArguments spelled("a(n=0,x=nan,f=yes,k=c,other=1)");
+  NamedArguments arguments("a(n=0,x=nan,f=yes,k=c,other=1)");
   const auto error = [](auto&& ask) -> std::string {
     try {
       ask();
@@ -57,14 +57,15 @@ TEST_CASE("values that are none, and arguments that nobody knows") {
     }
     return "accepted";
   };
-  CHECK(error([&] { spelled.count("n", 1, 1, 9); }) ==
+  CHECK(error([&] { arguments.count("n", 1, 1, 9); }) ==
         "a: n is '0', expected a whole number from 1 to 9");
-  CHECK(error([&] { spelled.number("x", 1, 0, 9); }) ==
+  CHECK(error([&] { arguments.number("x", 1, 0, 9); }) ==
         "a: x is 'nan', expected a number from 0 to 9");
-  CHECK(error([&] { spelled.flag("f", true); }) == "a: f is 'yes', expected true or false");
+  CHECK(error([&] { arguments.flag("f", true); }) == "a: f is 'yes', expected true or false");
   constexpr std::array<std::string_view, 2> kKinds = {"a", "b"};
-  CHECK(error([&] { spelled.choice("k", "a", kKinds); }) == "a: k is 'c', expected one of a, b");
-  CHECK(error([&] { spelled.check_all_known(); }) == "a has no parameter 'other', only n, x, f, k");
+  CHECK(error([&] { arguments.choice("k", "a", kKinds); }) == "a: k is 'c', expected one of a, b");
+  CHECK(error([&] { arguments.check_all_known(); }) ==
+        "a has no parameter 'other', only n, x, f, k");
   CHECK(error([] { NamedArguments("b(c=1)").check_all_known(); }) ==
         "b has no parameter 'c', nor any other");
 }

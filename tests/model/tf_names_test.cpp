@@ -114,10 +114,10 @@ TEST_CASE("what is wrong with such a folder is said in its own names") {
   std::swap(std::ranges::find(transposed, name, &test::SmallTensor::name)->shape[0],
             std::ranges::find(transposed, name, &test::SmallTensor::name)->shape[1]);
   CHECK(test::contains(message(transposed), name + ": shape [24,40], expected [40,24]"));
-  auto slots = tensors;
-  slots.push_back(tensors.front());
-  slots.back().name += "/adam_m";
-  CHECK(message(slots) == "(nothing thrown)");
+  auto map = tensors;
+  map.push_back(tensors.front());
+  map.back().name += "/adam_m";
+  CHECK(message(map) == "(nothing thrown)");
   const auto loaded = load_model<float>(folder / "tf", {});
   CHECK(loaded.unused.empty());
   CHECK(std::ranges::count(loaded.design.notes,

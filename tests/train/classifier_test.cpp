@@ -188,16 +188,16 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
   Parameters<double> parameters;
   const ParameterMap model =
       add_model(model::plan_of(design), nullptr, "", ParameterMap(), parameters);
-  const ParameterMap slots =
+  const ParameterMap map =
       add_classifier(design.hidden_size, kLabels, Pooling::kFirst, "bert.", parameters);
   model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {
     const auto from = place_of(loaded.weights, role, bias, layer, part).span();
     std::copy(from.begin(), from.end(), parameters.value(at).data);
   });
-  fill_with_sines(parameters.value(slots.weight(model::Role::kHeadTransform)), 1);
-  fill_with_sines(parameters.value(slots.bias(model::Role::kHeadTransform)), 2);
-  fill_with_sines(parameters.value(slots.weight(model::Role::kDecoder)), 3);
-  fill_with_sines(parameters.value(slots.bias(model::Role::kDecoder)), 4);
+  fill_with_sines(parameters.value(map.weight(model::Role::kHeadTransform)), 1);
+  fill_with_sines(parameters.value(map.bias(model::Role::kHeadTransform)), 2);
+  fill_with_sines(parameters.value(map.weight(model::Role::kDecoder)), 3);
+  fill_with_sines(parameters.value(map.bias(model::Role::kDecoder)), 4);
   std::vector<Example> examples(2);
   for (std::size_t t = 0; t < 2; ++t) {
     for (const double id : numbers_of(root, "ids", t))
@@ -207,7 +207,7 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
     examples[t].rows = {0};
     examples[t].targets = {static_cast<TokenId>(*root.find("labels")->items[t].number())};
   }
-  Classifier<double> classifier(design, model, slots, Pooling::kFirst, parameters,
+  Classifier<double> classifier(design, model, map, Pooling::kFirst, parameters,
                                 kernel::Precision::kF64);
   classifier.prepare();
   CHECK(classifier.train(examples, 1, {}).loss ==

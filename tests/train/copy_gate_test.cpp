@@ -20,14 +20,14 @@ namespace {
 struct Gated {
   model::Design design = small_design();
   Parameters<double> parameters;
-  ParameterMap slots;
-  CopyGateSlots gate;
+  ParameterMap map;
+  CopyGateParameters gate;
 
   Gated() {
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     gate = add_copy_gate(design.hidden_size, "", parameters);
-    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+    initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);
     std::vector<double> numbers(static_cast<std::size_t>(design.hidden_size) + 1);
     RandomStream(4, "gate").normal(0, numbers.size(), numbers.data());
     std::copy_n(numbers.data(), design.hidden_size, parameters.value(gate.weight).data);
@@ -35,7 +35,7 @@ struct Gated {
   }
 
   double loss(std::span<const Example> examples) {
-    Network<double> network(design, slots, parameters, kernel::Precision::kF64, gate);
+    Network<double> network(design, map, parameters, kernel::Precision::kF64, gate);
     network.prepare();
     return network.evaluate(examples).loss;
   }
@@ -86,7 +86,7 @@ TEST_CASE("an open gate copies, a shut one is the vocabulary alone") {
   gated.parameters.value(gated.gate.bias).at(0, 0) = 800;
   CHECK(gated.loss({&same, 1}) == 0);
   gated.parameters.value(gated.gate.bias).at(0, 0) = -800;
-  Network<double> plain(gated.design, gated.slots, gated.parameters, kernel::Precision::kF64);
+  Network<double> plain(gated.design, gated.map, gated.parameters, kernel::Precision::kF64);
   plain.prepare();
   CHECK(gated.loss({&same, 1}) == doctest::Approx(plain.evaluate({&same, 1}).loss).epsilon(1e-14));
 }
@@ -94,7 +94,7 @@ TEST_CASE("an open gate copies, a shut one is the vocabulary alone") {
 TEST_CASE("gradients through a gate are those of differences") {
   Gated gated;
   const std::vector<Example> examples = examples_of();
-  Network<double> network(gated.design, gated.slots, gated.parameters, kernel::Precision::kF64,
+  Network<double> network(gated.design, gated.map, gated.parameters, kernel::Precision::kF64,
                           gated.gate);
   network.prepare();
   const LossReport report = network.train(examples, 1, {});

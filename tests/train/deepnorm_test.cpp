@@ -61,15 +61,15 @@ struct Started {
     design.variants.residual_scale = residual_scale;
     objective->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    initialize_parameters(design, slots, {.seed = seed, .residual_gain = residual_gain(recipe)},
+    map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, map, {.seed = seed, .residual_gain = residual_gain(recipe)},
                           parameters);
   }
 
   std::unique_ptr<const Objective> objective;
   model::Design design;
   Parameters<float> parameters;
-  ParameterMap slots;
+  ParameterMap map;
 };
 
 double scale_of(const DesignRecipe& recipe) { return design_of(recipe).variants.residual_scale; }
@@ -96,8 +96,8 @@ Matrix<float> states_of(Network<float>& network, std::uint64_t first) {
 /// A loss whose updates change some parameters, all or the weights of sublayers.
 class Chosen final : public StepLoss {
  public:
-  Chosen(StepLoss& loss, const ParameterMap& slots, bool all) : loss_(loss) {
-    slots.for_each([&](Role role, bool bias, Index, Index, Index at) {
+  Chosen(StepLoss& loss, const ParameterMap& map, bool all) : loss_(loss) {
+    map.for_each([&](Role role, bool bias, Index, Index, Index at) {
       const bool weight = role == Role::kQuery || role == Role::kKey || role == Role::kValue ||
                           role == Role::kOutput || role == Role::kUp || role == Role::kDown;
       if (all || (weight && !bias)) parameters.insert(at);
@@ -105,8 +105,9 @@ class Chosen final : public StepLoss {
   }
   void check(const Corpus& corpus) const override { loss_.check(corpus); }
   void prepare() override { loss_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
-    return loss_.add_gradients(items, noise);
+  StepLosses add_gradients(std::span<const StepItem> items,
+                           const DropoutOptions& dropout) override {
+    return loss_.add_gradients(items, dropout);
   }
   StepLosses evaluate(std::span<const StepItem> items) override { return loss_.evaluate(items); }
   std::int64_t update_of(Index parameter, std::int64_t step) const override {
@@ -136,9 +137,9 @@ void descend(Chosen& loss, const Corpus& corpus, double rate, Parameters<float>&
 /// ‖F(θ1) − F(θ0)‖ / √(n d) by one update, without warm-up.
 double change(const DesignRecipe& recipe, double residual_scale, Rule rule, std::uint64_t seed) {
   Started model(recipe, residual_scale, seed);
-  Network<float> network(model.design, model.slots, model.parameters, kernel::Precision::kF32);
+  Network<float> network(model.design, model.map, model.parameters, kernel::Precision::kF32);
   ObjectiveLoss whole(network, *model.objective);
-  Chosen loss(whole, model.slots, rule == Rule::kAdamOfAll);
+  Chosen loss(whole, model.map, rule == Rule::kAdamOfAll);
   Corpus corpus;
   for (std::uint64_t k = 0; k < kSequences; ++k) corpus.add(some_ids(seed * 100 + k));
   const Matrix<float> before = states_of(network, seed * 100);
@@ -207,7 +208,7 @@ TEST_CASE("DeepNorm's weights start as Xavier's, with the gain in the residual b
     const DesignRecipe recipe = recipe_of(2, placement, 64);
     Started model(recipe, scale_of(recipe), 3);
     int checked = 0;
-    model.slots.for_each([&](Role role, bool bias, Index, Index, Index at) {
+    model.map.for_each([&](Role role, bool bias, Index, Index, Index at) {
       const bool plain = role == Role::kQuery || role == Role::kKey;
       const bool residual =
           role == Role::kValue || role == Role::kOutput || role == Role::kUp || role == Role::kDown;

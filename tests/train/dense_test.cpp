@@ -18,16 +18,16 @@ TEST_CASE("weights that are packed at each product give the bits of those that a
     for (float& x : numbers) x = next = 3.7F * next * (1 - next);
   };
   fill(parameters.values());
-  ParameterMap slots;
-  slots.set(model::Role::kUp, false, 0, 0, weight);
-  slots.set(model::Role::kUp, true, 0, 0, bias);
+  ParameterMap map;
+  map.set(model::Role::kUp, false, 0, 0, weight);
+  map.set(model::Role::kUp, true, 0, 0, bias);
   Matrix<float> x(kRows, kInputs), d_y(kRows, kOutputs);
   fill(x.span());
   fill(d_y.span());
 
   for (const kernel::Precision precision : {kernel::Precision::kF32, kernel::Precision::kBf16}) {
     const auto run = [&](bool shared) {
-      Dense<float> dense(parameters, slots, {model::Role::kUp}, 0, precision);
+      Dense<float> dense(parameters, map, {model::Role::kUp}, 0, precision);
       CHECK(dense.size() == kOutputs * kInputs);
       CHECK(dense.outputs() == kOutputs);
       const auto room = std::make_shared<kernel::TrainedLinear<float>>();

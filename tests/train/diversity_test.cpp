@@ -33,11 +33,11 @@ Diversities measured(const Matrix<double>& a) {
 }
 
 /// Loss less reward of examples, by complex numbers.
-Complex rewarded_loss(const model::Design& design, const ParameterMap& slots,
+Complex rewarded_loss(const model::Design& design, const ParameterMap& map,
                       std::span<const Example> examples, const Diversities& rewards,
                       Parameters<Complex>& parameters) {
-  Encoder<Complex> encoder(design, slots, parameters, kernel::Precision::kF64);
-  Head<Complex> head(design, slots, parameters, kernel::Precision::kF64);
+  Encoder<Complex> encoder(design, map, parameters, kernel::Precision::kF64);
+  Head<Complex> head(design, map, parameters, kernel::Precision::kF64);
   encoder.measure_diversity();
   encoder.prepare();
   head.prepare();
@@ -134,10 +134,10 @@ TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") 
     if (!seen.insert(one.name).second) continue;
     const model::ModelPlan plan = model::plan_of(design);
     Parameters<double> parameters;
-    const ParameterMap slots =
+    const ParameterMap map =
         add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
-    Network<double> network(design, slots, parameters, kernel::Precision::kF64);
+    initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);
+    Network<double> network(design, map, parameters, kernel::Precision::kF64);
     if (!design.variants.mixer.empty()) {
       CHECK(contains(message_of<UsageError>([&] { network.reward_diversity(rewards); }),
                      "no attention"));
@@ -151,7 +151,7 @@ TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") 
     check_gradients(
         parameters,
         [&](Parameters<Complex>& moved) {
-          return rewarded_loss(design, slots, examples, rewards, moved);
+          return rewarded_loss(design, map, examples, rewards, moved);
         },
         [](const Parameter& p) { return p.trained; });
   }
@@ -161,10 +161,10 @@ TEST_CASE("diversity: a sequence counts by itself, in any chunk, and only with a
   const model::Design design = small_design();
   const model::ModelPlan plan = model::plan_of(design);
   Parameters<double> parameters;
-  const ParameterMap slots =
+  const ParameterMap map =
       add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-  initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
-  Network<double> network(design, slots, parameters, kernel::Precision::kF64);
+  initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);
+  Network<double> network(design, map, parameters, kernel::Precision::kF64);
   network.prepare();
   std::vector<Example> examples = small_examples(design);
   const double plain = network.evaluate(examples).loss;

@@ -27,9 +27,9 @@ Play play(Pair<double>& pair, std::span<const StepItem> items) {
   const ElectraSelection selection({.selection = {.rate = 0.3, .choice = records::Choice::kExact},
                                     .seed = 11,
                                     .tokens = small_tokens()});
-  Network<double> generator(pair.model.generator, pair.model.generator_slots, pair.parameters,
+  Network<double> generator(pair.model.generator, pair.model.generator_map, pair.parameters,
                             kernel::Precision::kF64);
-  Network<double> second(pair.model.second, pair.model.second_slots, pair.parameters,
+  Network<double> second(pair.model.second, pair.model.second_map, pair.parameters,
                          kernel::Precision::kF64);
   generator.prepare();
   second.prepare();
@@ -53,9 +53,9 @@ Play play(Pair<double>& pair, std::span<const StepItem> items) {
 /// The surrogate loss of the play: rewards and baseline are constants in the first sum, the states
 /// of the generator in the second.
 Complex surrogate(const Pair<double>& pair, const Play& game, Parameters<Complex>& parameters) {
-  Encoder<Complex> encoder(pair.model.generator, pair.model.generator_slots, parameters,
+  Encoder<Complex> encoder(pair.model.generator, pair.model.generator_map, parameters,
                            kernel::Precision::kF64);
-  Head<Complex> head(pair.model.generator, pair.model.generator_slots, parameters,
+  Head<Complex> head(pair.model.generator, pair.model.generator_map, parameters,
                      kernel::Precision::kF64);
   encoder.prepare();
   head.prepare();

@@ -69,8 +69,8 @@ struct Pair {
     model.adversarial = setting.adversarial;
     add_electra(model, setting.switch_step == 0, parameters);
     const train::StartOptions start{.seed = 3, .initializer_range = 0.2};
-    initialize_parameters(model.generator, model.generator_slots, start, parameters);
-    initialize_parameters(model.second, model.second_slots, start, parameters);
+    initialize_parameters(model.generator, model.generator_map, start, parameters);
+    initialize_parameters(model.second, model.second_map, start, parameters);
     train::ElectraOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.seed = 11;

@@ -87,7 +87,7 @@ TEST_CASE("labels follow the samples: a correct one is original") {
   const std::vector<StepItem> items = items_of(corpus);
   Pair<double> pair({});
   // A generator that always says the token 7.
-  pair.parameters.value(pair.model.generator_slots.bias(model::Role::kDecoder)).at(0, 7) = 1e4;
+  pair.parameters.value(pair.model.generator_map.bias(model::Role::kDecoder)).at(0, 7) = 1e4;
   pair.loss->prepare();
   const StepLosses losses = pair.loss->evaluate(items);
   const ElectraSelection selection({.selection = {.rate = 0.3, .choice = records::Choice::kExact},
@@ -112,7 +112,7 @@ TEST_CASE("labels follow the samples: a correct one is original") {
 
 TEST_CASE("what a network draws has its probabilities") {
   Pair<double> pair({});
-  Network<double> generator(pair.model.generator, pair.model.generator_slots, pair.parameters,
+  Network<double> generator(pair.model.generator, pair.model.generator_map, pair.parameters,
                             kernel::Precision::kF64);
   generator.prepare();
   Example example;
@@ -174,14 +174,14 @@ TEST_CASE("two stages: one network learns, then the other from its weights") {
   }
   pair.loss->begin(4);
   Index copied = 0;
-  pair.model.generator_slots.for_each(
+  pair.model.generator_map.for_each(
       [&](model::Role role, bool bias, Index layer, Index part, Index from) {
         if (role == model::Role::kHeadTransform || role == model::Role::kHeadNorm ||
             role == model::Role::kDecoder) {
           return;
         }
-        const Index to = bias ? pair.model.second_slots.bias(role, layer)
-                              : pair.model.second_slots.weight(role, layer, part);
+        const Index to = bias ? pair.model.second_map.bias(role, layer)
+                              : pair.model.second_map.weight(role, layer, part);
         CHECK(pair.value(from) == pair.value(to));
         ++copied;
       });
@@ -248,10 +248,9 @@ TEST_CASE("a generator narrower than its tables has a projection, and sizes are 
   const Pair<double> pair({"electra", 0.25});
   CHECK(pair.model.generator.hidden_size == 4);
   CHECK(pair.model.generator.embedding_size == 16);
-  CHECK(pair.model.generator_slots.weight(model::Role::kEmbeddingProjection) !=
-        ParameterMap::kNone);
-  CHECK(pair.model.generator_slots.weight(model::Role::kWordTable) ==
-        pair.model.second_slots.weight(model::Role::kWordTable));
+  CHECK(pair.model.generator_map.weight(model::Role::kEmbeddingProjection) != ParameterMap::kNone);
+  CHECK(pair.model.generator_map.weight(model::Role::kWordTable) ==
+        pair.model.second_map.weight(model::Role::kWordTable));
   CHECK(contains(message_of<UsageError>([] { Pair<double>({"electra", 1.5}); }), "generator_size"));
 }
 

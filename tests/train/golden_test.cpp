@@ -76,13 +76,13 @@ class StartedModel {
     const model::ModelPlan plan = start.plan(design_);
     const model::HeadPlan* head = model::head_like(plan, design_.head);
     Parameters<float> single;
-    const ParameterMap slots = add_model(plan, head, "", ParameterMap(), single);
-    CHECK(copy_weights(start.weights(), slots, single).empty());
-    slots_ = add_model(plan, head, "", ParameterMap(), parameters_);
+    const ParameterMap map = add_model(plan, head, "", ParameterMap(), single);
+    CHECK(copy_weights(start.weights(), map, single).empty());
+    map_ = add_model(plan, head, "", ParameterMap(), parameters_);
     std::ranges::copy(single.values(), parameters_.values().begin());
     // Memory with its own places as values shows which element of a file is where.
     std::iota(single.values().begin(), single.values().end(), 0.0F);
-    const model::ModelWeights<float> weights = weights_of(design_, slots, single);
+    const model::ModelWeights<float> weights = weights_of(design_, map, single);
     const model::ModelFiles files = start.files(design_, weights, {});
     for (const store::OutputTensor& tensor : files.weights.tensors) {
       if (const auto* own = std::get_if<store::Computed>(&tensor.source)) {
@@ -97,7 +97,7 @@ class StartedModel {
   }
 
   const model::Design& design() const { return design_; }
-  const ParameterMap& slots() const { return slots_; }
+  const ParameterMap& map() const { return map_; }
   Parameters<double>& parameters() { return parameters_; }
   std::set<std::string> names() const {
     std::set<std::string> all;
@@ -121,7 +121,7 @@ class StartedModel {
  private:
   model::Design design_;
   Parameters<double> parameters_;
-  ParameterMap slots_;
+  ParameterMap map_;
   std::map<std::string, std::vector<std::size_t>> places_;
 };
 
@@ -201,8 +201,7 @@ void check_steps(const std::string& name) {
   const std::string file = kData + "/train/steps/" + name + ".json";
   const JsonValue golden = parse_json_file(read_text(file, 1 << 20), file);
   StartedModel model(kData + "/model/" + name);
-  Network<double> network(model.design(), model.slots(), model.parameters(),
-                          kernel::Precision::kF64);
+  Network<double> network(model.design(), model.map(), model.parameters(), kernel::Precision::kF64);
   const std::vector<Example> examples = examples_of(golden);
   const std::vector<double> losses = numbers(golden.find("losses"));
   const std::vector<double> norms = numbers(golden.find("norms"));

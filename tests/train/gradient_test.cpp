@@ -23,7 +23,7 @@ namespace {
 struct Built {
   model::ModelPlan plan;
   Parameters<double> parameters;
-  ParameterMap slots;
+  ParameterMap map;
 };
 
 std::vector<NetworkCase> all_cases() {
@@ -40,8 +40,8 @@ Built build(const NetworkCase& one) {
   const model::Design& design = one.design;
   Built b;
   b.plan = one.plan ? *one.plan : model::plan_of(design);
-  b.slots = add_model(b.plan, head_of(b.plan, design), "", ParameterMap(), b.parameters);
-  initialize_parameters(design, b.slots, {.seed = 3, .initializer_range = 0.4}, b.parameters);
+  b.map = add_model(b.plan, head_of(b.plan, design), "", ParameterMap(), b.parameters);
+  initialize_parameters(design, b.map, {.seed = 3, .initializer_range = 0.4}, b.parameters);
   // Biases and norms start where their gradients tell little.
   for (Index i = 0; i < b.parameters.count(); ++i) {
     const MatrixView<double> v = b.parameters.value(i);
@@ -57,15 +57,15 @@ Complex complex_loss(const Built& built, const model::Design& design,
                      std::span<const Example> examples,
                      const std::function<double(Index, Index)>& step) {
   Parameters<Complex> parameters;
-  const ParameterMap slots =
+  const ParameterMap map =
       add_model(built.plan, head_of(built.plan, design), "", ParameterMap(), parameters);
   auto& from = const_cast<Parameters<double>&>(built.parameters);
   for (Index i = 0; i < parameters.count(); ++i) {
     for (Index k = 0; k < parameters[i].size(); ++k)
       parameters.value(i).data[k] = {from.value(i).data[k], step(i, k)};
   }
-  Encoder<Complex> encoder(design, slots, parameters, kernel::Precision::kF64);
-  Head<Complex> head(design, slots, parameters, kernel::Precision::kF64);
+  Encoder<Complex> encoder(design, map, parameters, kernel::Precision::kF64);
+  Head<Complex> head(design, map, parameters, kernel::Precision::kF64);
   encoder.prepare();
   head.prepare();
   ExampleChunk chunk;
@@ -85,7 +85,7 @@ TEST_CASE("gradients of every variant and family are those of complex steps") {
     const model::Design& design = one.design;
     Built built = build(one);
     const std::vector<Example> examples = small_examples(design);
-    Network<double> network(design, built.slots, built.parameters, kernel::Precision::kF64);
+    Network<double> network(design, built.map, built.parameters, kernel::Precision::kF64);
     network.prepare();
     const LossReport report = network.train(examples, 1, {});
     const Complex plain = complex_loss(built, design, examples, [](Index, Index) { return 0.0; });
@@ -121,12 +121,12 @@ TEST_CASE("what is trained computes what the engine computes") {
     if (design.head.kind == model::HeadKind::kDiscriminator) continue;
     Built built = build(one);
     const std::vector<Example> examples = small_examples(design);
-    Network<double> network(design, built.slots, built.parameters, kernel::Precision::kF64);
+    Network<double> network(design, built.map, built.parameters, kernel::Precision::kF64);
     network.prepare();
     const LossReport report = network.evaluate(examples);
     model::LoadedModel<double> loaded;
     loaded.design = design;
-    loaded.weights = weights_of(design, built.slots, built.parameters);
+    loaded.weights = weights_of(design, built.map, built.parameters);
     const model::Transformer<double> engine(
         model::prepare(std::move(loaded), kernel::Precision::kF64),
         {.precision = kernel::Precision::kF64});
@@ -183,7 +183,7 @@ TEST_CASE("rope with arguments is the engine's own rotation, to the bit that of 
       std::vector<double> losses;
       for (const NetworkCase& one : {own, scheme}) {
         Built& b = built.emplace_back(build(one));
-        Network<double> network(one.design, b.slots, b.parameters, kernel::Precision::kF64);
+        Network<double> network(one.design, b.map, b.parameters, kernel::Precision::kF64);
         network.prepare();
         losses.push_back(network.train(small_examples(one.design), 1, {}).loss);
       }

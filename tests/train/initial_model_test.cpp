@@ -69,10 +69,10 @@ TEST_CASE("the first loss of training is that of the checkpoint, family by famil
     if (!predicts_words(design)) continue;
     const model::ModelPlan plan = start.plan(design);
     Parameters<float> parameters;
-    const ParameterMap slots =
+    const ParameterMap map =
         add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    CHECK(copy_weights(start.weights(), slots, parameters).empty());
-    Network<float> network(design, slots, parameters, kernel::Precision::kF32);
+    CHECK(copy_weights(start.weights(), map, parameters).empty());
+    Network<float> network(design, map, parameters, kernel::Precision::kF32);
     trained.insert(design.family);
     network.prepare();
     const auto model = model::open_model(one.folder, {.mask_token_id = design.mask_token_id});
@@ -122,14 +122,14 @@ TEST_CASE("a second network has the sizes of any model, and shares its tables wh
     both.second_plan = start.plan(design);
     Parameters<float> parameters;
     add_electra(both, true, parameters);
-    CHECK(both.generator_slots.weight(model::Role::kWordTable) ==
-          both.second_slots.weight(model::Role::kWordTable));
-    const Index places = both.second_slots.weight(model::Role::kPositionTable);
+    CHECK(both.generator_map.weight(model::Role::kWordTable) ==
+          both.second_map.weight(model::Role::kWordTable));
+    const Index places = both.second_map.weight(model::Role::kPositionTable);
     if (places != ParameterMap::kNone &&
-        both.generator_slots.weight(model::Role::kPositionTable) == places)
+        both.generator_map.weight(model::Role::kPositionTable) == places)
       shared.insert(design.family);
     // What is new of it is the head at most.
-    const auto names = copy_weights(starting_weights(start, design), both.second_slots, parameters);
+    const auto names = copy_weights(starting_weights(start, design), both.second_map, parameters);
     CHECK(names.size() == (one.name == "electra_discriminator" ? 0 : design.use_bias ? 4 : 2));
   }
   CHECK(shared.contains("bert"));
@@ -154,7 +154,7 @@ TEST_CASE("a decoder next to narrow tables has tables of its own") {
   Parameters<float> parameters;
   add_mae(mae, parameters);
   for (const model::Role role : kSharedTables)
-    CHECK(mae.decoder_slots.weight(role) != mae.encoder_slots.weight(role));
+    CHECK(mae.decoder_map.weight(role) != mae.encoder_map.weight(role));
 }
 
 }  // namespace masque::test

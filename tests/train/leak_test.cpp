@@ -95,10 +95,10 @@ Probed probe(const Objective& objective, const model::Design& design, const Corp
   try {
     const model::ModelPlan plan = model::plan_of(design);
     Parameters<float> parameters;
-    const ParameterMap slots =
+    const ParameterMap map =
         add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    initialize_parameters(design, slots, {.seed = 5, .initializer_range = 0.2}, parameters);
-    Network<float> network(design, slots, parameters, kernel::Precision::kF32);
+    initialize_parameters(design, map, {.seed = 5, .initializer_range = 0.2}, parameters);
+    Network<float> network(design, map, parameters, kernel::Precision::kF32);
     probed.made = true;
     probed.leak = probe_leak(network, objective, corpus);
   } catch (const Error& error) {
@@ -131,7 +131,7 @@ TEST_CASE("what training takes does not leak and what it refuses as a leak does"
       CAPTURE(name);
       const std::string both = std::string(kind->name) + " " + name;
       model::Design design = design_of(recipe);
-      if (const auto problem = usage_problem_of([&] { objective->adapt(design); })) {
+      if (const auto problem = usage_error_of([&] { objective->adapt(design); })) {
         if (!test::contains(*problem, "obeys the masks")) continue;
         refused.insert(both);
         model::Design open = design_of(recipe);

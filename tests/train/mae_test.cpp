@@ -49,8 +49,8 @@ struct Coder {
     model.decoder = decoder_design(decoder_recipe(recipe, size, 1), requested, model.encoder);
     add_mae(model, parameters);
     const StartOptions start{.seed = 3, .initializer_range = 0.3};
-    initialize_parameters(model.decoder, model.decoder_slots, start, parameters);
-    initialize_parameters(model.encoder, model.encoder_slots, start, parameters);
+    initialize_parameters(model.decoder, model.decoder_map, start, parameters);
+    initialize_parameters(model.encoder, model.encoder_map, start, parameters);
     loss = std::make_unique<MaeLoss<T>>(
         requested, model, parameters,
         std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32);
@@ -62,9 +62,9 @@ struct Coder {
 Complex plain_loss(const MaeModel& model, std::span<const StepItem> items,
                    Parameters<Complex>& parameters) {
   const auto objective = find_objective("mae-mask").make(small_options());
-  Encoder<Complex> encoder(model.encoder, model.encoder_slots, parameters, kernel::Precision::kF64);
-  Encoder<Complex> decoder(model.decoder, model.decoder_slots, parameters, kernel::Precision::kF64);
-  Head<Complex> head(model.decoder, model.decoder_slots, parameters, kernel::Precision::kF64);
+  Encoder<Complex> encoder(model.encoder, model.encoder_map, parameters, kernel::Precision::kF64);
+  Encoder<Complex> decoder(model.decoder, model.decoder_map, parameters, kernel::Precision::kF64);
+  Head<Complex> head(model.decoder, model.decoder_map, parameters, kernel::Precision::kF64);
   encoder.prepare();
   decoder.prepare();
   head.prepare();
@@ -113,7 +113,7 @@ TEST_CASE("mae: what is kept has the states that a column mask gives") {
   Coder<double> coder;
   const auto objective = find_objective("mae-mask").make(small_options());
   const Corpus corpus = small_corpus();
-  Encoder<double> encoder(coder.model.encoder, coder.model.encoder_slots, coder.parameters,
+  Encoder<double> encoder(coder.model.encoder, coder.model.encoder_map, coder.parameters,
                           kernel::Precision::kF64);
   encoder.prepare();
   for (const StepItem& item : items_of(corpus)) {

@@ -171,32 +171,32 @@ struct Trained {
     design.head = own.head;
     design.head.kind = kind;
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.4}, parameters);
+    map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);
     for (Index i = 0; i < parameters.count(); ++i) {
-      std::vector<double> noise(static_cast<std::size_t>(parameters[i].size()));
-      RandomStream(5, parameters[i].name).normal(0, noise.size(), noise.data());
-      for (std::size_t k = 0; k < noise.size(); ++k)
-        parameters.value(i).data[k] += static_cast<T>(0.1 * noise[k]);
+      std::vector<double> dropout(static_cast<std::size_t>(parameters[i].size()));
+      RandomStream(5, parameters[i].name).normal(0, dropout.size(), dropout.data());
+      for (std::size_t k = 0; k < dropout.size(); ++k)
+        parameters.value(i).data[k] += static_cast<T>(0.1 * dropout[k]);
     }
   }
 
   LossReport train(const std::vector<Example>& examples) {
     parameters.clear_gradients();
     Network<T> network(
-        design, slots, parameters,
+        design, map, parameters,
         std::is_same_v<T, double> ? kernel::Precision::kF64 : kernel::Precision::kF32);
     network.prepare();
     return network.train(examples, 1 / total_weight(examples), {});
   }
   /// The row of m in a tensor like the word table.
   T* start_row(MatrixView<T> table) const { return table.row(kMaskToken); }
-  MatrixView<T> word_gradient() { return parameters.gradient(slots.weight(Role::kWordTable)); }
-  Index query_start() const { return slots.weight(Role::kQueryStart); }
+  MatrixView<T> word_gradient() { return parameters.gradient(map.weight(Role::kWordTable)); }
+  Index query_start() const { return map.weight(Role::kQueryStart); }
 
   model::Design design;
   Parameters<T> parameters;
-  ParameterMap slots;
+  ParameterMap map;
 };
 
 std::vector<double> gradients(Parameters<double>& of) {
@@ -215,9 +215,9 @@ template <class T>
 void share_values(Trained<T>& from, Trained<T>& to) {
   const MatrixView<T> start = from.parameters.value(from.query_start());
   std::copy_n(start.data, start.columns,
-              from.start_row(from.parameters.value(from.slots.weight(Role::kWordTable))));
-  to.slots.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
-    const Index own = bias ? from.slots.bias(role, layer) : from.slots.weight(role, layer, part);
+              from.start_row(from.parameters.value(from.map.weight(Role::kWordTable))));
+  to.map.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
+    const Index own = bias ? from.map.bias(role, layer) : from.map.weight(role, layer, part);
     REQUIRE(own != ParameterMap::kNone);
     std::copy_n(from.parameters.value(own).data, to.parameters[at].size(),
                 to.parameters.value(at).data);
@@ -269,9 +269,9 @@ void compare(const model::Design& design, const Batches& batches, const Objectiv
   for (Index c = 0; c < design.hidden_size; ++c)
     words[static_cast<std::size_t>(kMaskToken * design.hidden_size + c)] +=
         start[static_cast<std::size_t>(c)];
-  causal.slots.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
+  causal.map.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
     CAPTURE(causal.parameters[at].name);
-    const Index own = bias ? two.slots.bias(role, layer) : two.slots.weight(role, layer, part);
+    const Index own = bias ? two.map.bias(role, layer) : two.map.weight(role, layer, part);
     const double* from =
         role == Role::kWordTable ? words.data() : expected.data() + two.parameters[own].offset;
     for (Index k = 0; k < causal.parameters[at].size(); ++k)

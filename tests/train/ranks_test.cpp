@@ -28,8 +28,8 @@ constexpr int kSteps = 4;
 
 /// What several threads add up together.
 struct Table {
-  explicit Table(int ranks) : count(ranks), barrier(ranks), doubles(slots()), floats(slots()) {}
-  std::size_t slots() const { return static_cast<std::size_t>(count); }
+  explicit Table(int ranks) : count(ranks), barrier(ranks), doubles(map()), floats(map()) {}
+  std::size_t map() const { return static_cast<std::size_t>(count); }
 
   int count;
   std::barrier<> barrier;
@@ -107,11 +107,10 @@ struct Model {
       objective = find_objective(name).make(requested());
       objective->adapt(design);
       const model::ModelPlan plan = model::plan_of(design);
-      const ParameterMap slots =
+      const ParameterMap map =
           add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-      initialize_parameters(design, slots, start, parameters);
-      network =
-          std::make_unique<Network<float>>(design, slots, parameters, kernel::Precision::kF32);
+      initialize_parameters(design, map, start, parameters);
+      network = std::make_unique<Network<float>>(design, map, parameters, kernel::Precision::kF32);
       loss = std::make_unique<ObjectiveLoss>(*network, *objective);
       return;
     }
@@ -121,8 +120,8 @@ struct Model {
     adapt_electra(*pair.variant, requested(), pair.second);
     pair.generator = generator_design(recipe(), 0.5, requested(), pair.second);
     add_electra(pair, true, parameters);
-    initialize_parameters(pair.generator, pair.generator_slots, start, parameters);
-    initialize_parameters(pair.second, pair.second_slots, start, parameters);
+    initialize_parameters(pair.generator, pair.generator_map, start, parameters);
+    initialize_parameters(pair.second, pair.second_map, start, parameters);
     ElectraOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.tokens = requested().tokens;

@@ -50,7 +50,7 @@ void check_some(const Gradients& some, const Gradients& all) {
 struct RandomNetwork {
   explicit RandomNetwork(const model::Design& requested) : design(requested) {
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     for (Index i = 0; i < parameters.count(); ++i) {
       const auto size = static_cast<std::size_t>(parameters[i].size());
       RandomStream(5, parameters[i].name).normal(0, size, parameters.value(i).data);
@@ -59,7 +59,7 @@ struct RandomNetwork {
   }
 
   Gradients gradients() {
-    Network<double> network(design, slots, parameters, kernel::Precision::kF64);
+    Network<double> network(design, map, parameters, kernel::Precision::kF64);
     network.prepare();
     parameters.clear_gradients();
     network.train(small_examples(design), 1, {});
@@ -68,7 +68,7 @@ struct RandomNetwork {
 
   model::Design design;
   Parameters<double> parameters;
-  ParameterMap slots;
+  ParameterMap map;
 };
 
 /// Trains every tensor for which `test` says so, of those that are trained now.
@@ -102,11 +102,11 @@ struct ChosenModel {
     objective = find_objective("mlm").make(requested);
     objective->adapt(design);
     const model::ModelPlan plan = model::plan_of(design);
-    slots = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
-    initialize_parameters(design, slots, {.seed = 3, .initializer_range = 0.2}, parameters);
-    const TrainedNetwork network{model::count_layers(design), &slots};
+    map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+    initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.2}, parameters);
+    const TrainedNetwork network{model::count_layers(design), &map};
     choose_trained(options, std::span(&network, 1), parameters);
-    net = std::make_unique<Network<float>>(design, slots, parameters, kernel::Precision::kF32);
+    net = std::make_unique<Network<float>>(design, map, parameters, kernel::Precision::kF32);
     loss = std::make_unique<ObjectiveLoss>(*net, *objective);
   }
 
@@ -127,7 +127,7 @@ struct ChosenModel {
 
   model::Design design;
   Parameters<float> parameters;
-  ParameterMap slots;
+  ParameterMap map;
   std::unique_ptr<const Objective> objective;
   std::unique_ptr<Network<float>> net;
   std::unique_ptr<StepLoss> loss;
@@ -201,8 +201,8 @@ TEST_CASE("gradients of a part of MAE's networks are those of both") {
           decoder_design(decoder_recipe(frozen_recipe(), 0.5, 2), requested, model.encoder);
       add_mae(model, parameters);
       const StartOptions start{.seed = 3, .initializer_range = 0.3};
-      initialize_parameters(model.decoder, model.decoder_slots, start, parameters);
-      initialize_parameters(model.encoder, model.encoder_slots, start, parameters);
+      initialize_parameters(model.decoder, model.decoder_map, start, parameters);
+      initialize_parameters(model.encoder, model.encoder_map, start, parameters);
       loss =
           std::make_unique<MaeLoss<double>>(requested, model, parameters, kernel::Precision::kF64);
     }

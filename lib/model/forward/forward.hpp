@@ -40,7 +40,8 @@ struct HeadSizes {
 template <class T>
 struct Projected {
   MatrixView<T> query, key, value;
-  bool made = true;  ///< keys and values: now, not for an earlier stream of this layer
+  /// Whether this call made keys and values; false: an earlier stream of the layer did.
+  bool made = true;
 };
 
 /// y ← norm(α x + branch), the residual and norm of a post-norm block. A pass that keeps has the

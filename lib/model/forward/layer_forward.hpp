@@ -51,7 +51,8 @@ void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x,
     for (Index first = 0; first < x.rows; first += panel) {
       const Index count = std::min(panel, x.rows - first);
       const MatrixView<T> between = own.wide.view().middle_rows(0, count);
-      weights.up.forward(x.middle_rows(first, count), between);  // and the activation of one part
+      weights.up.forward(x.middle_rows(first, count),
+                         between);  // with the activation, but for a gate
       const MatrixView<T> active = between.middle_columns(0, inner);
       if (design.gated) activate<T>(design, between, active);
       weights.down.forward(active, y.middle_rows(first, count));
@@ -111,7 +112,7 @@ void add_convolution(Run& run, Index l, const typename Run::Stream& stream, Laye
                                                             y);
 }
 
-/// States behind layer l of a stream. `m`: the states of `source` that it reads.
+/// Fills run.states(l + 1, stream). `m`: the states of `source` that it reads.
 template <class Run>
 void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
                    MatrixView<const typename Run::Number> m) {

@@ -6,11 +6,12 @@
 namespace masque::model {
 
 /// Inference has one for all layers, which each fills anew; training one a layer and stream, which
-/// its way back reads. Matrices keep their memory from chunk to chunk. s, u, t of
+/// its way back reads. Matrices keep their memory from chunk to chunk. s, u and t are those of
 /// layer_forward.hpp.
 template <class T>
 struct LayerMemory {
   Matrix<T> normed, source_normed;        ///< pre-norm: what the projections read
+                                          ///< (inference: then the feed-forward layer)
   Matrix<T> projected, source_projected;  ///< queries (keys, values) as attention sees them
   Matrix<T> context;                      ///< what the output projection reads
   Matrix<T> sum;       ///< what attention gives; s, its sum with the residual, where that is kept

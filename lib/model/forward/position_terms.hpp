@@ -31,7 +31,7 @@ struct PositionInputs {
   // T5 and MPNet: the table of buckets
   MatrixView<const T> table;
   MatrixView<T> d_table;
-  // XLNet: tables and their gradients; `row` is filled in where first_distance stands for it
+  // XLNet: tables and their gradients; `row` is computed from first_distance
   nn::XlnetTerms<T> xlnet;
   Index first_distance = 0;  ///< distance of row 0 of `xlnet.relative`
   // DeBERTa: tables and their gradients

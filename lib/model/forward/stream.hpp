@@ -16,9 +16,10 @@ enum class StreamKind {
 
 /// How streams go through the layers.
 enum class StreamFlow {
-  kOneStream,   ///< every row reads every row that its mask allows
-  kFixedStart,  ///< T-TA: rows start from [MASK] and read keys and values made of the embeddings;
-                ///< and what lies between that and one stream
+  kOneStream,  ///< every row reads every row that its mask allows
+  /// Selected rows are a stream of their own. It starts from [MASK] or from the tokens, and reads
+  /// the embeddings in every layer or in the first alone. T-TA: [MASK], and every layer.
+  kSeparateQueries,
   kTwoStreams,  ///< XLNet: the content h, and g, whose rows start alike and read the content
 };
 

@@ -31,7 +31,7 @@ void one_stream(Run& run) {
 }
 
 template <class Run>
-void fixed_start(Run& run) {
+void separate_queries(Run& run) {
   using T = typename Run::Number;
   auto& content = run.content();
   auto& selected = run.selected();
@@ -79,16 +79,16 @@ void two_streams(Run& run) {
 ///   flow(), content(), selected()    the streams; those of `selected` are the wanted rows or all
 ///   content_ids(), wanted()          tokens and wanted rows of the content
 ///   ends_narrow()                    one stream: the last layer is for the wanted rows alone
-///   fixed_keys(), starts_from_mask(), mask_token()        of a fixed start
-///   show_states(state, stream), shows()                   for those who look on
-///   final_norm(), unnormed(last)     nullptr: none; where states go in front of it
+///   fixed_keys(), starts_from_mask(), mask_token()        of separate queries
+///   show_states(state, stream), shows()                   for requested hidden states and
+///   attentions final_norm(), unnormed(last)     nullptr: none; where states go in front of it
 template <class Run>
 void streams_forward(Run& run, MatrixView<typename Run::Number> last) {
   using T = typename Run::Number;
   embed_forward(run, run.content(), run.content_ids());
   switch (run.flow()) {
     case StreamFlow::kOneStream: forward::one_stream(run); break;
-    case StreamFlow::kFixedStart: forward::fixed_start(run); break;
+    case StreamFlow::kSeparateQueries: forward::separate_queries(run); break;
     case StreamFlow::kTwoStreams: forward::two_streams(run); break;
   }
   const bool whole = run.flow() == StreamFlow::kOneStream && !run.ends_narrow();

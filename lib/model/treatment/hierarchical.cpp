@@ -8,7 +8,8 @@ namespace {
 
 class Hierarchical final : public PositionTreatment {
  public:
-  explicit Hierarchical(NamedArguments& spelled) : alpha_(spelled.number("alpha", 0.4, 0, 0.99)) {}
+  explicit Hierarchical(NamedArguments& arguments)
+      : alpha_(arguments.number("alpha", 0.4, 0, 0.99)) {}
   std::string_view about() const override {
     return "learned rows: alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, "
            "kexue.fm/archives/7947";
@@ -26,8 +27,8 @@ class Hierarchical final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "hierarchical", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
-      return std::make_unique<Hierarchical>(spelled);
+    "hierarchical", [](NamedArguments& arguments) -> std::unique_ptr<PositionTreatment> {
+      return std::make_unique<Hierarchical>(arguments);
     });
 
 }  // namespace

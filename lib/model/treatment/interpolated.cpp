@@ -11,9 +11,9 @@ namespace {
 
 class Interpolated final : public PositionTreatment {
  public:
-  explicit Interpolated(NamedArguments& spelled)
+  explicit Interpolated(NamedArguments& arguments)
       : about_(fmt::format("learned or rotary {}: {}", scaling_.effect, scaling_.source)),
-        factor_(spelled) {}
+        factor_(arguments) {}
   std::string_view about() const override { return about_; }
   void apply(const LengthExtension& extension, TreatedPositions& positions) const override {
     const double factor = factor_.value_or(extension.factor());
@@ -36,8 +36,8 @@ class Interpolated final : public PositionTreatment {
 };
 
 const PositionTreatmentRegistration kRegistration(
-    "interpolated", [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
-      return std::make_unique<Interpolated>(spelled);
+    "interpolated", [](NamedArguments& arguments) -> std::unique_ptr<PositionTreatment> {
+      return std::make_unique<Interpolated>(arguments);
     });
 
 }  // namespace

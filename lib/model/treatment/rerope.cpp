@@ -43,9 +43,9 @@ std::optional<std::string> rotary_arguments(const Design& design) {
 
 class Rerope final : public PositionTreatment {
  public:
-  explicit Rerope(NamedArguments& spelled)
-      : window_(spelled.count("window", 0, 0, Index{1} << 40)) {
-    if (spelled.name() == kLeaky) factor_.emplace(spelled);
+  explicit Rerope(NamedArguments& arguments)
+      : window_(arguments.count("window", 0, 0, Index{1} << 40)) {
+    if (arguments.name() == kLeaky) factor_.emplace(arguments);
   }
   std::string_view about() const override {
     return factor_ ? "rotary distances growing factor times slower beyond window: Su 2023, "
@@ -80,8 +80,8 @@ class Rerope final : public PositionTreatment {
   std::optional<ExtensionFactor> factor_;  ///< of leaky_rerope
 };
 
-std::unique_ptr<PositionTreatment> make_rerope(NamedArguments& spelled) {
-  return std::make_unique<Rerope>(spelled);
+std::unique_ptr<PositionTreatment> make_rerope(NamedArguments& arguments) {
+  return std::make_unique<Rerope>(arguments);
 }
 
 const PositionTreatmentRegistration kRegistration("rerope", make_rerope);

@@ -22,16 +22,16 @@ const nn::RotaryScaling& scaling_of(std::string_view treatment) {
 
 class ScaledRotary final : public PositionTreatment {
  public:
-  explicit ScaledRotary(NamedArguments& spelled)
-      : scaling_(scaling_of(spelled.name())),
+  explicit ScaledRotary(NamedArguments& arguments)
+      : scaling_(scaling_of(arguments.name())),
         about_(fmt::format("rotary {}: {}", scaling_.effect, scaling_.source)),
-        factor_(spelled) {
+        factor_(arguments) {
     for (const nn::RotaryParameter& parameter : scaling_.parameters) {
       // The texts say these two.
       if (parameter.value == &nn::RotaryArguments::factor ||
           parameter.value == &nn::RotaryArguments::length)
         continue;
-      parameter.read(spelled, arguments_);
+      parameter.read(arguments, arguments_);
     }
   }
   std::string_view about() const override { return about_; }
@@ -55,8 +55,8 @@ struct ScaledRotaryRegistration {
     for (const nn::RotaryScaling& scaling : nn::rotary_scalings()) {
       if (!is_own_treatment(scaling)) continue;
       PositionTreatmentRegistration(
-          scaling.method(), [](NamedArguments& spelled) -> std::unique_ptr<PositionTreatment> {
-            return std::make_unique<ScaledRotary>(spelled);
+          scaling.method(), [](NamedArguments& arguments) -> std::unique_ptr<PositionTreatment> {
+            return std::make_unique<ScaledRotary>(arguments);
           });
     }
   }

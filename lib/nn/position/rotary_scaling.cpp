@@ -88,9 +88,9 @@ constexpr std::array<RotaryScaling, 5> kScalings{{
 
 }  // namespace
 
-void RotaryParameter::read(NamedArguments& spelled, RotaryArguments& to) const {
+void RotaryParameter::read(NamedArguments& arguments, RotaryArguments& to) const {
   const double largest = at_most == nullptr ? most : to.*at_most;
-  to.*value = spelled.number(name, RotaryArguments{}.*value, least, largest);
+  to.*value = arguments.number(name, RotaryArguments{}.*value, least, largest);
 }
 
 std::string_view RotaryScaling::method() const {

@@ -29,7 +29,7 @@ struct RotaryParameter {
   double RotaryArguments::*at_most = nullptr;  ///< another one, asked for earlier; null: `most`
 
   /// Asks for it. Throws UsageError for a value out of its range.
-  void read(NamedArguments& spelled, RotaryArguments& to) const;
+  void read(NamedArguments& arguments, RotaryArguments& to) const;
 };
 
 /// A method: what it does to plain rotary positions.

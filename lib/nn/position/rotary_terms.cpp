@@ -4,13 +4,13 @@
 
 namespace masque::nn {
 
-RotarySettings read_rotary(NamedArguments& spelled) {
+RotarySettings read_rotary(NamedArguments& arguments) {
   static constexpr std::array<std::string_view, 2> kLayouts = {"adjacent", "half"};
   RotarySettings settings;
-  if (spelled.choice("layout", kLayouts[0], kLayouts) == kLayouts[1]) {
+  if (arguments.choice("layout", kLayouts[0], kLayouts) == kLayouts[1]) {
     settings.layout = kernel::RotaryLayout::kHalf;
   }
-  settings.base = spelled.number("base", settings.base, 1, 1e12);
+  settings.base = arguments.number("base", settings.base, 1, 1e12);
   return settings;
 }
 

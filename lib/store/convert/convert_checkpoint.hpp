@@ -13,9 +13,10 @@ namespace masque::store {
 /// Which names tensors get.
 enum class NameStyle {
   kKeep,      ///< those that they have
-  kHf,        ///< those of transformers: see store/name_rules
-  kTf,        ///< those of Google's TensorFlow checkpoints: see store/tf_plan
-  kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see store/object_graph
+  kHf,        ///< those of transformers: see store/names/name_rules.hpp
+  kTf,        ///< those of Google's TensorFlow checkpoints: see store/tensorflow/tf_plan.hpp
+  kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see
+              ///< store/tensorflow/object_graph.hpp
 };
 
 struct ConvertRequest {
@@ -47,9 +48,9 @@ struct ConvertResult {
 /// keep their order unless all files were in the reference writer's order, in which the output then
 /// is too. Markers are kept wherever the format has its place for them (store/markers), other
 /// metadata where it has one. Tensors without a DType go only into a file of their own format.
-/// Tensors that share their bytes: see store/aliases. Memory: a few MiB a thread, and the largest
-/// tensor where one has to be unpacked or transposed. Throws UsageError and InputError; `out` is
-/// then as it was.
+/// Tensors that share their bytes: see store/convert/aliases.hpp. Memory: a few MiB a thread, and the
+/// largest tensor where one has to be unpacked or transposed. Throws UsageError and InputError;
+/// `out` is then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

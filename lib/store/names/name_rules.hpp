@@ -14,7 +14,8 @@ namespace masque::store {
 /// LayerNorm's parts get their current names, and tensors of the base model get its prefix if the
 /// config's architecture has it. Names that no table knows are kept, and counted in a note. A
 /// config is needed for the prefix, except for OpenAI's names of GPT-2. Names of TensorFlow are
-/// those of a table (store/tf_names); the state of its optimizer is left out, with a note.
+/// those of a table (store/tensorflow/tf_names.hpp); the state of its optimizer is left out, with a
+/// note.
 NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
 
 }  // namespace masque::store

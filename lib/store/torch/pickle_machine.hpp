@@ -1,4 +1,4 @@
-// The machine of store/pickle: a stack, marks in it, a memo, and the values made so far.
+// The machine of store/torch/pickle.hpp: a stack, marks in it, a memo, and the values made so far.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// PyTorch's zip files: the rules are in store/torch_zip.
+// PyTorch's zip files: the rules are in store/torch/torch_zip.hpp.
 #include "store/torch/torch_zip.hpp"
 #include "store/zip/zip_checksums.hpp"
 #include "store/zip/zip_stream.hpp"

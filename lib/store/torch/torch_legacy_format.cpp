@@ -1,5 +1,5 @@
-// PyTorch's files before 1.6: the rules are in store/torch_legacy. Changed ones become zip
-// files, but in place.
+// PyTorch's files before 1.6: the rules are in store/torch/torch_legacy.hpp. Changed ones become
+// zip files, but in place.
 #include "store/torch/torch_legacy.hpp"
 
 namespace masque::store {

@@ -1,5 +1,5 @@
 // Ways to make a table of positions longer or shorter: one file per way under
-// surgery/position_extension/.
+// surgery/positions/position_extension/.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
 // What a new row of a table begins with: initializers as a registry. One file per initializer under
-// surgery/row_init/ registers itself.
+// surgery/rows/row_init/ registers itself.
 #pragma once
 
 #include <map>

@@ -16,7 +16,7 @@
 namespace masque::surgery {
 
 struct VocabularyRequest {
-  std::string init = "mean";  ///< of new rows, see surgery/row_init.hpp
+  std::string init = "mean";  ///< of new rows, see surgery/rows/row_init.hpp
   /// If it is there, instead of `init`: of which old rows each new one is the mean; of none: of all
   /// that have a token.
   std::function<RowMeans(const RowInitContext& context)> means;

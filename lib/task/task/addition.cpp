@@ -58,12 +58,12 @@ class Addition final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration(
-    "addition", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "addition", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       constexpr std::array<std::string_view, 3> kReversed = {"none", "answer", "all"};
-      const Index base = spelled.count("base", 10, 2, 1000);
-      const std::string reversed = spelled.choice("reversed", "none", kReversed);
+      const Index base = arguments.count("base", 10, 2, 1000);
+      const std::string reversed = arguments.choice("reversed", "none", kReversed);
       return std::make_unique<Addition>(base, reversed == "all", reversed != "none",
-                                        read_blanks(spelled, false));
+                                        read_blanks(arguments, false));
     });
 
 }  // namespace

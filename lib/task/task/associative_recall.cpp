@@ -63,11 +63,11 @@ class AssociativeRecall final : public Task {
 };
 
 const TaskRegistration kRegistration("associative_recall",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const Index keys = spelled.count("keys", 512, 1, 65536);
-                                       const Index values = spelled.count("values", 64, 2, 65536);
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+                                       const Index keys = arguments.count("keys", 512, 1, 65536);
+                                       const Index values = arguments.count("values", 64, 2, 65536);
                                        const Index queries =
-                                           spelled.count("queries", 0, 0, 65536);  // 0: every key
+                                           arguments.count("queries", 0, 0, 65536);  // 0: every key
                                        return std::make_unique<AssociativeRecall>(keys, values,
                                                                                   queries);
                                      });

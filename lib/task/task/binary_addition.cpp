@@ -7,11 +7,11 @@ namespace masque::task {
 namespace {
 
 const TaskRegistration kRegistration("binary_addition",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<BinaryTask>(
                                            "the sum of two binary numbers; length: ids of the "
                                            "question; Delétang et al. 2022, arXiv:2207.02098",
-                                           "+", read_blanks(spelled, true), add, 1);
+                                           "+", read_blanks(arguments, true), add, 1);
                                      });
 
 }  // namespace

@@ -7,11 +7,11 @@ namespace masque::task {
 namespace {
 
 const TaskRegistration kRegistration("binary_multiplication",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<BinaryTask>(
                                            "the product of two binary numbers; length: ids of the "
                                            "question; Delétang et al. 2022, arXiv:2207.02098",
-                                           "*", read_blanks(spelled, true), multiply, 0);
+                                           "*", read_blanks(arguments, true), multiply, 0);
                                      });
 
 }  // namespace

@@ -13,10 +13,10 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
 }
 
 const TaskRegistration kRegistration(
-    "bucket_sort", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "bucket_sort", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
-          "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled,
-          5, true, answer_of);
+          "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098",
+          arguments, 5, true, answer_of);
     });
 
 }  // namespace

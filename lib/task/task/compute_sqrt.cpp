@@ -29,9 +29,9 @@ class ComputeSqrt final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("compute_sqrt",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<ComputeSqrt>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

@@ -38,9 +38,9 @@ class CycleNavigation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("cycle_navigation",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<CycleNavigation>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

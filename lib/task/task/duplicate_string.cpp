@@ -14,10 +14,10 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
 }
 
 const TaskRegistration kRegistration(
-    "duplicate_string", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "duplicate_string", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
-          "a string twice; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", spelled, 2,
-          true, answer_of, 2);
+          "a string twice; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", arguments,
+          2, true, answer_of, 2);
     });
 
 }  // namespace

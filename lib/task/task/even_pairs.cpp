@@ -24,9 +24,9 @@ class EvenPairs final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("even_pairs",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<EvenPairs>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

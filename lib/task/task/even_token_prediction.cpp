@@ -27,11 +27,11 @@ class EvenTokenPrediction final : public InPlaceTask {
 };
 
 const TaskRegistration kRegistration("even_token_prediction",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        const Index alphabet =
-                                           spelled.count("alphabet", 980, 1, 65536);
+                                           arguments.count("alphabet", 980, 1, 65536);
                                        return std::make_unique<EvenTokenPrediction>(
-                                           alphabet, spelled.flag("ends", false));
+                                           alphabet, arguments.flag("ends", false));
                                      });
 
 }  // namespace

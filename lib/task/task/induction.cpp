@@ -37,11 +37,11 @@ class Induction final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("induction",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        const Index alphabet =
-                                           spelled.count("alphabet", 16, 2, 65536);
+                                           arguments.count("alphabet", 16, 2, 65536);
                                        return std::make_unique<Induction>(
-                                           alphabet, read_blanks(spelled, false));
+                                           alphabet, read_blanks(arguments, false));
                                      });
 
 }  // namespace

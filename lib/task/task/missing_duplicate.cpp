@@ -35,9 +35,9 @@ class MissingDuplicate final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("missing_duplicate",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<MissingDuplicate>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

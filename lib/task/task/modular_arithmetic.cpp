@@ -37,11 +37,11 @@ class ModularArithmetic final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("modular_arithmetic",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const Index modulus = spelled.count("modulus", 5, 2, 1000);
-                                       const bool with_times = spelled.flag("times", true);
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+                                       const Index modulus = arguments.count("modulus", 5, 2, 1000);
+                                       const bool with_times = arguments.flag("times", true);
                                        return std::make_unique<ModularArithmetic>(
-                                           modulus, with_times, read_blanks(spelled, true));
+                                           modulus, with_times, read_blanks(arguments, true));
                                      });
 
 }  // namespace

@@ -51,10 +51,10 @@ class ModularArithmeticSimple final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("modular_arithmetic_simple",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const Index modulus = spelled.count("modulus", 5, 2, 1000);
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+                                       const Index modulus = arguments.count("modulus", 5, 2, 1000);
                                        return std::make_unique<ModularArithmeticSimple>(
-                                           modulus, read_blanks(spelled, true));
+                                           modulus, read_blanks(arguments, true));
                                      });
 
 }  // namespace

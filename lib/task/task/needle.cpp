@@ -62,15 +62,13 @@ class Needle final : public QuestionTask {
   Index alphabet_;
 };
 
-const TaskRegistration kRegistration("needle",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const Index needles = spelled.count("needles", 1, 1, 1000);
-                                       const Index digits = spelled.count("digits", 4, 1, 1000);
-                                       const Index alphabet =
-                                           spelled.count("alphabet", 16, 1, 65536);
-                                       return std::make_unique<Needle>(needles, digits, alphabet,
-                                                                       read_blanks(spelled, false));
-                                     });
+const TaskRegistration kRegistration(
+    "needle", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+      const Index needles = arguments.count("needles", 1, 1, 1000);
+      const Index digits = arguments.count("digits", 4, 1, 1000);
+      const Index alphabet = arguments.count("alphabet", 16, 1, 65536);
+      return std::make_unique<Needle>(needles, digits, alphabet, read_blanks(arguments, false));
+    });
 
 }  // namespace
 

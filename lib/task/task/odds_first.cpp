@@ -15,11 +15,11 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
 }
 
 const TaskRegistration kRegistration(
-    "odds_first", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "odds_first", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
           "odd places before even ones; length: symbols of the string; Delétang et al. 2022, "
           "arXiv:2207.02098",
-          spelled, 2, true, answer_of);
+          arguments, 2, true, answer_of);
     });
 
 }  // namespace

@@ -33,10 +33,10 @@ class Parity final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("parity",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const bool steps = spelled.flag("steps", false);
-                                       return std::make_unique<Parity>(steps,
-                                                                       read_blanks(spelled, false));
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+                                       const bool steps = arguments.flag("steps", false);
+                                       return std::make_unique<Parity>(
+                                           steps, read_blanks(arguments, false));
                                      });
 
 }  // namespace

@@ -25,9 +25,9 @@ class ParityCheck final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("parity_check",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<ParityCheck>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

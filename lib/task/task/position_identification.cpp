@@ -31,13 +31,13 @@ class PositionIdentification final : public InPlaceTask {
 };
 
 const TaskRegistration kRegistration("position_identification",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        const Index alphabet =
-                                           spelled.count("alphabet", 980, 1, 65536);
+                                           arguments.count("alphabet", 980, 1, 65536);
                                        const Index longest =
-                                           spelled.count("longest", 1024, 1, 65536);
+                                           arguments.count("longest", 1024, 1, 65536);
                                        return std::make_unique<PositionIdentification>(
-                                           alphabet, longest, spelled.flag("ends", false));
+                                           alphabet, longest, arguments.flag("ends", false));
                                      });
 
 }  // namespace

@@ -13,10 +13,10 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
 }
 
 const TaskRegistration kRegistration(
-    "reverse", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "reverse", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
           "a string from its end; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466",
-          spelled, 16, false, answer_of);
+          arguments, 16, false, answer_of);
     });
 
 }  // namespace

@@ -13,10 +13,10 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
 }
 
 const TaskRegistration kRegistration(
-    "reverse_string", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+    "reverse_string", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
       return std::make_unique<StringTask>(
           "a string from its end; length: its symbols; Delétang et al. 2022, arXiv:2207.02098",
-          spelled, 2, true, answer_of);
+          arguments, 2, true, answer_of);
     });
 
 }  // namespace

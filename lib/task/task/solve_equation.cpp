@@ -44,10 +44,10 @@ class SolveEquation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("solve_equation",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-                                       const Index modulus = spelled.count("modulus", 5, 2, 1000);
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+                                       const Index modulus = arguments.count("modulus", 5, 2, 1000);
                                        return std::make_unique<SolveEquation>(
-                                           modulus, read_blanks(spelled, true));
+                                           modulus, read_blanks(arguments, true));
                                      });
 
 }  // namespace

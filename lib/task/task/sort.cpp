@@ -12,11 +12,12 @@ std::vector<TokenId> answer_of(std::vector<TokenId> symbols) {
   return symbols;
 }
 
-const TaskRegistration kRegistration("sort", [](NamedArguments& spelled) -> std::unique_ptr<Task> {
-  return std::make_unique<StringTask>(
-      "a string in order; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", spelled,
-      16, false, answer_of);
-});
+const TaskRegistration kRegistration(
+    "sort", [](NamedArguments& arguments) -> std::unique_ptr<Task> {
+      return std::make_unique<StringTask>(
+          "a string in order; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466",
+          arguments, 16, false, answer_of);
+    });
 
 }  // namespace
 

@@ -41,9 +41,9 @@ class StackManipulation final : public QuestionTask {
 };
 
 const TaskRegistration kRegistration("stack_manipulation",
-                                     [](NamedArguments& spelled) -> std::unique_ptr<Task> {
+                                     [](NamedArguments& arguments) -> std::unique_ptr<Task> {
                                        return std::make_unique<StackManipulation>(
-                                           read_blanks(spelled, true));
+                                           read_blanks(arguments, true));
                                      });
 
 }  // namespace

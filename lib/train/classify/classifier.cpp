@@ -51,19 +51,19 @@ const char* pooling_name(Pooling pooling) { return pooling == Pooling::kFirst ? 
 template <class T>
 ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
                             const std::string& prefix, Parameters<T>& parameters) {
-  ParameterMap slots;
+  ParameterMap map;
   const auto add = [&](Role role, const std::string& name, Index outputs) {
-    slots.set(
+    map.set(
         role, false, 0, 0,
         parameters.add(
             {.name = name + ".weight", .rows = outputs, .columns = hidden_size, .decays = true}));
-    slots.set(role, true, 0, 0,
-              parameters.add({.name = name + ".bias", .rows = 1, .columns = outputs}));
+    map.set(role, true, 0, 0,
+            parameters.add({.name = name + ".bias", .rows = 1, .columns = outputs}));
   };
   if (pooling == Pooling::kFirst) add(Role::kHeadTransform, prefix + "pooler.dense", hidden_size);
   add(Role::kDecoder, "classifier", labels);
   parameters.fit();
-  return slots;
+  return map;
 }
 
 template <class T>
@@ -95,10 +95,10 @@ void pool_backward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const 
 }
 
 template <class T>
-ClassifierHead<T>::ClassifierHead(const ParameterMap& slots, Parameters<T>& parameters,
+ClassifierHead<T>::ClassifierHead(const ParameterMap& map, Parameters<T>& parameters,
                                   kernel::Precision precision)
-    : pooler_(parameters, slots, {Role::kHeadTransform}, 0, precision),
-      labels_(parameters, slots, {Role::kDecoder}, 0, precision) {}
+    : pooler_(parameters, map, {Role::kHeadTransform}, 0, precision),
+      labels_(parameters, map, {Role::kDecoder}, 0, precision) {}
 
 template <class T>
 void ClassifierHead<T>::prepare() {
@@ -157,11 +157,11 @@ LossSums<T> ClassifierHead<T>::run(const ClassifierTask<T>& task, MatrixView<T> 
 }
 
 template <class T>
-Classifier<T>::Classifier(const model::Design& design, const ParameterMap& model_slots,
-                          const ParameterMap& slots, Pooling pooling, Parameters<T>& parameters,
+Classifier<T>::Classifier(const model::Design& design, const ParameterMap& model_map,
+                          const ParameterMap& map, Pooling pooling, Parameters<T>& parameters,
                           kernel::Precision precision)
-    : encoder_(design, model_slots, parameters, precision),
-      head_(slots, parameters, precision),
+    : encoder_(design, model_map, parameters, precision),
+      head_(map, parameters, precision),
       pooling_(pooling) {}
 
 template <class T>
@@ -172,10 +172,10 @@ void Classifier<T>::prepare() {
 
 template <class T>
 LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
-                              const DropoutOptions* noise, std::vector<double>* probabilities) {
+                              const DropoutOptions* dropout, std::vector<double>* probabilities) {
   LossReport report;
   DropoutOptions own;
-  if (noise != nullptr) own = *noise;
+  if (dropout != nullptr) own = *dropout;
   const Index width = design().hidden_size;
   while (!examples.empty()) {
     const ExampleChunk chunk = take_chunk(examples, chunk_rows);
@@ -194,8 +194,9 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
     task.dropout = own.hidden_dropout;
     task.stream = RandomStream(own.seed, "dropout classifier", own.step);
     task.first = static_cast<std::uint64_t>(report.rows * width);
-    if (noise != nullptr) d_pooled_.resize(texts, width);
-    const LossSums<T> sums = head_.run(task, noise != nullptr ? d_pooled_.view() : MatrixView<T>());
+    if (dropout != nullptr) d_pooled_.resize(texts, width);
+    const LossSums<T> sums =
+        head_.run(task, dropout != nullptr ? d_pooled_.view() : MatrixView<T>());
     report.loss += static_cast<double>(sums.loss) / scale;
     report.correct += sums.correct;
     report.rows += texts;
@@ -206,7 +207,7 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
         probabilities->insert(probabilities->end(), row.begin(), row.end());
       }
     }
-    if (noise != nullptr) {
+    if (dropout != nullptr) {
       d_last_.resize(wanted, width);
       pool_backward<T>(chunk, pooling_, d_pooled_.view(), d_last_.view());
       encoder_.backward(chunk, own, tape_, d_last_.view());
@@ -218,9 +219,9 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
 
 template <class T>
 LossReport Classifier<T>::train(std::span<const Example> examples, double scale,
-                                const DropoutOptions& noise) {
+                                const DropoutOptions& dropout) {
   MASQUE_CHECK(scale > 0);
-  return run(examples, scale, &noise, nullptr);
+  return run(examples, scale, &dropout, nullptr);
 }
 
 template <class T>

@@ -22,7 +22,7 @@ enum class Pooling {
 const char* pooling_name(Pooling pooling);
 
 /// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
-/// kFirst, and classifier.* (labels, hidden size). The slots have the pooler at
+/// kFirst, and classifier.* (labels, hidden size). The map has the pooler at
 /// Role::kHeadTransform and the labels at Role::kDecoder.
 template <class T>
 ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
@@ -53,7 +53,7 @@ struct ClassifierTask {
 template <class T>
 class ClassifierHead {
  public:
-  ClassifierHead(const ParameterMap& slots, Parameters<T>& parameters, kernel::Precision precision);
+  ClassifierHead(const ParameterMap& map, Parameters<T>& parameters, kernel::Precision precision);
 
   /// After every change of the values.
   void prepare();
@@ -74,17 +74,16 @@ class ClassifierHead {
 template <class T>
 class Classifier {
  public:
-  /// `parameters` must stay; `slots` are those of add_classifier.
-  Classifier(const model::Design& design, const ParameterMap& model_slots,
-             const ParameterMap& slots, Pooling pooling, Parameters<T>& parameters,
-             kernel::Precision precision);
+  /// `parameters` must stay; `map` is that of add_classifier.
+  Classifier(const model::Design& design, const ParameterMap& model_map, const ParameterMap& map,
+             Pooling pooling, Parameters<T>& parameters, kernel::Precision precision);
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values.
   void prepare();
   /// Adds the gradients of Σ scale · loss to those of the parameters. A report's rows are texts.
-  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& noise);
-  /// Losses without noise; the probabilities of all labels are appended to `probabilities`.
+  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout);
+  /// Losses without dropout; the probabilities of all labels are appended to `probabilities`.
   LossReport evaluate(std::span<const Example> examples,
                       std::vector<double>* probabilities = nullptr);
 
@@ -92,7 +91,7 @@ class Classifier {
   Index chunk_rows = 1024;
 
  private:
-  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* noise,
+  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* dropout,
                  std::vector<double>* probabilities);
 
   Encoder<T> encoder_;

@@ -95,7 +95,7 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   start.pooling = pooling;
   const JsonValue* mask = config.find(kMaskKey);
   if (mask == nullptr) return;
-  if (const auto problem = usage_problem_of([&] { mask::parse_mask(mask->text); }))
+  if (const auto problem = usage_error_of([&] { mask::parse_mask(mask->text); }))
     throw InputError(path, fmt::format("{}: {}", kMaskKey, *problem));
   start.mask = mask->text;
 }
@@ -116,12 +116,14 @@ class ClassifyRun::Loss final : public StepLoss {
 
   void check(const Corpus& corpus) const override { examples_.check(corpus); }
   void prepare() override { classifier_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override {
+  StepLosses add_gradients(std::span<const StepItem> items,
+                           const DropoutOptions& dropout) override {
     std::vector<Example> batch;
     batch.reserve(items.size());
     for (const StepItem& item : items)
       batch.push_back(examples_.dropped(item.item, item.epoch, label_of(item)));
-    return report_of(batch, classifier_.train(batch, 1 / static_cast<double>(batch.size()), noise));
+    return report_of(batch,
+                     classifier_.train(batch, 1 / static_cast<double>(batch.size()), dropout));
   }
   StepLosses evaluate(std::span<const StepItem> items) override {
     std::vector<Example> batch;
@@ -194,19 +196,19 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
   }
-  if (start.model && usage_problem_of([&] { model::plan_of(design_); })) family_ = start.model;
+  if (start.model && usage_error_of([&] { model::plan_of(design_); })) family_ = start.model;
   const model::ModelPlan plan = family_ ? family_->plan(design_) : model::plan_of(design_);
   prefix_ = plan.prefix;
   is_bert_ = !family_ && model::config_of(design_).family == "bert";
-  model_slots_ = add_model(plan, nullptr, "", ParameterMap(), parameters_);
-  slots_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
-                          is_bert_ ? prefix_ : "", parameters_);
+  model_map_ = add_model(plan, nullptr, "", ParameterMap(), parameters_);
+  map_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
+                        is_bert_ ? prefix_ : "", parameters_);
   start_parameters(start);
-  classifier_ = std::make_unique<Classifier<float>>(design_, model_slots_, slots_, options.pooling,
+  classifier_ = std::make_unique<Classifier<float>>(design_, model_map_, map_, options.pooling,
                                                     parameters_, options.precision);
   classifier_->chunk_rows = options.chunk_rows;
   const Index layers = model::count_layers(design_);
-  const std::array<TrainedNetwork, 2> parts{{{layers, &model_slots_}, {layers, &slots_}}};
+  const std::array<TrainedNetwork, 2> parts{{{layers, &model_map_}, {layers, &map_}}};
   choose_trained(options.trained, parts, parameters_);
   examples_ = std::make_unique<const ClassifyExamples>(options.texts, options.pooling, design_);
   loss_ = std::make_unique<Loss>(*classifier_, *examples_, texts_.labels);
@@ -217,22 +219,22 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   const StartOptions options{.seed = options_.trainer.seed,
                              .initializer_range = options_.initializer_range,
                              .residual_gain = start.residual_gain};
-  initialize_parameters(design_, model_slots_, options, parameters_);
+  initialize_parameters(design_, model_map_, options, parameters_);
   // No design knows these places: a pooler is no head's transform.
-  initialize_parameters(design_, slots_,
+  initialize_parameters(design_, map_,
                         {.seed = options.seed, .initializer_range = options.initializer_range},
                         parameters_);
-  if (start.model) copy_weights(start.model->weights(), model_slots_, parameters_);
+  if (start.model) copy_weights(start.model->weights(), model_map_, parameters_);
   if (!start.names.empty() && start.names == names_) {
-    copy_to(start.label_weight.view(), parameters_.value(slots_.weight(Role::kDecoder)));
-    copy_to(start.label_bias.view(), parameters_.value(slots_.bias(Role::kDecoder)));
+    copy_to(start.label_weight.view(), parameters_.value(map_.weight(Role::kDecoder)));
+    copy_to(start.label_bias.view(), parameters_.value(map_.bias(Role::kDecoder)));
   }
-  const Index pooler = slots_.weight(Role::kHeadTransform);
+  const Index pooler = map_.weight(Role::kHeadTransform);
   if (pooler == ParameterMap::kNone || start.pooler_weight.rows() == 0 ||
       start.pooler_bias.rows() == 0)
     return;
   copy_to(start.pooler_weight.view(), parameters_.value(pooler));
-  copy_to(start.pooler_bias.view(), parameters_.value(slots_.bias(Role::kHeadTransform)));
+  copy_to(start.pooler_bias.view(), parameters_.value(map_.bias(Role::kHeadTransform)));
 }
 
 Index ClassifyRun::parameter_count() const {
@@ -306,10 +308,10 @@ std::string ClassifyRun::config_text() const {
 
 void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokenizer,
                        const std::vector<std::pair<std::string, std::string>>& files) {
-  const model::ModelWeights<float> weights = weights_of(design_, model_slots_, parameters_);
+  const model::ModelWeights<float> weights = weights_of(design_, model_map_, parameters_);
   model::ModelFiles model = family_ ? family_->files(design_, weights, {}, false)
                                     : model::model_files(design_, weights, {});
-  slots_.for_each([&](Role /*role*/, bool bias, Index /*layer*/, Index /*part*/, Index at) {
+  map_.for_each([&](Role /*role*/, bool bias, Index /*layer*/, Index /*part*/, Index at) {
     const MatrixView<float> value = parameters_.value(at);
     const auto rows = static_cast<std::uint64_t>(value.rows);
     const auto columns = static_cast<std::uint64_t>(value.columns);

@@ -110,7 +110,7 @@ class ClassifyRun {
   std::string prefix_;  ///< of the model's tensors
   bool is_bert_ = false;
   Parameters<float> parameters_;
-  ParameterMap model_slots_, slots_;
+  ParameterMap model_map_, map_;
   std::unique_ptr<Classifier<float>> classifier_;
   std::unique_ptr<const ClassifyExamples> examples_;
   std::unique_ptr<StepLoss> loss_;

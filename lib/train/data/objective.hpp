@@ -1,4 +1,4 @@
-// What a model is trained to predict: one file per objective under train/objective/.
+// What a model is trained to predict: one file per objective under train/data/objective/.
 #pragma once
 
 #include <memory>

@@ -33,18 +33,18 @@ Mixed mix(double z, double head_loss, bool same) {
 }  // namespace
 
 template <class T>
-CopyGateSlots add_copy_gate(Index hidden_size, const std::string& prefix,
-                            Parameters<T>& parameters) {
-  CopyGateSlots slots;
-  slots.weight = parameters.add(
+CopyGateParameters add_copy_gate(Index hidden_size, const std::string& prefix,
+                                 Parameters<T>& parameters) {
+  CopyGateParameters map;
+  map.weight = parameters.add(
       {.name = prefix + "copy_gate.weight", .rows = 1, .columns = hidden_size, .decays = true});
-  slots.bias = parameters.add({.name = prefix + "copy_gate.bias", .rows = 1, .columns = 1});
-  return slots;
+  map.bias = parameters.add({.name = prefix + "copy_gate.bias", .rows = 1, .columns = 1});
+  return map;
 }
 
 template <class T>
 bool CopyGate<T>::learns() const {
-  return !empty() && ((*parameters_)[slots_.weight].trained || (*parameters_)[slots_.bias].trained);
+  return !empty() && ((*parameters_)[map_.weight].trained || (*parameters_)[map_.bias].trained);
 }
 
 template <class T>
@@ -54,8 +54,8 @@ LossSums<T> CopyGate<T>::run(Head<T>& head, const HeadTask<T>& task,
   const auto count = static_cast<std::size_t>(n);
   std::vector<double> losses(count);
   head.run(task, {}, losses);
-  const MatrixView<T> weight = parameters_->value(slots_.weight);
-  const double bias = static_cast<double>(parameters_->value(slots_.bias).at(0, 0));
+  const MatrixView<T> weight = parameters_->value(map_.weight);
+  const double bias = static_cast<double>(parameters_->value(map_.bias).at(0, 0));
   LossSums<T> sums;
   std::vector<double> head_weights(count);
   std::vector<double> d_gate(count);
@@ -73,8 +73,8 @@ LossSums<T> CopyGate<T>::run(Head<T>& head, const HeadTask<T>& task,
   }
   if (d_last.data == nullptr) return sums;
   head.run({task.last, task.targets, head_weights}, d_last);
-  const MatrixView<T> d_weight = parameters_->gradient(slots_.weight);
-  const MatrixView<T> d_bias = parameters_->gradient(slots_.bias);
+  const MatrixView<T> d_weight = parameters_->gradient(map_.weight);
+  const MatrixView<T> d_bias = parameters_->gradient(map_.bias);
   for (Index i = 0; i < n; ++i) {
     const auto d = static_cast<T>(d_gate[static_cast<std::size_t>(i)]);
     for (Index c = 0; c < weight.columns; ++c) d_last.at(i, c) += d * weight.at(0, c);
@@ -84,8 +84,8 @@ LossSums<T> CopyGate<T>::run(Head<T>& head, const HeadTask<T>& task,
   return sums;
 }
 
-template CopyGateSlots add_copy_gate(Index, const std::string&, Parameters<float>&);
-template CopyGateSlots add_copy_gate(Index, const std::string&, Parameters<double>&);
+template CopyGateParameters add_copy_gate(Index, const std::string&, Parameters<float>&);
+template CopyGateParameters add_copy_gate(Index, const std::string&, Parameters<double>&);
 template class CopyGate<float>;
 template class CopyGate<double>;
 

@@ -7,15 +7,15 @@
 namespace masque::train {
 
 /// Which parameters make a gate: a vector (1, hidden size) and a number; kNone: no gate.
-struct CopyGateSlots {
+struct CopyGateParameters {
   Index weight = ParameterMap::kNone;
   Index bias = ParameterMap::kNone;
 };
 
 /// Adds a gate's parameters, zeros: half of the probability is the input's.
 template <class T>
-CopyGateSlots add_copy_gate(Index hidden_size, const std::string& prefix,
-                            Parameters<T>& parameters);
+CopyGateParameters add_copy_gate(Index hidden_size, const std::string& prefix,
+                                 Parameters<T>& parameters);
 
 /// p(x) = D [x = input] + (1 − D) softmax(x), D = σ(w · last state + b). Σ_x p(x) = 1.
 /// T is float or double. For one thread.
@@ -24,10 +24,10 @@ class CopyGate {
  public:
   CopyGate() = default;
   /// `parameters` must stay.
-  CopyGate(const CopyGateSlots& slots, Parameters<T>& parameters)
-      : slots_(slots), parameters_(&parameters) {}
+  CopyGate(const CopyGateParameters& map, Parameters<T>& parameters)
+      : map_(map), parameters_(&parameters) {}
 
-  bool empty() const { return slots_.weight == ParameterMap::kNone; }
+  bool empty() const { return map_.weight == ParameterMap::kNone; }
   /// Whether something of it is trained.
   bool learns() const;
   /// As Head::run, with −log p(target) as the loss; `inputs` are the tokens that stand at the rows.
@@ -37,7 +37,7 @@ class CopyGate {
                   MatrixView<T> d_last) const;
 
  private:
-  CopyGateSlots slots_;
+  CopyGateParameters map_;
   Parameters<T>* parameters_ = nullptr;
 };
 

@@ -18,10 +18,10 @@ bool of_head(Role role) {
   return role == Role::kHeadTransform || role == Role::kHeadNorm || role == Role::kDecoder;
 }
 
-/// The noise of the generator has nothing to do with that of the other.
-DropoutOptions other_noise(const DropoutOptions& noise) {
-  DropoutOptions other = noise;
-  other.seed = ~noise.seed;
+/// The dropout of the generator has nothing to do with that of the other.
+DropoutOptions other_noise(const DropoutOptions& dropout) {
+  DropoutOptions other = dropout;
+  other.seed = ~dropout.seed;
   return other;
 }
 
@@ -34,16 +34,16 @@ ElectraLoss<T>::ElectraLoss(const ElectraOptions& options, const ElectraModel& m
       model_(model),
       parameters_(parameters),
       selection_(options.selection),
-      generator_(model.generator, model.generator_slots, parameters, options.precision),
-      second_(model.second, model.second_slots, parameters, options.precision, model.gate),
+      generator_(model.generator, model.generator_map, parameters, options.precision),
+      second_(model.second, model.second_map, parameters, options.precision, model.gate),
       of_generator_(static_cast<std::size_t>(parameters.count()), false) {
   check_adversarial();
   generator_.chunk_rows = second_.chunk_rows = options.chunk_rows;
   if (options.diversity) second_.reward_diversity(*options.diversity);
-  model.generator_slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+  model.generator_map.for_each([&](Role, bool, Index, Index, Index parameter) {
     of_generator_[static_cast<std::size_t>(parameter)] = true;
   });
-  model.second_slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+  model.second_map.for_each([&](Role, bool, Index, Index, Index parameter) {
     const auto at = static_cast<std::size_t>(parameter);
     MASQUE_CHECK(!of_generator_[at] || options.switch_step == 0);
     of_generator_[at] = false;
@@ -71,10 +71,10 @@ void ElectraLoss<T>::check(const Corpus& corpus) const {
 
 template <class T>
 void ElectraLoss<T>::start_second() {
-  model_.generator_slots.for_each([&](Role role, bool bias, Index layer, Index part, Index from) {
+  model_.generator_map.for_each([&](Role role, bool bias, Index layer, Index part, Index from) {
     if (of_head(role)) return;
-    const Index to = bias ? model_.second_slots.bias(role, layer)
-                          : model_.second_slots.weight(role, layer, part);
+    const Index to =
+        bias ? model_.second_map.bias(role, layer) : model_.second_map.weight(role, layer, part);
     if (to == ParameterMap::kNone || parameters_[to].rows != parameters_[from].rows ||
         parameters_[to].columns != parameters_[from].columns) {
       return;
@@ -107,47 +107,47 @@ std::int64_t ElectraLoss<T>::update_of(Index parameter, std::int64_t step) const
 
 template <class T>
 LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected,
-                                         const DropoutOptions* noise, Sampling* sampling) {
+                                         const DropoutOptions* dropout, Sampling* sampling) {
   std::vector<Example> examples;
   examples.reserve(selected.size());
   for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
   RunOutputs<T> outputs{.sampling = sampling};
   if (model_.adversarial) {
     outputs.last = &generator_last_;
-    return noise == nullptr
+    return dropout == nullptr
                ? generator_.evaluate(examples, outputs)
-               : generator_.evaluate_with_dropout(examples, other_noise(*noise), outputs);
+               : generator_.evaluate_with_dropout(examples, other_noise(*dropout), outputs);
   }
   const bool learns = options_.switch_step == 0 || first_stage(step_);
-  if (noise == nullptr || !learns) return generator_.evaluate(examples, outputs);
+  if (dropout == nullptr || !learns) return generator_.evaluate(examples, outputs);
   const RankTotals whole = totals(ranks(), total_weight(examples), 0);
   if (whole.weight == 0) return generator_.evaluate(examples, outputs);
-  return generator_.train(examples, 1 / whole.weight, other_noise(*noise), outputs);
+  return generator_.train(examples, 1 / whole.weight, other_noise(*dropout), outputs);
 }
 
 template <class T>
 LossReport ElectraLoss<T>::run_second(std::span<const Example> examples,
-                                      const DropoutOptions* noise,
+                                      const DropoutOptions* dropout,
                                       std::vector<double>* row_losses) {
   const RunOutputs<T> outputs{.losses = row_losses};
-  if (noise == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
+  if (dropout == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
   const RankTotals whole = totals(ranks(), total_weight(examples), 0);
   if (whole.weight == 0) return second_.evaluate(examples, outputs);
-  return second_.train(examples, options_.weight / whole.weight, *noise, outputs);
+  return second_.train(examples, options_.weight / whole.weight, *dropout, outputs);
 }
 
 template <class T>
 typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const ElectraItem> selected,
                                                           std::span<const TokenId> samples,
                                                           std::span<const double> row_losses,
-                                                          const DropoutOptions* noise) {
+                                                          const DropoutOptions* dropout) {
   Played played;
   const MatrixView<T> w = parameters_.value(model_.baseline);
   const MatrixView<T> d_w = parameters_.gradient(model_.baseline);
   std::vector<Example> examples;
   examples.reserve(selected.size());
   auto whole = static_cast<double>(samples.size());
-  if (noise != nullptr) whole = totals(ranks(), whole, 0).weight;
+  if (dropout != nullptr) whole = totals(ranks(), whole, 0).weight;
   const double scale = 1 / std::max(1.0, whole);
   Index row = 0;
   std::size_t first = 0;  // of row_losses
@@ -165,7 +165,7 @@ typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const Electr
       played.baseline.loss += right * log1p_exp(-z) + (1 - right) * log1p_exp(z);
       advantages.push_back(reward - log1p_exp(-z));
       const double slope = scale * (1 / (1 + std::exp(-z)) - right);
-      for (Index c = 0; noise != nullptr && c < d_w.columns; ++c)
+      for (Index c = 0; dropout != nullptr && c < d_w.columns; ++c)
         d_w.at(0, c) += static_cast<T>(slope) * generator_last_.view().at(row, c);
     }
     const auto own = samples.first(item.rows.size());
@@ -177,7 +177,7 @@ typename ElectraLoss<T>::Played ElectraLoss<T>::reinforce(std::span<const Electr
     report->rows = row;
     report->weight = static_cast<double>(row);
   }
-  if (noise != nullptr && row > 0) generator_.train(examples, scale, other_noise(*noise));
+  if (dropout != nullptr && row > 0) generator_.train(examples, scale, other_noise(*dropout));
   return played;
 }
 
@@ -201,7 +201,7 @@ std::vector<Example> ElectraLoss<T>::second_examples(std::span<const ElectraItem
 }
 
 template <class T>
-StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* noise) {
+StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* dropout) {
   const bool alone = first_stage(step_);
   StepLosses losses;
   std::vector<ElectraItem> selected;
@@ -217,15 +217,16 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOpt
   }
   const bool by_likelihood = !model_.adversarial && (options_.switch_step == 0 || alone);
   losses.parts.push_back({"generator", by_likelihood ? 1.0 : 0.0,
-                          run_generator(selected, noise, alone ? nullptr : &sampling)});
+                          run_generator(selected, dropout, alone ? nullptr : &sampling)});
   if (alone) return losses;
   Share fake{"fake_rate"};
   const std::vector<Example> examples = second_examples(selected, sampling.tokens, fake);
   losses.shares.push_back(fake);
   std::vector<double> row_losses;
-  const LossReport report = run_second(examples, noise, model_.adversarial ? &row_losses : nullptr);
+  const LossReport report =
+      run_second(examples, dropout, model_.adversarial ? &row_losses : nullptr);
   if (model_.adversarial) {
-    const Played played = reinforce(selected, sampling.tokens, row_losses, noise);
+    const Played played = reinforce(selected, sampling.tokens, row_losses, dropout);
     losses.parts.push_back({"reward", 0, played.reward, false});
     losses.parts.push_back({"baseline_loss", 1, played.baseline, false});
   }
@@ -241,10 +242,10 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOpt
 
 template <class T>
 StepLosses ElectraLoss<T>::add_gradients(std::span<const StepItem> items,
-                                         const DropoutOptions& noise) {
+                                         const DropoutOptions& dropout) {
   Index rows = 0;
   for (const StepItem& item : items) rows += std::ssize(item.item.ids);
-  DropoutOptions own = noise;
+  DropoutOptions own = dropout;
   // With DropToken there are fewer: then numbers are left out, and none is drawn twice.
   own.first_row += totals(ranks(), 0, rows).rows_before;
   StepLosses losses = run(items, &own);

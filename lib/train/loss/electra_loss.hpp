@@ -33,7 +33,7 @@ struct ElectraOptions {
 /// the generator's states h:
 ///     generator  −mean (R − b) · log p_G(sample),  b = −log σ(w · h);  R and b are constants
 ///     baseline   mean −q log σ(w · h) − (1 − q) log σ(−w · h),  q = e^−R;  q and h are constants
-/// q is D's probability of the true label. The generator runs forward twice, with the same noise.
+/// q is D's probability of the true label. The generator runs forward twice, with the same dropout.
 ///
 /// Losses are those of "generator" and "discriminator", or of "predictor" where the second network
 /// has a vocabulary; shares are fake_rate (samples that are not the true token) and the
@@ -51,15 +51,15 @@ class ElectraLoss final : public StepLoss {
   void begin(std::int64_t step) override;
   void go_on(std::int64_t step) override { step_ = step; }
   void prepare() override;
-  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
   std::int64_t update_of(Index parameter, std::int64_t step) const override;
 
  private:
-  StepLosses run(std::span<const StepItem> items, const DropoutOptions* noise);
-  LossReport run_generator(std::span<const ElectraItem> selected, const DropoutOptions* noise,
+  StepLosses run(std::span<const StepItem> items, const DropoutOptions* dropout);
+  LossReport run_generator(std::span<const ElectraItem> selected, const DropoutOptions* dropout,
                            Sampling* sampling);
-  LossReport run_second(std::span<const Example> examples, const DropoutOptions* noise,
+  LossReport run_second(std::span<const Example> examples, const DropoutOptions* dropout,
                         std::vector<double>* row_losses);
   std::vector<Example> second_examples(std::span<const ElectraItem> selected,
                                        std::span<const TokenId> samples, Share& fake) const;
@@ -68,7 +68,7 @@ class ElectraLoss final : public StepLoss {
     LossReport reward, baseline;
   };
   Played reinforce(std::span<const ElectraItem> selected, std::span<const TokenId> samples,
-                   std::span<const double> row_losses, const DropoutOptions* noise);
+                   std::span<const double> row_losses, const DropoutOptions* dropout);
   void check_adversarial() const;
   bool first_stage(std::int64_t step) const { return step <= options_.switch_step; }
   void start_second();

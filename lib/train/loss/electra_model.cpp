@@ -86,16 +86,16 @@ void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
     const model::ModelPlan plan = own ? *own : model::plan_of(design);
     return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
   };
-  model.second_slots = add(model.second, model.second_plan, "", ParameterMap());
+  model.second_map = add(model.second, model.second_plan, "", ParameterMap());
   if (model.adversarial) {
     model.baseline = parameters.add(
         {.name = "generator.baseline", .rows = 1, .columns = model.generator.hidden_size});
   }
   if (model.variant->copies) model.gate = add_copy_gate(model.second.hidden_size, "", parameters);
   ParameterMap tables;
-  if (shared) tables = shared_tables(model.second, model.second_slots, model.generator);
+  if (shared) tables = shared_tables(model.second, model.second_map, model.generator);
   for (const model::Role role : model.apart) tables.set(role, false, 0, 0, ParameterMap::kNone);
-  model.generator_slots = add(model.generator, model.generator_plan, "generator.", tables);
+  model.generator_map = add(model.generator, model.generator_plan, "generator.", tables);
 }
 
 template void add_electra(ElectraModel&, bool, Parameters<float>&);

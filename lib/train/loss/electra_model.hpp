@@ -45,11 +45,11 @@ model::Design generator_design(const DesignRecipe& recipe, double size,
 struct ElectraModel {
   const ElectraVariant* variant = nullptr;
   model::Design generator, second;
-  ParameterMap generator_slots, second_slots;
+  ParameterMap generator_map, second_map;
   /// The names of their tensors in files; none: those of model::plan_of.
   std::optional<model::ModelPlan> generator_plan, second_plan;
   std::vector<model::Role> apart;  ///< tables that each has of its own, though they fit
-  CopyGateSlots gate;
+  CopyGateParameters gate;
   bool adversarial = false;              ///< the generator learns to be found out, not to be right
   Index baseline = ParameterMap::kNone;  ///< then: w (1, the generator's hidden size)
 };

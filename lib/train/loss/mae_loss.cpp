@@ -8,9 +8,9 @@ template <class T>
 MaeLoss<T>::MaeLoss(const ObjectiveOptions& requested, const MaeModel& model,
                     Parameters<T>& parameters, kernel::Precision precision)
     : objective_(find_objective("mae-mask").make(requested)),
-      encoder_(model.encoder, model.encoder_slots, parameters, precision),
-      decoder_(model.decoder, model.decoder_slots, parameters, precision),
-      head_(model.decoder, model.decoder_slots, parameters, precision) {}
+      encoder_(model.encoder, model.encoder_map, parameters, precision),
+      decoder_(model.decoder, model.decoder_map, parameters, precision),
+      head_(model.decoder, model.decoder_map, parameters, precision) {}
 
 template <class T>
 void MaeLoss<T>::prepare() {
@@ -20,13 +20,13 @@ void MaeLoss<T>::prepare() {
 }
 
 template <class T>
-void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const DropoutOptions& noise, bool learns,
+void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const DropoutOptions& dropout, bool learns,
                            LossReport& report) {
-  DropoutOptions other = noise;
-  other.seed = ~noise.seed;  // the decoder's has nothing to do with the encoder's
+  DropoutOptions other = dropout;
+  other.seed = ~dropout.seed;  // the decoder's has nothing to do with the encoder's
   Matrix<T>& given = decoder_tape_.given;
   given.resize(chunks.encoder.rows(), encoder_.design().hidden_size);
-  encoder_.forward(chunks.encoder, noise, encoder_tape_, given.view());
+  encoder_.forward(chunks.encoder, dropout, encoder_tape_, given.view());
   const auto wanted = static_cast<Index>(chunks.decoder.wanted.size());
   last_.resize(wanted, decoder_.design().hidden_size);
   decoder_.forward(chunks.decoder, other, decoder_tape_, last_.view());
@@ -42,11 +42,11 @@ void MaeLoss<T>::run_chunk(Chunks& chunks, double scale, const DropoutOptions& n
   decoder_tape_.wants_given = encoder_.learns();
   decoder_.backward(chunks.decoder, other, decoder_tape_, d_last_.view());
   if (!encoder_.learns()) return;
-  encoder_.backward(chunks.encoder, noise, encoder_tape_, decoder_tape_.d_given.view());
+  encoder_.backward(chunks.encoder, dropout, encoder_tape_, decoder_tape_.d_given.view());
 }
 
 template <class T>
-StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* noise) {
+StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* dropout) {
   StepLosses losses;
   std::vector<MaeExamples> examples;
   examples.reserve(items.size());
@@ -59,7 +59,7 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
     examples.push_back(mae_examples(hidden));
   }
   LossReport report;
-  DropoutOptions own = noise != nullptr ? *noise : DropoutOptions();
+  DropoutOptions own = dropout != nullptr ? *dropout : DropoutOptions();
   for (std::size_t next = 0; next < examples.size();) {
     Chunks chunks;
     const std::size_t first = next;
@@ -70,7 +70,7 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
       chunks.encoder.add(one.encoder);
       chunks.decoder.add(one.decoder);
     }
-    run_chunk(chunks, 1 / static_cast<double>(total), own, noise != nullptr, report);
+    run_chunk(chunks, 1 / static_cast<double>(total), own, dropout != nullptr, report);
     own.first_row += chunks.decoder.rows();
   }
   losses.parts.push_back({"", 1, report});
@@ -78,8 +78,9 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
 }
 
 template <class T>
-StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) {
-  return run(items, &noise);
+StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items,
+                                     const DropoutOptions& dropout) {
+  return run(items, &dropout);
 }
 
 template <class T>

@@ -24,7 +24,7 @@ class MaeLoss final : public StepLoss {
 
   void check(const Corpus& corpus) const override { objective_->check(corpus); }
   void prepare() override;
-  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
   /// Rows that go through the decoder's layers together, whole sequences: it bounds the memory.
@@ -35,8 +35,8 @@ class MaeLoss final : public StepLoss {
   struct Chunks {
     ExampleChunk encoder, decoder;
   };
-  StepLosses run(std::span<const StepItem> items, const DropoutOptions* noise);
-  void run_chunk(Chunks& chunks, double scale, const DropoutOptions& noise, bool learns,
+  StepLosses run(std::span<const StepItem> items, const DropoutOptions* dropout);
+  void run_chunk(Chunks& chunks, double scale, const DropoutOptions& dropout, bool learns,
                  LossReport& report);
 
   std::unique_ptr<const Objective> objective_;

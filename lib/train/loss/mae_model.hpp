@@ -29,7 +29,7 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& re
 /// Both, in one set of parameters.
 struct MaeModel {
   model::Design encoder, decoder;
-  ParameterMap encoder_slots, decoder_slots;
+  ParameterMap encoder_map, decoder_map;
   /// The names of the encoder's tensors in files; none: those of model::plan_of.
   std::optional<model::ModelPlan> encoder_plan;
 };

@@ -11,11 +11,11 @@ bool shares_table(model::Role role, const model::Design& own, const model::Desig
          (role != model::Role::kPositionTable || own.position_offset == other.position_offset);
 }
 
-ParameterMap shared_tables(const model::Design& own, const ParameterMap& slots,
+ParameterMap shared_tables(const model::Design& own, const ParameterMap& map,
                            const model::Design& other) {
   ParameterMap tables;
   for (const model::Role role : kSharedTables) {
-    const Index table = slots.weight(role);
+    const Index table = map.weight(role);
     if (table != ParameterMap::kNone && shares_table(role, own, other))
       tables.set(role, false, 0, 0, table);
   }

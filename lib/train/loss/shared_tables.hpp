@@ -16,9 +16,9 @@ inline constexpr std::array<model::Role, 3> kSharedTables{
 /// offset have others.
 bool shares_table(model::Role role, const model::Design& own, const model::Design& other);
 
-/// Those of the tables at `slots`, a network of design `own`, that one of design `other` can have
+/// Those of the tables in `map`, a network of design `own`, that one of design `other` can have
 /// too: for add_model.
-ParameterMap shared_tables(const model::Design& own, const ParameterMap& slots,
+ParameterMap shared_tables(const model::Design& own, const ParameterMap& map,
                            const model::Design& other);
 
 }  // namespace masque::train

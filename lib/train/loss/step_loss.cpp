@@ -70,13 +70,13 @@ std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) co
 }
 
 StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
-                                        const DropoutOptions& noise) {
+                                        const DropoutOptions& dropout) {
   const std::vector<Example> batch = examples(items);
   StepLosses losses;
   losses.tokens = count_tokens(batch);
   losses.parts.emplace_back();
   const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
-  DropoutOptions own = noise;
+  DropoutOptions own = dropout;
   own.first_row += whole.rows_before;
   if (whole.weight > 0) losses.parts.back().report = network_.train(batch, 1 / whole.weight, own);
   losses.sum(ranks());

@@ -74,8 +74,8 @@ class StepLoss {
   /// (Network::reward_diversity), to those of the parameters. `items` is the own share of a batch,
   /// and all ranks call it together: losses are those of the whole batch.
   virtual StepLosses add_gradients(std::span<const StepItem> items,
-                                   const DropoutOptions& noise) = 0;
-  /// Losses alone, without noise. For one rank.
+                                   const DropoutOptions& dropout) = 0;
+  /// Losses alone, without dropout. For one rank.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
   /// Which update of its own a parameter gets in `step`, from 1; 0: none, it stays as it is.
   virtual std::int64_t update_of(Index parameter, std::int64_t step) const;
@@ -95,7 +95,7 @@ class ObjectiveLoss final : public StepLoss {
 
   void check(const Corpus& corpus) const override { objective_.check(corpus); }
   void prepare() override { network_.prepare(); }
-  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& noise) override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
  private:

@@ -8,14 +8,14 @@
 namespace masque::train {
 
 template <class T>
-Dense<T>::Dense(Parameters<T>& parameters, const ParameterMap& slots,
+Dense<T>::Dense(Parameters<T>& parameters, const ParameterMap& map,
                 std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision)
     : parameters_(&parameters), precision_(precision) {
   bool biased = false;
   for (const model::Role role : roles) {
-    const Index weight = slots.weight(role, layer);
+    const Index weight = map.weight(role, layer);
     if (weight == ParameterMap::kNone) continue;
-    parts_.push_back({weight, slots.bias(role, layer)});
+    parts_.push_back({weight, map.bias(role, layer)});
     biased = biased || parts_.back().bias != ParameterMap::kNone;
     outputs_ += parameters[weight].rows;
   }

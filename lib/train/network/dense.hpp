@@ -16,7 +16,7 @@ class Dense {
  public:
   Dense() = default;
   /// Without any of the weights it is empty.
-  Dense(Parameters<T>& parameters, const ParameterMap& slots,
+  Dense(Parameters<T>& parameters, const ParameterMap& map,
         std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision);
 
   bool empty() const { return parts_.empty(); }

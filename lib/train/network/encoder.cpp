@@ -36,10 +36,10 @@ void check_trainable(const model::Design& design) {
 }  // namespace
 
 template <class T>
-Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
-                    Parameters<T>& parameters, kernel::Precision precision)
+Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
+                    kernel::Precision precision)
     : design_(design),
-      slots_(slots),
+      map_(map),
       parameters_(&parameters),
       precision_(precision),
       masks_(design, {}),
@@ -50,10 +50,10 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& slots,
   materialized_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
                   design.variants.previous_scores != model::PreviousScores::kNone;
   const auto dense = [&](std::initializer_list<Role> roles, Index layer) {
-    return Dense<T>(parameters, slots_, roles, layer, precision);
+    return Dense<T>(parameters, map_, roles, layer, precision);
   };
   const auto norm = [&](Role role, Index layer, const model::NormDesign& norm_design) {
-    return TrainedNorm<T>(parameters, slots_, role, layer, norm_design);
+    return TrainedNorm<T>(parameters, map_, role, layer, norm_design);
   };
   const bool one = design.streams == model::Streams::kOne;
   for (Index l = 0; l < model::count_layers(design); ++l) {
@@ -113,17 +113,17 @@ void Encoder<T>::prepare() {
 }
 
 template <class T>
-void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                          MatrixView<T> last) const {
-  EncoderRun<T>(*this, chunk, noise, tape).forward(last);
+  EncoderRun<T>(*this, chunk, dropout, tape).forward(last);
 }
 
 template <class T>
-void Encoder<T>::backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+void Encoder<T>::backward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                           MatrixView<const T> d_last) const {
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     if (!learns_ && (chunk.given.empty() || !tape.wants_given)) return;
-    EncoderRun<T>(*this, chunk, noise, tape).backward(d_last);
+    EncoderRun<T>(*this, chunk, dropout, tape).backward(d_last);
   } else {
     MASQUE_CHECK(false);
   }
@@ -131,12 +131,12 @@ void Encoder<T>::backward(const ExampleChunk& chunk, const DropoutOptions& noise
 
 template <class T>
 EncoderRun<T>::EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk,
-                          const DropoutOptions& noise, Tape<T>& tape)
-    : encoder_(encoder), design_(encoder.design_), chunk_(chunk), noise_(noise), tape_(tape) {}
+                          const DropoutOptions& dropout, Tape<T>& tape)
+    : encoder_(encoder), design_(encoder.design_), chunk_(chunk), dropout_(dropout), tape_(tape) {}
 
 template <class T>
 model::StreamFlow EncoderRun<T>::flow() const {
-  return fixed_keys()    ? model::StreamFlow::kFixedStart
+  return fixed_keys()    ? model::StreamFlow::kSeparateQueries
          : two_streams() ? model::StreamFlow::kTwoStreams
                          : model::StreamFlow::kOneStream;
 }
@@ -210,7 +210,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   if (!further) return;
   if (fixed_keys()) embed_backward(query, tape_.d_query.view());
   if (two_streams()) {
-    const std::span<T> start = vector_gradient(encoder_.slots_.weight(Role::kQueryStart));
+    const std::span<T> start = vector_gradient(encoder_.map_.weight(Role::kQueryStart));
     for (Index i = 0; i < query.count(); ++i) {
       for (std::size_t c = 0; c < start.size(); ++c)
         start[c] += tape_.d_query.view().at(i, static_cast<Index>(c));
@@ -266,7 +266,7 @@ MatrixView<T> EncoderRun<T>::gradient(Index parameter) const {
 
 template <class T>
 MatrixView<const T> EncoderRun<T>::matrix(Role role, Index l) const {
-  return value(encoder_.slots_.weight(role, role == Role::kQueryStart ? 0 : weights_of(l)));
+  return value(encoder_.map_.weight(role, role == Role::kQueryStart ? 0 : weights_of(l)));
 }
 
 template <class T>
@@ -278,23 +278,23 @@ std::span<T> EncoderRun<T>::vector_gradient(Index parameter) const {
 template <class T>
 RandomStream EncoderRun<T>::stream_of(DropoutPlace place, Index l, const Stream& stream) const {
   const bool query = &stream == &tape_.query;
-  return {noise_.seed, fmt::format("dropout {} {} {}", static_cast<int>(place), l, query ? 1 : 0),
-          noise_.step};
+  return {dropout_.seed, fmt::format("dropout {} {} {}", static_cast<int>(place), l, query ? 1 : 0),
+          dropout_.step};
 }
 
 template <class T>
 void EncoderRun<T>::drop(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const {
-  if (noise_.hidden_dropout == 0) return;
-  kernel::dropout_forward<T>(noise_.hidden_dropout, stream_of(place, l, stream),
-                             static_cast<std::uint64_t>(noise_.first_row * x.columns), x);
+  if (dropout_.hidden_dropout == 0) return;
+  kernel::dropout_forward<T>(dropout_.hidden_dropout, stream_of(place, l, stream),
+                             static_cast<std::uint64_t>(dropout_.first_row * x.columns), x);
 }
 
 template <class T>
 void EncoderRun<T>::drop_backward(DropoutPlace place, Index l, const Stream& stream,
                                   MatrixView<T> x) const {
-  if (noise_.hidden_dropout == 0) return;
-  kernel::dropout_backward<T>(noise_.hidden_dropout, stream_of(place, l, stream),
-                              static_cast<std::uint64_t>(noise_.first_row * x.columns), x);
+  if (dropout_.hidden_dropout == 0) return;
+  kernel::dropout_backward<T>(dropout_.hidden_dropout, stream_of(place, l, stream),
+                              static_cast<std::uint64_t>(dropout_.first_row * x.columns), x);
 }
 
 template <class T>

@@ -20,7 +20,8 @@
 
 namespace masque::train {
 
-/// The dropout of a training step; every number is a function of the stream and its place.
+/// What is random in the forward pass of a training step: every number is a function of seed, step,
+/// purpose and element.
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights
@@ -59,7 +60,7 @@ class Encoder {
  public:
   /// `parameters` must stay. Layers of many weights keep less from one product to the next; it
   /// changes no bit. Throws UsageError for a design that cannot be trained.
-  Encoder(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
+  Encoder(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
           kernel::Precision precision);
 
   const model::Design& design() const { return design_; }
@@ -78,12 +79,12 @@ class Encoder {
 
   /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
   /// InputError for ids and positions beyond the tables.
-  void forward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+  void forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                MatrixView<T> last) const;
   /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
   /// Goes no deeper than to the lowest layer with something that is trained (Tape::wants_given
   /// asks for more). T is float or double.
-  void backward(const ExampleChunk& chunk, const DropoutOptions& noise, Tape<T>& tape,
+  void backward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                 MatrixView<const T> d_last) const;
 
  private:
@@ -93,7 +94,7 @@ class Encoder {
   void find_lowest();
 
   model::Design design_;
-  ParameterMap slots_;
+  ParameterMap map_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   model::LayerMasks masks_;

@@ -10,8 +10,8 @@ namespace masque::train {
 
 namespace {
 
-// Sequences of a step draw different numbers for the dropout of weights: each its own item, by its
-// first row, of which a step has fewer than these.
+// Each sequence draws its own dropout of weights: its item is step · kItemsOfStep + its first row;
+// a step has fewer rows than that.
 constexpr std::uint64_t kItemsOfStep = 1000003;
 
 }  // namespace
@@ -28,12 +28,12 @@ const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index seque
 template <class T>
 typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, const Stream& source,
                                                    Index sequence, bool gradients) {
-  const ParameterMap& slots = encoder_.slots_;
+  const ParameterMap& map = encoder_.map_;
   const Index w = weights_of(l);
   Terms made;
   if (!model::has_position_terms(design_)) return made;
   model::PositionInputs<T> in;
-  const bool learned = slots.weight(Role::kPositionTable) != ParameterMap::kNone;
+  const bool learned = map.weight(Role::kPositionTable) != ParameterMap::kNone;
   model::set_rows(stream, source, sequence, learned, made.counted, in);
   if (encoder_.scheme_ != nullptr) {
     in.scheme = encoder_.scheme_.get();
@@ -43,22 +43,22 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
     made.values.reserve(parameters);
     made.gradients.reserve(parameters);
     for (std::size_t k = 0; k < parameters; ++k) {
-      const Index at = slots.weight(shared ? Role::kSharedPositionPart : Role::kPositionPart,
-                                    shared ? 0 : w, static_cast<Index>(k));
+      const Index at = map.weight(shared ? Role::kSharedPositionPart : Role::kPositionPart,
+                                  shared ? 0 : w, static_cast<Index>(k));
       made.values.push_back(value(at));
       if (gradients) made.gradients.push_back(gradient(at));
     }
     in.parameters = made.values;
     in.gradients = made.gradients;
-    if (noise_.draw)
+    if (dropout_.draw)
       in.draw =
-          *noise_.draw + static_cast<std::uint64_t>(noise_.first_row + source.begin(sequence));
+          *dropout_.draw + static_cast<std::uint64_t>(dropout_.first_row + source.begin(sequence));
   }
   const auto wanted = [&](Index parameter) {
     return gradients ? gradient(parameter) : MatrixView<T>();
   };
   const LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
-  const Index table = slots.weight(Role::kRelativeTable);
+  const Index table = map.weight(Role::kRelativeTable);
   in.table = value(table);
   in.d_table = wanted(table);
   in.first_distance = tape_.first_distance;
@@ -67,8 +67,8 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   in.disentangled.position_query = tape.distance_queries.view();
   in.disentangled.d_position_query = d_distance_queries_;
   const auto place = [&](Role role, MatrixView<const T>& own, MatrixView<T>& d_own) {
-    own = value(slots.weight(role, w));
-    d_own = wanted(slots.weight(role, w));
+    own = value(map.weight(role, w));
+    d_own = wanted(map.weight(role, w));
   };
   place(Role::kContentBias, in.xlnet.content_bias, in.xlnet.d_content_bias);
   place(Role::kPositionBias, in.xlnet.position_bias, in.xlnet.d_position_bias);
@@ -101,10 +101,10 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const Hea
       one.attention.weight_terms = one.terms->weight_terms();
       one.attention.value_terms = one.terms->value_terms();
     }
-    one.attention.dropout = noise_.attention_dropout;
+    one.attention.dropout = dropout_.attention_dropout;
     one.attention.stream =
-        random.for_item(noise_.step * kItemsOfStep +
-                        static_cast<std::uint64_t>(noise_.first_row + one.source_begin));
+        random.for_item(dropout_.step * kItemsOfStep +
+                        static_cast<std::uint64_t>(dropout_.first_row + one.source_begin));
   }
   return all;
 }

@@ -23,7 +23,7 @@ void EncoderRun<T>::make_distances() {
     tape_.first_distance = found.first;
     tape_.distances = std::move(found.waves);
   } else if (design_.position == model::PositionType::kDisentangled) {
-    const MatrixView<const T> table = value(encoder_.slots_.weight(Role::kRelativeTable));
+    const MatrixView<const T> table = value(encoder_.map_.weight(Role::kRelativeTable));
     tape_.distances = Matrix<T>::copy(table);
     if (design_.relative_norm) encoder_.relative_norm_.forward(table, tape_.distances.view());
   }
@@ -32,7 +32,7 @@ void EncoderRun<T>::make_distances() {
 template <class T>
 void EncoderRun<T>::distances_backward() {
   if (design_.position != model::PositionType::kDisentangled) return;
-  const Index table = encoder_.slots_.weight(Role::kRelativeTable);
+  const Index table = encoder_.map_.weight(Role::kRelativeTable);
   const MatrixView<T> d_table = gradient(table);
   if (design_.relative_norm) {
     Matrix<T> unused;  // of a table that is frozen, unlike its norm

@@ -11,9 +11,9 @@ namespace masque::train {
 
 template <class T>
 model::EmbeddingTables<T> EncoderRun<T>::tables() const {
-  const ParameterMap& slots = encoder_.slots_;
-  return {value(slots.weight(Role::kWordTable)), value(slots.weight(Role::kSegmentTable)),
-          value(slots.weight(Role::kPositionTable))};
+  const ParameterMap& map = encoder_.map_;
+  return {value(map.weight(Role::kWordTable)), value(map.weight(Role::kSegmentTable)),
+          value(map.weight(Role::kPositionTable))};
 }
 
 template <class T>
@@ -32,7 +32,7 @@ bool EncoderRun<T>::acts_on_input() const {
 
 template <class T>
 void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
-  const ParameterMap& slots = encoder_.slots_;
+  const ParameterMap& map = encoder_.map_;
   const Index n = stream.count();
   const Index width = design_.embedding_size;
   Matrix<T> d_normed = Matrix<T>::zero(n, width);
@@ -61,11 +61,11 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
                            d_embedded.view().middle_rows(stream.begin(s), stream.count(s)));
     }
   }
-  if (const Index table = slots.weight(Role::kPositionTable); table != ParameterMap::kNone) {
+  if (const Index table = map.weight(Role::kPositionTable); table != ParameterMap::kNone) {
     kernel::embedding_backward<T, Index>(model::table_positions(design_, stream), d_embedded.view(),
                                          gradient(table));
   }
-  if (const Index table = slots.weight(Role::kSegmentTable); table != ParameterMap::kNone) {
+  if (const Index table = map.weight(Role::kSegmentTable); table != ParameterMap::kNone) {
     kernel::embedding_backward<T, Index>(model::segment_rows(stream), d_embedded.view(),
                                          gradient(table));
   }
@@ -81,7 +81,7 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
     for (T& number : d_embedded.span()) number *= static_cast<T>(design_.embedding_scale);
   }
   kernel::embedding_backward<T, TokenId>(stream.ids, d_embedded.view(),
-                                         gradient(slots.weight(Role::kWordTable)));
+                                         gradient(map.weight(Role::kWordTable)));
 }
 
 #define MASQUE_INSTANTIATE(T)                                                     \

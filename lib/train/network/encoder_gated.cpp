@@ -92,8 +92,8 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
                   {tape.queries.view(), tape.keys.view(), read.middle_columns(e, e)},
                   tape.context.view(), d_context, {d_query, d_key, d_source.middle_columns(e, e)});
   const MatrixView<const T> gamma = matrix(Role::kGatedGamma, l);
-  const auto d_gamma = gradient(encoder_.slots_.weight(Role::kGatedGamma, w));
-  const auto d_beta = gradient(encoder_.slots_.weight(Role::kGatedBeta, w));
+  const auto d_gamma = gradient(encoder_.map_.weight(Role::kGatedGamma, w));
+  const auto d_beta = gradient(encoder_.map_.weight(Role::kGatedBeta, w));
   scale_columns_backward<T>(tape.wide.view().middle_columns(2 * e, s), gamma, 0, d_query,
                             d_wide.middle_columns(2 * e, s), d_gamma, d_beta);
   scale_columns_backward<T>(read.middle_columns(2 * e, s), gamma, 1, d_key,

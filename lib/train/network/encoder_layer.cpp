@@ -16,7 +16,7 @@ namespace {
 
 // Scratch matrices of a layer.
 enum : std::size_t {
-  kAttended,
+  kDFeedForward,
   kDSum,
   kDMiddle,
   kDContext,
@@ -77,7 +77,7 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
   const EncoderLayer<T>& own = layer(l);
   const Index inner = design_.intermediate_size;
   const MatrixView<T> d_wide = zeros(kDWide, x.rows, tape.wide.columns());
-  // The gradient of the product takes the place of the product.
+  // The same memory as d_context, which is made later.
   const MatrixView<T> d_active = scratch(kDContext, x.rows, inner);
   MatrixView<const T> active = tape.active.view();
   if (encoder_.large_) {
@@ -112,7 +112,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   // After the feed-forward layer.
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
   const MatrixView<T> d_middle = zeros(kDMiddle, x.rows, x.columns);
-  const MatrixView<T> d_last = zeros(kAttended, x.rows, x.columns);
+  const MatrixView<T> d_last = zeros(kDFeedForward, x.rows, x.columns);
   if (post) {
     MatrixView<const T> d_end = d_out;
     if (!own.convolution.empty()) {

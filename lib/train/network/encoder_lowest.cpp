@@ -11,7 +11,7 @@ void Encoder<T>::find_lowest() {
   const bool input = scheme_ != nullptr && scheme_->facts().input;
   learns_ = learns_embeddings_ = false;
   lowest_ = design_.num_hidden_layers;
-  slots_.for_each([&](model::Role role, bool, Index layer, Index, Index parameter) {
+  map_.for_each([&](model::Role role, bool, Index layer, Index, Index parameter) {
     const NetworkPart part = network_part(role);
     if (!(*parameters_)[parameter].trained || part == NetworkPart::kHead) return;
     learns_ = true;

@@ -40,8 +40,8 @@ nn::MaterializedAttention<T> EncoderRun<T>::materialized(
       previous.push_back(scores.view());
   }
   return model::materialized_attention<T>(
-      design_, one.attention.problem, value(encoder_.slots_.weight(Role::kTalkingBefore, w)),
-      value(encoder_.slots_.weight(Role::kTalkingAfter, w)), previous, one.terms.own.get());
+      design_, one.attention.problem, value(encoder_.map_.weight(Role::kTalkingBefore, w)),
+      value(encoder_.map_.weight(Role::kTalkingAfter, w)), previous, one.terms.own.get());
 }
 
 template <class T>
@@ -119,8 +119,8 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
     gradients.query = d_projected.query.middle_rows(one.begin, one.count);
     gradients.key = d_projected.key.middle_rows(one.source_begin, one.keys);
     gradients.value = d_projected.value.middle_rows(one.source_begin, one.keys);
-    gradients.talking_before = gradient(encoder_.slots_.weight(Role::kTalkingBefore, w));
-    gradients.talking_after = gradient(encoder_.slots_.weight(Role::kTalkingAfter, w));
+    gradients.talking_before = gradient(encoder_.map_.weight(Role::kTalkingBefore, w));
+    gradients.talking_after = gradient(encoder_.map_.weight(Role::kTalkingAfter, w));
     gradients.previous = d_previous;
     gradients.scores = d_own;
     if (one.terms.own != nullptr) {

@@ -29,7 +29,7 @@ void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixVi
   const std::size_t count = model::mixer_parameters(design_).size();
   for (std::size_t k = 0; k < count; ++k) {
     parameters.push_back(
-        value(encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
+        value(encoder_.map_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
   }
   for (Index s = 0; s < stream.sequences(); ++s) {
     const Index begin = stream.begins[static_cast<std::size_t>(s)];
@@ -47,7 +47,7 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
   std::vector<MatrixView<T>> wanted;
   const auto list = model::mixer_parameters(design_);
   for (std::size_t k = 0; k < list.size(); ++k) {
-    const Index at = encoder_.slots_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
+    const Index at = encoder_.map_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
     parameters.push_back(value(at));
     wanted.push_back(list[k].trained ? gradient(at) : MatrixView<T>());
   }

@@ -26,7 +26,7 @@ class EncoderRun {
   using HeadSizes = model::HeadSizes;
   static constexpr bool kKeeps = true;
 
-  EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk, const DropoutOptions& noise,
+  EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk, const DropoutOptions& dropout,
              Tape<T>& tape);
 
   void forward(MatrixView<T> last);
@@ -193,7 +193,7 @@ class EncoderRun {
   const Encoder<T>& encoder_;
   const model::Design& design_;
   const ExampleChunk& chunk_;
-  const DropoutOptions& noise_;
+  const DropoutOptions& dropout_;
   Tape<T>& tape_;
   /// Of distance_keys and distance_queries, on the way back through a layer.
   MatrixView<T> d_distance_keys_, d_distance_queries_;

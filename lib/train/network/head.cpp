@@ -29,14 +29,14 @@ std::span<T> gradients_of(Parameters<T>& parameters, Index at) {
 }  // namespace
 
 template <class T>
-Head<T>::Head(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
+Head<T>::Head(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
               kernel::Precision precision)
-    : design_(design), slots_(slots), parameters_(&parameters), precision_(precision) {
+    : design_(design), map_(map), parameters_(&parameters), precision_(precision) {
   MASQUE_CHECK(design.head.kind != HeadKind::kNone);
   if (design.head.transform)
-    weights_.transform = Dense<T>(parameters, slots, {Role::kHeadTransform}, 0, precision);
+    weights_.transform = Dense<T>(parameters, map, {Role::kHeadTransform}, 0, precision);
   if (design.head.norm)
-    weights_.norm = TrainedNorm<T>(parameters, slots, Role::kHeadNorm, 0, *design.head.norm);
+    weights_.norm = TrainedNorm<T>(parameters, map, Role::kHeadNorm, 0, *design.head.norm);
 }
 
 template <class T>
@@ -47,9 +47,9 @@ void Head<T>::prepare() {
 template <class T>
 LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> states,
                                 MatrixView<T> d_states, std::span<double> losses) {
-  const Index own = slots_.weight(Role::kDecoder);
-  const Index table = own != ParameterMap::kNone ? own : slots_.weight(Role::kWordTable);
-  const Index bias = slots_.bias(Role::kDecoder);
+  const Index own = map_.weight(Role::kDecoder);
+  const Index table = own != ParameterMap::kNone ? own : map_.weight(Role::kWordTable);
+  const Index bias = map_.bias(Role::kDecoder);
   kernel::VocabularyTask<T> loss;
   loss.x = states;
   loss.weight = parameters_->value(table);
@@ -71,8 +71,8 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
 template <class T>
 LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> states,
                                   MatrixView<T> d_states, std::span<double> losses) {
-  const MatrixView<T> weight = parameters_->value(slots_.weight(Role::kDecoder));
-  const Index bias = slots_.bias(Role::kDecoder);
+  const MatrixView<T> weight = parameters_->value(map_.weight(Role::kDecoder));
+  const Index bias = map_.bias(Role::kDecoder);
   LossSums<T> sums;
   for (Index i = 0; i < states.rows; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -94,7 +94,7 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
     if (d_states.data == nullptr) continue;
     const T slope = T(1) / (T(1) + exp(-towards));
     const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
-    const std::span<T> d_weight = gradients_of<T>(*parameters_, slots_.weight(Role::kDecoder));
+    const std::span<T> d_weight = gradients_of<T>(*parameters_, map_.weight(Role::kDecoder));
     for (Index c = 0; c < states.columns; ++c) d_states.at(i, c) += d * weight.at(0, c);
     for (std::size_t c = 0; c < d_weight.size(); ++c)
       d_weight[c] += d * states.at(i, static_cast<Index>(c));

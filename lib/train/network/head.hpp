@@ -42,7 +42,7 @@ struct HeadTask {
 template <class T>
 class Head {
  public:
-  Head(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
+  Head(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
        kernel::Precision precision);
 
   /// Packs the weights: after every change of the values.
@@ -58,7 +58,7 @@ class Head {
                            MatrixView<T> d_states, std::span<double> losses);
 
   model::Design design_;
-  ParameterMap slots_;
+  ParameterMap map_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   /// Of model::head_forward.

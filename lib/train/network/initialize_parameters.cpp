@@ -47,11 +47,11 @@ double xavier_deviation(Role role, const Parameter& p, double residual_gain) {
 }  // namespace
 
 template <class T>
-void initialize_parameters(const model::Design& design, const ParameterMap& slots,
+void initialize_parameters(const model::Design& design, const ParameterMap& map,
                            const StartOptions& options, Parameters<T>& parameters) {
   const model::StartValues starts(design, options.initializer_range);
   std::vector<double> numbers;
-  slots.for_each([&](Role role, bool bias, Index /*layer*/, Index part, Index at) {
+  map.for_each([&](Role role, bool bias, Index /*layer*/, Index part, Index at) {
     const Parameter& p = parameters[at];
     const MatrixView<T> value = parameters.value(at);
     model::StartValue start = starts.of(role, bias, part);

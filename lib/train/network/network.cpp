@@ -30,20 +30,19 @@ double total_weight(std::span<const Example> examples) {
 }
 
 template <class T>
-Network<T>::Network(const model::Design& design, const ParameterMap& slots,
-                    Parameters<T>& parameters, kernel::Precision precision,
-                    const CopyGateSlots& gate)
+Network<T>::Network(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
+                    kernel::Precision precision, const CopyGateParameters& gate)
     : parameters_(&parameters),
-      slots_(slots),
-      encoder_(design, slots, parameters, precision),
-      head_(design, slots, parameters, precision),
+      map_(map),
+      encoder_(design, map, parameters, precision),
+      head_(design, map, parameters, precision),
       gate_(gate, parameters) {}
 
 template <class T>
 void Network<T>::prepare() {
   encoder_.prepare();
   head_.prepare();
-  learns_ = gate_.learns() || any_trained(slots_, *parameters_);
+  learns_ = gate_.learns() || any_trained(map_, *parameters_);
 }
 
 template <class T>
@@ -78,7 +77,8 @@ LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double>
 
 template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale,
-                           const DropoutOptions* noise, bool learns, const RunOutputs<T>& outputs) {
+                           const DropoutOptions* dropout, bool learns,
+                           const RunOutputs<T>& outputs) {
   LossReport report;
   learns = learns && learns_;
   if (outputs.sampling != nullptr)
@@ -96,7 +96,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
         -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
   }
   DropoutOptions own;
-  if (noise != nullptr) own = *noise;
+  if (dropout != nullptr) own = *dropout;
   std::vector<double> row_weights;
   while (!examples.empty()) {
     const ExampleChunk chunk = take_chunk(examples, chunk_rows);
@@ -128,9 +128,9 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
 
 template <class T>
 LossReport Network<T>::train(std::span<const Example> examples, double scale,
-                             const DropoutOptions& noise, const RunOutputs<T>& outputs) {
+                             const DropoutOptions& dropout, const RunOutputs<T>& outputs) {
   MASQUE_CHECK(scale > 0);
-  return run(examples, scale, &noise, true, outputs);
+  return run(examples, scale, &dropout, true, outputs);
 }
 
 template <class T>
@@ -140,9 +140,9 @@ LossReport Network<T>::evaluate(std::span<const Example> examples, const RunOutp
 
 template <class T>
 LossReport Network<T>::evaluate_with_dropout(std::span<const Example> examples,
-                                             const DropoutOptions& noise,
+                                             const DropoutOptions& dropout,
                                              const RunOutputs<T>& outputs) {
-  return run(examples, 1, &noise, false, outputs);
+  return run(examples, 1, &dropout, false, outputs);
 }
 
 template class Network<float>;

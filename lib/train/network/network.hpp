@@ -49,8 +49,8 @@ template <class T>
 class Network {
  public:
   /// `parameters` must stay. With a gate the loss is CopyGate's.
-  Network(const model::Design& design, const ParameterMap& slots, Parameters<T>& parameters,
-          kernel::Precision precision, const CopyGateSlots& gate = {});
+  Network(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
+          kernel::Precision precision, const CopyGateParameters& gate = {});
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values, and of what is trained.
@@ -62,12 +62,12 @@ class Network {
   void reward_diversity(const Diversities& weights);
 
   /// Adds the gradients of Σ scale · weight · loss to those of the parameters that are trained.
-  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& noise,
+  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout,
                    const RunOutputs<T>& outputs = {});
-  /// Losses alone, without noise.
+  /// Losses alone, without dropout.
   LossReport evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs = {});
-  /// The same with the noise that train() would have.
-  LossReport evaluate_with_dropout(std::span<const Example> examples, const DropoutOptions& noise,
+  /// The same with the dropout that train() would have.
+  LossReport evaluate_with_dropout(std::span<const Example> examples, const DropoutOptions& dropout,
                                    const RunOutputs<T>& outputs);
 
   /// Rows that go through the layers together, whole sequences: it bounds the memory. Gradients are
@@ -75,13 +75,13 @@ class Network {
   Index chunk_rows = 1024;
 
  private:
-  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* noise,
+  LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* dropout,
                  bool learns, const RunOutputs<T>& outputs);
   LossSums<T> judge(const ExampleChunk& chunk, std::span<const double> row_weights,
                     MatrixView<T> d_last, std::size_t first, const RunOutputs<T>& outputs);
 
   Parameters<T>* parameters_;
-  ParameterMap slots_;
+  ParameterMap map_;
   bool learns_ = true;  ///< something of it is trained
   Encoder<T> encoder_;
   Head<T> head_;
@@ -101,7 +101,7 @@ struct StartOptions {
 
 /// Fills the values: a number is a function of seed, name and place.
 template <class T>
-void initialize_parameters(const model::Design& design, const ParameterMap& slots,
+void initialize_parameters(const model::Design& design, const ParameterMap& map,
                            const StartOptions& options, Parameters<T>& parameters);
 
 }  // namespace masque::train

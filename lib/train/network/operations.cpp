@@ -29,7 +29,7 @@ bool of_layers(Role role) {
 }  // namespace
 
 template <class T>
-double step_operations(const model::Design& design, const ParameterMap& slots,
+double step_operations(const model::Design& design, const ParameterMap& map,
                        const Parameters<T>& parameters, const Work& work) {
   double layers = 0, head = 0;
   const auto size = [&](Index parameter) {
@@ -38,7 +38,7 @@ double step_operations(const model::Design& design, const ParameterMap& slots,
   // Layers that share weights use them each.
   const double uses = static_cast<double>(design.num_hidden_layers) /
                       static_cast<double>(std::max<Index>(1, model::count_layers(design)));
-  slots.for_each([&](Role role, bool bias, Index, Index, Index parameter) {
+  map.for_each([&](Role role, bool bias, Index, Index, Index parameter) {
     if (bias) return;
     if (of_layers(role)) {
       layers += role == Role::kEmbeddingProjection ? size(parameter) : uses * size(parameter);
@@ -48,8 +48,8 @@ double step_operations(const model::Design& design, const ParameterMap& slots,
   });
   const bool vocabulary =
       design.head.kind == model::HeadKind::kMasked || design.head.kind == model::HeadKind::kCausal;
-  const Index table = slots.weight(Role::kWordTable);
-  if (vocabulary && slots.weight(Role::kDecoder) == ParameterMap::kNone &&
+  const Index table = map.weight(Role::kWordTable);
+  if (vocabulary && map.weight(Role::kDecoder) == ParameterMap::kNone &&
       table != ParameterMap::kNone)
     head += size(table);
   const double heads = static_cast<double>(design.num_attention_heads);

@@ -18,7 +18,7 @@ struct Work {
 /// for masks too), and 6 for each weight of the head and row with a loss. Norms, activations,
 /// mixers and the optimizer are not counted; of two streams one is.
 template <class T>
-double step_operations(const model::Design& design, const ParameterMap& slots,
+double step_operations(const model::Design& design, const ParameterMap& map,
                        const Parameters<T>& parameters, const Work& work);
 
 }  // namespace masque::train

@@ -93,9 +93,9 @@ template class Parameters<double>;
 template class Parameters<std::complex<double>>;
 
 template <class T>
-bool any_trained(const ParameterMap& slots, const Parameters<T>& parameters) {
+bool any_trained(const ParameterMap& map, const Parameters<T>& parameters) {
   bool any = false;
-  slots.for_each([&](model::Role, bool, Index, Index, Index parameter) {
+  map.for_each([&](model::Role, bool, Index, Index, Index parameter) {
     any = any || parameters[parameter].trained;
   });
   return any;
@@ -109,14 +109,14 @@ template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,
                        Parameters<T>& parameters) {
-  ParameterMap slots;
+  ParameterMap map;
   for (const model::PlacedTensor& tensor : placed_tensors(plan, head)) {
     for (const model::TensorPart& part : tensor.parts) {
       const auto place = [&](const ParameterMap& of) {
         return tensor.bias ? of.bias(part.role, part.layer)
                            : of.weight(part.role, part.layer, part.part);
       };
-      if (place(slots) != ParameterMap::kNone) continue;
+      if (place(map) != ParameterMap::kNone) continue;
       Index parameter = place(shared);
       if (parameter == ParameterMap::kNone) {
         const model::RoleShape shape = role_shape(plan.design, part.role, part.part);
@@ -135,11 +135,11 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
         }
         parameter = parameters.add(std::move(p));
       }
-      slots.set(part.role, tensor.bias, part.layer, part.part, parameter);
+      map.set(part.role, tensor.bias, part.layer, part.part, parameter);
     }
   }
   parameters.fit();
-  return slots;
+  return map;
 }
 
 template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
@@ -150,10 +150,10 @@ template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*,
                                 const ParameterMap&, Parameters<std::complex<double>>&);
 
 std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
-                                      const ParameterMap& slots, Parameters<float>& parameters) {
+                                      const ParameterMap& map, Parameters<float>& parameters) {
   std::vector<std::string> missing;
   model::ModelWeights<float> weights = from;  // of views
-  slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
+  map.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
     const auto& place = model::place_of(weights, role, bias, layer, part);
     const MatrixView<float> to = parameters.value(parameter);
     if (!place || place.view.rows != to.rows || place.view.columns != to.columns) {
@@ -167,11 +167,11 @@ std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
 }
 
 template <class T>
-model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,
+model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& map,
                                   Parameters<T>& parameters) {
   model::ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
-  slots.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
+  map.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
     model::place_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
   });
   if (design.head.tied && !weights.decoder.weight) weights.decoder.weight = weights.word_table;

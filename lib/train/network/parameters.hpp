@@ -105,7 +105,7 @@ class ParameterMap {
 
 /// Whether something at these places is trained.
 template <class T>
-bool any_trained(const ParameterMap& slots, const Parameters<T>& parameters);
+bool any_trained(const ParameterMap& map, const Parameters<T>& parameters);
 
 /// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
 /// after `prefix`. Places that `shared` has are taken from there.
@@ -117,11 +117,11 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
 /// Copies a checkpoint's weights to the parameters at the same places. Returns the names of those
 /// that have no weight of their shape there: they stay as they are.
 std::vector<std::string> copy_weights(const model::ModelWeights<float>& weights,
-                                      const ParameterMap& slots, Parameters<float>& parameters);
+                                      const ParameterMap& map, Parameters<float>& parameters);
 
 /// The values of a model's places, for saving: views that last as long as `parameters`.
 template <class T>
-model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& slots,
+model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& map,
                                   Parameters<T>& parameters);
 
 }  // namespace masque::train

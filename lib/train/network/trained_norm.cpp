@@ -8,11 +8,11 @@
 namespace masque::train {
 
 template <class T>
-TrainedNorm<T>::TrainedNorm(Parameters<T>& parameters, const ParameterMap& slots, model::Role role,
+TrainedNorm<T>::TrainedNorm(Parameters<T>& parameters, const ParameterMap& map, model::Role role,
                             Index layer, const model::NormDesign& design)
     : parameters_(&parameters),
-      weight_(slots.weight(role, layer)),
-      bias_(slots.bias(role, layer)),
+      weight_(map.weight(role, layer)),
+      bias_(map.bias(role, layer)),
       design_(design) {}
 
 template <class T>

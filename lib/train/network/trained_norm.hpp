@@ -12,7 +12,7 @@ class TrainedNorm {
  public:
   /// Not there.
   TrainedNorm() = default;
-  TrainedNorm(Parameters<T>& parameters, const ParameterMap& slots, model::Role role, Index layer,
+  TrainedNorm(Parameters<T>& parameters, const ParameterMap& map, model::Role role, Index layer,
               const model::NormDesign& design);
 
   bool present() const { return parameters_ != nullptr; }

@@ -172,7 +172,7 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
       const std::vector<Index> words(static_cast<std::size_t>(length), 1);
       const mask::MaskExpression mask = layer.mask.closed(words, 0);
       const mask::Lengths wanted{length, length};
-      const auto problem = usage_problem_of([&] {
+      const auto problem = usage_error_of([&] {
         const mask::Lengths own = mask.own_lengths().value_or(wanted);
         if (own != wanted)
           throw UsageError(fmt::format("is for {} × {} tokens", own.queries, own.keys));

@@ -50,7 +50,7 @@ double TrainingRun::operations(const StepReport& report) const {
     work.rows = static_cast<double>(part.report.rows);
     const bool generator = electra_ && part.name == "generator";
     sum += step_operations(generator ? electra_->generator : design_,
-                           generator ? electra_->generator_slots : slots_, parameters_, work);
+                           generator ? electra_->generator_map : map_, parameters_, work);
   }
   return sum;
 }
@@ -77,8 +77,8 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
 }
 
 TrainingRun::Other TrainingRun::other() const {
-  if (electra_) return {&electra_->generator, &electra_->generator_slots, "generator"};
-  if (mae_) return {&mae_->decoder, &mae_->decoder_slots, "decoder"};
+  if (electra_) return {&electra_->generator, &electra_->generator_map, "generator"};
+  if (mae_) return {&mae_->decoder, &mae_->decoder_map, "decoder"};
   return {};
 }
 
@@ -136,7 +136,7 @@ void TrainingRun::save_model(const std::string& folder, Index places) const {
   model::SaveOptions options = save_options(opened);
   options.write.existing = Existing::kReplace;
   model::Design design = design_;
-  model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
+  model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
   set_trained_places(places, design, weights);
   model::save_model(folder, model_files(design, weights), options);
 }
@@ -152,14 +152,14 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   model::SaveOptions options = save_options(opened);
   const Other second = other();
   const auto other_weights = second.design != nullptr
-                                 ? weights_of(*second.design, *second.slots, parameters_)
+                                 ? weights_of(*second.design, *second.map, parameters_)
                                  : model::ModelWeights<float>();
   if (second.design != nullptr) add_other(other_weights, options);
   options.files.push_back(text_file("metrics.jsonl", files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
-  const model::ModelWeights<float> weights = weights_of(design_, slots_, parameters_);
+  const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
   model::save_model(folder, model_files(design_, weights), options);
 }
 

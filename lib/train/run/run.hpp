@@ -152,13 +152,13 @@ class TrainingRun {
   model::Design made_generator() const;
   void start_electra(ElectraModel& model);
   ElectraOptions electra_options(const ElectraVariant& variant) const;
-  std::string digest_of(const ParameterMap& slots);
+  std::string digest_of(const ParameterMap& map);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void make_mae();
   /// The other network's design, places, name and sub-folder, if there are two.
   struct Other {
     const model::Design* design = nullptr;
-    const ParameterMap* slots = nullptr;
+    const ParameterMap* map = nullptr;
     std::string name = {};
     std::string folder() const { return name + "/"; }
   };
@@ -172,7 +172,7 @@ class TrainingRun {
   model::Design design_;
   std::string family_;
   mutable Parameters<float> parameters_;
-  ParameterMap slots_;
+  ParameterMap map_;
   std::unique_ptr<const Objective> objective_;  ///< of one network
   std::unique_ptr<Network<float>> network_;
   std::optional<ElectraModel> electra_;  ///< of two

@@ -65,9 +65,9 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
 }
 
 void TrainingRun::choose_trained() {
-  std::vector<TrainedNetwork> networks{{model::count_layers(design_), &slots_}};
+  std::vector<TrainedNetwork> networks{{model::count_layers(design_), &map_}};
   if (const Other second = other(); second.design != nullptr)
-    networks.push_back({model::count_layers(*second.design), second.slots});
+    networks.push_back({model::count_layers(*second.design), second.map});
   train::choose_trained(options_.trained, networks, parameters_);
 }
 
@@ -138,7 +138,7 @@ void TrainingRun::set_masks() {
           fmt::format("{} with {} {}: its sequences have masks of their own, expected none",
                       field("mask"), field("objective"), options_.objective));
     }
-    if (const auto problem = usage_problem_of([&] { model::set_mask(options_.mask, design_); }))
+    if (const auto problem = usage_error_of([&] { model::set_mask(options_.mask, design_); }))
       throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
     const model::DesignMasks found = model::mask_support(design_);
     if (!requested.allow_leak && found.masks > mask_need(design_)) {
@@ -175,17 +175,17 @@ void TrainingRun::make_one() {
   }
   const model::ModelPlan plan =
       options_.init ? options_.init->plan(design_) : model::plan_of(design_);
-  slots_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
-  initialize_parameters(design_, slots_,
+  map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
+  initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
                          .initializer_range = options_.initializer_range,
                          .residual_gain = options_.init ? 0 : residual_gain(options_.design)},
                         parameters_);
   if (options_.init) {
-    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), slots_, parameters_);
+    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), map_, parameters_);
     start_digest_ = xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())));
   }
-  network_ = std::make_unique<Network<float>>(design_, slots_, parameters_, options_.precision);
+  network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);

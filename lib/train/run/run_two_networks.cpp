@@ -47,9 +47,9 @@ std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights
 
 }  // namespace
 
-std::string TrainingRun::digest_of(const ParameterMap& slots) {
+std::string TrainingRun::digest_of(const ParameterMap& map) {
   const std::unique_ptr<Hasher> hasher = make_xxh3();
-  slots.for_each([&](Role, bool, Index, Index, Index parameter) {
+  map.for_each([&](Role, bool, Index, Index, Index parameter) {
     const MatrixView<float> value = parameters_.value(parameter);
     const auto size = static_cast<std::size_t>(parameters_[parameter].size());
     hasher->add(std::as_bytes(std::span<const float>(value.data, size)));
@@ -91,25 +91,25 @@ void TrainingRun::start_electra(ElectraModel& model) {
   const StartOptions start{.seed = options_.trainer.seed,
                            .initializer_range = options_.initializer_range,
                            .residual_gain = options_.init ? 0 : residual_gain(options_.design)};
-  initialize_parameters(model.generator, model.generator_slots, start, parameters_);
-  initialize_parameters(model.second, model.second_slots, start, parameters_);
+  initialize_parameters(model.generator, model.generator_map, start, parameters_);
+  initialize_parameters(model.second, model.second_map, start, parameters_);
   if (!options_.init) return;
-  new_tensors_ = copy_weights(weights, model.second_slots, parameters_);
+  new_tensors_ = copy_weights(weights, model.second_map, parameters_);
   for (const Index own : {model.gate.bias, model.gate.weight, model.baseline}) {
     if (own != ParameterMap::kNone) new_tensors_.push_back(parameters_[own].name);
   }
   if (!options_.init_generator) {
     start_notes_.emplace_back("generator: a new network");
   } else {
-    const auto names = copy_weights(of_generator, model.generator_slots, parameters_);
+    const auto names = copy_weights(of_generator, model.generator_map, parameters_);
     new_tensors_.insert(new_tensors_.end(), names.begin(), names.end());
     for (const Role role : model.apart) {
       start_notes_.push_back(fmt::format("{}: other values than the model's, not shared",
-                                         parameters_[model.generator_slots.weight(role)].name));
+                                         parameters_[model.generator_map.weight(role)].name));
     }
-    generator_digest_ = digest_of(model.generator_slots);
+    generator_digest_ = digest_of(model.generator_map);
   }
-  start_digest_ = digest_of(model.second_slots);
+  start_digest_ = digest_of(model.second_map);
 }
 
 ElectraOptions TrainingRun::electra_options(const ElectraVariant& variant) const {
@@ -141,7 +141,7 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
   model.adversarial = options_.adversarial;
   model.generator = made_generator();
   start_electra(model);
-  slots_ = model.second_slots;
+  map_ = model.second_map;
   loss_ = std::make_unique<ElectraLoss<float>>(electra_options(variant), model, parameters_);
 }
 
@@ -157,17 +157,17 @@ void TrainingRun::make_mae() {
   if (options_.init) model.encoder_plan = options_.init->plan(design_);
   model.decoder = decoder_design(recipe, requested, design_);
   add_mae(model, parameters_);
-  slots_ = model.encoder_slots;
+  map_ = model.encoder_map;
   StartOptions start{.seed = options_.trainer.seed,
                      .initializer_range = options_.initializer_range,
                      .residual_gain = residual_gain(recipe)};
-  initialize_parameters(model.decoder, model.decoder_slots, start, parameters_);
+  initialize_parameters(model.decoder, model.decoder_map, start, parameters_);
   start.residual_gain = residual_gain(options_.design);
-  initialize_parameters(model.encoder, model.encoder_slots, start, parameters_);
+  initialize_parameters(model.encoder, model.encoder_map, start, parameters_);
   if (options_.init) {
-    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), slots_, parameters_);
+    new_tensors_ = copy_weights(starting_weights(*options_.init, design_), map_, parameters_);
     start_notes_.emplace_back("decoder: a new network");
-    start_digest_ = digest_of(slots_);
+    start_digest_ = digest_of(map_);
   }
   auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
   loss->chunk_rows = options_.chunk_rows;

@@ -67,7 +67,7 @@ class Choice {
     std::vector<bool> known(kinds_.size());
     for (const TrainedNetwork& network : networks) {
       layers_ = std::max(layers_, network.layers);
-      network.slots->for_each([&](Role role, bool bias, Index layer, Index, Index parameter) {
+      network.map->for_each([&](Role role, bool bias, Index layer, Index, Index parameter) {
         const auto at = static_cast<std::size_t>(parameter);
         if (known[at]) return;
         known[at] = true;

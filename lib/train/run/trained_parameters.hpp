@@ -37,7 +37,7 @@ struct TrainedOptions {
 /// The tensors of a network.
 struct TrainedNetwork {
   Index layers = 0;  ///< different ones
-  const ParameterMap* slots = nullptr;
+  const ParameterMap* map = nullptr;
 };
 
 /// Sets Parameter::trained and rate as the options say; what a design never trains stays as it is.

@@ -107,13 +107,13 @@ StepReport Trainer::step() {
   parameters_.clear_gradients();
   loss_.begin(report.step);
   loss_.prepare();
-  DropoutOptions noise;
-  noise.hidden_dropout = options_.hidden_dropout;
-  noise.attention_dropout = options_.attention_dropout;
-  noise.seed = options_.seed;
-  noise.step = static_cast<std::uint64_t>(report.step);
-  noise.draw = static_cast<std::uint64_t>(report.step) << 32;
-  report.loss = loss_.add_gradients(batch, noise);
+  DropoutOptions dropout;
+  dropout.hidden_dropout = options_.hidden_dropout;
+  dropout.attention_dropout = options_.attention_dropout;
+  dropout.seed = options_.seed;
+  dropout.step = static_cast<std::uint64_t>(report.step);
+  dropout.draw = static_cast<std::uint64_t>(report.step) << 32;
+  report.loss = loss_.add_gradients(batch, dropout);
   report.tokens = report.loss.tokens;
   if (!std::isfinite(report.loss.mean())) {
     throw InputError(

@@ -91,9 +91,9 @@ class Convolutional final : public PositionSchemeOf<Convolutional> {
 };
 
 const PositionRegistration kRegistration(
-    "convolutional", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      const Index width = spelled.count("width", 3, 1, 10001);
-      const bool causal = spelled.flag("causal", false);
+    "convolutional", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const Index width = arguments.count("width", 3, 1, 10001);
+      const bool causal = arguments.flag("causal", false);
       if (!causal && width % 2 == 0) {
         throw UsageError("convolutional: an odd width was expected without causal=true");
       }

@@ -75,14 +75,14 @@ class Deberta final : public PositionSchemeOf<Deberta> {
 };
 
 const PositionRegistration kRegistration(
-    "deberta", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+    "deberta", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
       // 0: plain distances, as in the first DeBERTa.
-      const Index buckets = spelled.count("position_buckets", 0, 0, 1 << 20);
+      const Index buckets = arguments.count("position_buckets", 0, 0, 1 << 20);
       if (buckets == 1)
         throw UsageError("deberta: position_buckets is 1, 0 or at least 2 expected");
       // As in the released models: 512 without buckets, else as many as there are buckets.
-      const Index span = spelled.count("span", buckets > 0 ? buckets : 512, 1, 1 << 20);
-      const Index max_distance = spelled.count(
+      const Index span = arguments.count("span", buckets > 0 ? buckets : 512, 1, 1 << 20);
+      const Index max_distance = arguments.count(
           "max_relative_positions", std::max<Index>(512, buckets + 2), buckets + 2, Index{1} << 24);
       return std::make_unique<Deberta>(span, buckets, max_distance);
     });

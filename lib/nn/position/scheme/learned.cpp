@@ -67,8 +67,8 @@ class Learned final : public PositionSchemeOf<Learned> {
 };
 
 const PositionRegistration kRegistration(
-    "learned", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<Learned>(spelled.number("alpha", 0.4, 0, 0.99));
+    "learned", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Learned>(arguments.number("alpha", 0.4, 0, 0.99));
     });
 
 }  // namespace

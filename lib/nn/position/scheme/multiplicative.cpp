@@ -86,10 +86,10 @@ class Multiplicative final : public PositionSchemeOf<Multiplicative> {
 };
 
 const PositionRegistration kRegistration(
-    "multiplicative", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+    "multiplicative", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
       static constexpr std::array<std::string_view, 2> kForms = {"one_plus", "plain"};
-      const bool one_plus = spelled.choice("form", kForms[0], kForms) == kForms[0];
-      return std::make_unique<Multiplicative>(one_plus, spelled.number("alpha", 0.4, 0, 0.99));
+      const bool one_plus = arguments.choice("form", kForms[0], kForms) == kForms[0];
+      return std::make_unique<Multiplicative>(one_plus, arguments.number("alpha", 0.4, 0, 0.99));
     });
 
 }  // namespace

@@ -118,10 +118,10 @@ class Randomized final : public PositionSchemeOf<Randomized> {
 };
 
 const PositionRegistration kRegistration(
-    "randomized", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      const Index length = spelled.count("length", 2048, 1, 1 << 24);
-      const Index seed = spelled.count("seed", 0, 0, Index{1} << 62);
-      const std::string scheme = spelled.text("scheme", "rope");
+    "randomized", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const Index length = arguments.count("length", 2048, 1, 1 << 24);
+      const Index seed = arguments.count("seed", 0, 0, Index{1} << 62);
+      const std::string scheme = arguments.text("scheme", "rope");
       if (NamedArguments(scheme).name() == "randomized") {
         throw UsageError("randomized: its scheme is randomized, another was expected");
       }

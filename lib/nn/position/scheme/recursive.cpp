@@ -116,8 +116,8 @@ class Recursive final : public PositionSchemeOf<Recursive> {
 };
 
 const PositionRegistration kRegistration(
-    "recursive", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<Recursive>(spelled.number("step", 0.1, 1e-6, 10));
+    "recursive", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Recursive>(arguments.number("step", 0.1, 1e-6, 10));
     });
 
 }  // namespace

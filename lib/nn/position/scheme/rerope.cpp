@@ -8,11 +8,11 @@ namespace {
 
 constexpr std::string_view kLeaky = "leaky_rerope";
 
-std::unique_ptr<PositionScheme> make_rerope(NamedArguments& spelled) {
-  RotarySettings settings = read_rotary(spelled);
-  settings.size = spelled.count("size", 0, 0, Index{1} << 20);
-  const Index window = spelled.count("window", 256, 0, Index{1} << 40);
-  const double slope = spelled.name() == kLeaky ? 1 / spelled.number("factor", 8, 1, 1e6) : 0;
+std::unique_ptr<PositionScheme> make_rerope(NamedArguments& arguments) {
+  RotarySettings settings = read_rotary(arguments);
+  settings.size = arguments.count("size", 0, 0, Index{1} << 20);
+  const Index window = arguments.count("window", 256, 0, Index{1} << 40);
+  const double slope = arguments.name() == kLeaky ? 1 / arguments.number("factor", 8, 1, 1e6) : 0;
   return std::make_unique<ReropeScheme>(settings, window, slope);
 }
 

@@ -7,12 +7,12 @@ namespace masque::nn {
 
 namespace {
 
-std::unique_ptr<PositionScheme> make_rope(NamedArguments& spelled) {
-  const RotaryScaling& scaling = rotary_scaling(spelled.name());
-  const RotarySettings settings = read_rotary(spelled);
-  RotaryArguments arguments;
-  for (const RotaryParameter& parameter : scaling.parameters) parameter.read(spelled, arguments);
-  return std::make_unique<RotaryScheme>(settings, scaling, arguments);
+std::unique_ptr<PositionScheme> make_rope(NamedArguments& arguments) {
+  const RotaryScaling& scaling = rotary_scaling(arguments.name());
+  const RotarySettings settings = read_rotary(arguments);
+  RotaryArguments values;
+  for (const RotaryParameter& parameter : scaling.parameters) parameter.read(arguments, values);
+  return std::make_unique<RotaryScheme>(settings, scaling, values);
 }
 
 /// Registers every method.

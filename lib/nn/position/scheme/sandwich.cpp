@@ -47,8 +47,8 @@ class Sandwich final : public PositionSchemeOf<Sandwich> {
 };
 
 const PositionRegistration kRegistration(
-    "sandwich", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      const Index size = spelled.count("size", 128, 2, 1 << 20);
+    "sandwich", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const Index size = arguments.count("size", 128, 2, 1 << 20);
       require_even("sandwich", "size", size);
       return std::make_unique<Sandwich>(size);
     });

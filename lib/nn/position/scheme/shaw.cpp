@@ -96,8 +96,8 @@ class Shaw final : public PositionSchemeOf<Shaw> {
 };
 
 const PositionRegistration kRegistration(
-    "shaw", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<Shaw>(spelled.count("clip", 16, 0, 1 << 20));
+    "shaw", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Shaw>(arguments.count("clip", 16, 0, 1 << 20));
     });
 
 }  // namespace

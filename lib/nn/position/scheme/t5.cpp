@@ -43,11 +43,11 @@ class T5 final : public PositionSchemeOf<T5> {
 };
 
 const PositionRegistration kRegistration(
-    "t5", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      const Index buckets = spelled.count("buckets", 32, 4, 1 << 20);
+    "t5", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const Index buckets = arguments.count("buckets", 32, 4, 1 << 20);
       const Index max_distance =
-          spelled.count("max_distance", std::max<Index>(128, buckets), buckets, 1 << 20);
-      const bool bidirectional = spelled.flag("bidirectional", true);
+          arguments.count("max_distance", std::max<Index>(128, buckets), buckets, 1 << 20);
+      const bool bidirectional = arguments.flag("bidirectional", true);
       if (bidirectional && buckets % 2 != 0) {
         throw UsageError("t5: an even number of buckets was expected with bidirectional=true");
       }

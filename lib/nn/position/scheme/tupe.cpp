@@ -177,11 +177,11 @@ class Tupe final : public PositionSchemeOf<Tupe> {
 };
 
 const PositionRegistration kRegistration(
-    "tupe", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
+    "tupe", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
       TupeSettings settings;
-      settings.relative = spelled.flag("relative", false);
-      settings.cls = spelled.flag("cls", false);
-      settings.alpha = spelled.number("alpha", settings.alpha, 0, 0.99);
+      settings.relative = arguments.flag("relative", false);
+      settings.cls = arguments.flag("cls", false);
+      settings.alpha = arguments.number("alpha", settings.alpha, 0, 0.99);
       return std::make_unique<Tupe>(settings);
     });
 

@@ -78,8 +78,8 @@ class Urpe final : public PositionSchemeOf<Urpe> {
 };
 
 const PositionRegistration kRegistration(
-    "urpe", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<Urpe>(spelled.count("clip", 127, 0, 1 << 20));
+    "urpe", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      return std::make_unique<Urpe>(arguments.count("clip", 127, 0, 1 << 20));
     });
 
 }  // namespace

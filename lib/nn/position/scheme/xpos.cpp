@@ -68,9 +68,9 @@ class Xpos final : public PositionSchemeOf<Xpos> {
 };
 
 const PositionRegistration kRegistration(
-    "xpos", [](NamedArguments& spelled) -> std::unique_ptr<PositionScheme> {
-      const RotarySettings settings = read_rotary(spelled);
-      return std::make_unique<Xpos>(settings, spelled.number("scale_base", 512, 1, 1e9));
+    "xpos", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const RotarySettings settings = read_rotary(arguments);
+      return std::make_unique<Xpos>(settings, arguments.number("scale_base", 512, 1, 1e9));
     });
 
 }  // namespace
