@@ -48,8 +48,8 @@ struct ConvertResult {
 /// keep their order unless all files were in the reference writer's order, in which the output then
 /// is too. Markers are kept wherever the format has its place for them (store/markers), other
 /// metadata where it has one. Tensors without a DType go only into a file of their own format.
-/// Tensors that share their bytes: see store/convert/aliases.hpp. Memory: a few MiB a thread, and the
-/// largest tensor where one has to be unpacked or transposed. Throws UsageError and InputError;
+/// Tensors that share their bytes: see store/convert/aliases.hpp. Memory: a few MiB a thread, and
+/// the largest tensor where one has to be unpacked or transposed. Throws UsageError and InputError;
 /// `out` is then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
