@@ -86,8 +86,9 @@ void Log::go_on(const std::string& metrics, const std::string& path) {
     ++number;
     const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
     const JsonValue* at = line.find("step");
-    const auto step = static_cast<std::int64_t>(at == nullptr ? 0 : at->integer().value_or(0));
-    if (step < 1) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
+    const auto found = at == nullptr ? std::nullopt : at->integer();
+    if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
+    const auto step = static_cast<std::int64_t>(*found);
     if (const JsonValue* loss = line.find("loss"))
       losses_.push_back({step, loss->number().value_or(kNone)});
     if (line.find("eval_loss") != nullptr) evaluated_ = step;

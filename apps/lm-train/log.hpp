@@ -49,7 +49,7 @@ class Log {
   std::size_t before_ = 0;  ///< of them, those of earlier processes
   double tokens_ = 0, operations_ = 0;
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
-  std::int64_t evaluated_ = 0, never_selected_ = 0;  ///< the last steps with such a line
+  std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
   std::string metrics_;
 };
 

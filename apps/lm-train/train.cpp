@@ -112,7 +112,7 @@ class Loop {
   /// After the step that is done, what metrics.jsonl has not yet.
   void evaluate_if_due() {
     const std::int64_t done = trainer().done();
-    if (done == 0 || !ranks_.is_first()) return;
+    if ((done == 0 && steps() > 0) || !ranks_.is_first()) return;
     if (done != steps() && (options_.eval_every == 0 || done % options_.eval_every != 0)) return;
     if (eval_ && !log_.has_evaluation(done))
       log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));

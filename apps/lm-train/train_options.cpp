@@ -217,8 +217,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
             "text, tokenizer and options from a file of lines 'key = value'");
   c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
   c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
-  c.option("--init", "MODEL", o->init,
-           "starts from a checkpoint's weights, in place of a new model; the result has its names");
+  c.option(
+      "--init", "MODEL", o->init,
+      "starts from a checkpoint's weights, in place of a new model; the result keeps its names "
+      "where its family has the design");
   c.option("--init-generator", "MODEL", o->init_generator,
            "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");

@@ -32,6 +32,21 @@ std::vector<nn::PositionParameter> position_parameters(const Design& design) {
   return scheme ? scheme->parameters(position_shape(design)) : std::vector<nn::PositionParameter>{};
 }
 
+bool has_position_table(const Design& design) {
+  if (design.position == PositionType::kLearned) return true;
+  const auto scheme = position_scheme(design);
+  if (!scheme) return false;
+  nn::PositionShape shape = position_shape(design);
+  const auto elements = [&](Index longest) {
+    shape.max_position_embeddings = longest;
+    Index sum = 0;
+    for (const nn::PositionParameter& part : scheme->parameters(shape))
+      sum += part.rows * part.columns;
+    return sum;
+  };
+  return elements(8) != elements(16);
+}
+
 bool shares_position(const Design& design) {
   const auto scheme = position_scheme(design);
   return scheme && (design.variants.position_shared || scheme->facts().input);

@@ -18,6 +18,8 @@ std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
 nn::PositionShape position_shape(const Design& design);
 /// What it trains, or nothing.
 std::vector<nn::PositionParameter> position_parameters(const Design& design);
+/// Whether its positions have parameters by place, as many as the longest sequence has.
+bool has_position_table(const Design& design);
 /// Whether these are ModelWeights::position, one set, not LayerWeights::position.
 bool shares_position(const Design& design);
 

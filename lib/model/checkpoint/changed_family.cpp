@@ -124,7 +124,7 @@ bool can_change(const Design& base, const Design& wanted) {
   if (wanted.streams == Streams::kTwo && (added || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
   // Tables of places are as long as the model.
-  return wanted.max_position_embeddings > 0 || position_parameters(wanted).empty();
+  return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
 
 ModelPlan changed_plan(ModelPlan base, const Design& wanted) {

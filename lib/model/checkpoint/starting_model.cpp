@@ -74,8 +74,6 @@ bool StartingModel::writes(const Design& design) const {
   Design own = plan_.design;
   own.head = design.head;
   own.mask_token_id = design.mask_token_id;
-  // XLNet's content stream alone is no other model.
-  if (design.streams == Streams::kOne && own.streams == Streams::kTwo) own.streams = Streams::kOne;
   return same_design(own, design);
 }
 

@@ -1,7 +1,6 @@
 #include "train/data/corpus_records.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -14,6 +13,9 @@
 namespace masque::train {
 
 namespace {
+
+// Sums of weights stay finite.
+constexpr double kLargestWeight = 1e30;
 
 /// One record after the other into a corpus.
 class RecordTaker {
@@ -122,8 +124,9 @@ class RecordTaker {
             fmt::format("labels: {} at token {}, expected 0 to {}, or -100", label, i, end - 1));
     }
     for (const double weight : record.weights) {
-      if (!(weight >= 0) || !std::isfinite(weight))
-        throw InputError(fmt::format("weights: {}, expected 0 or more", weight));
+      if (!(weight >= 0)) throw InputError(fmt::format("weights: {}, expected 0 or more", weight));
+      if (weight > kLargestWeight)
+        throw InputError(fmt::format("weights: {}, expected at most {}", weight, kLargestWeight));
     }
   }
 

@@ -27,7 +27,7 @@ struct DropoutOptions {
   double attention_dropout = 0;  ///< of weights
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  Index first_row = 0;  ///< rows of the step before this chunk: chunks draw different numbers
+  Index first_row = 0;  ///< rows of the step before this chunk
   /// Of randomized positions; none: places as they are.
   std::optional<std::uint64_t> draw;
 };

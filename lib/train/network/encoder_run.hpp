@@ -184,6 +184,10 @@ class EncoderRun {
   MatrixView<T> value(Index parameter) const;
   MatrixView<T> gradient(Index parameter) const;
   std::span<T> vector_gradient(Index parameter) const;
+  /// Calls work(first, rows) with pieces of x and the number of their first element in the step,
+  /// which no cut into chunks changes; nothing without dropout.
+  template <class Work>
+  void for_dropped(const Stream& stream, MatrixView<T> x, const Work& work) const;
   void drop_backward(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const;
   RandomStream stream_of(DropoutPlace place, Index l, const Stream& stream) const;
   /// A matrix of this shape in memory that is kept; the content is undefined.

@@ -101,7 +101,10 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   while (!examples.empty()) {
     const ExampleChunk chunk = take_chunk(examples, chunk_rows);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
-    if (wanted == 0) continue;
+    if (wanted == 0) {
+      own.first_row += chunk.rows();
+      continue;
+    }
     last_.resize(wanted, design().hidden_size);
     encoder_.forward(chunk, own, tape_, last_.view());
     for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)

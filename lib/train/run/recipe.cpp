@@ -141,9 +141,7 @@ void change_design(const DesignChanges& changes, Design& design) {
     const bool takes_native =
         !native.variants.position.empty() || (has_family(native) && (bare || has_family(named)));
     design = takes_native ? std::move(native) : std::move(named);
-    const bool has_tables = !model::position_parameters(design).empty() ||
-                            design.position == model::PositionType::kLearned;
-    if (has_tables && design.max_position_embeddings == 0)
+    if (model::has_position_table(design) && design.max_position_embeddings == 0)
       throw UsageError("has parameters by place, but the model no longest sequence");
   });
 }

@@ -36,8 +36,24 @@ struct TensorKind {
 using InWord = bool (*)(const TensorKind&);
 
 bool of_positions(const TensorKind& kind) {
-  return kind.role == Role::kPositionTable || kind.role == Role::kPositionPart ||
-         kind.role == Role::kSharedPositionPart;
+  switch (kind.role) {
+    case Role::kPositionTable:
+    case Role::kPositionPart:
+    case Role::kSharedPositionPart:
+    case Role::kRelativeTable:
+    case Role::kRelativeNorm:
+    case Role::kRelative:
+    case Role::kPositionKey:
+    case Role::kPositionQuery:
+    case Role::kPositionBias: return true;
+    default: return false;
+  }
+}
+
+/// Those of dense layers and norms, and XLNet's of queries.
+bool of_biases(const TensorKind& kind) {
+  return kind.bias || kind.role == Role::kContentBias || kind.role == Role::kPositionBias ||
+         kind.role == Role::kSegmentBias;
 }
 
 bool of_feed_forward(const TensorKind& kind) {
@@ -55,7 +71,7 @@ constexpr std::array<std::pair<std::string_view, InWord>, 7> kWords{{
     {"attention", of_attention},
     {"feed_forward", of_feed_forward},
     {"norm", [](const TensorKind& kind) { return model::is_norm(kind.role); }},
-    {"bias", [](const TensorKind& kind) { return kind.bias; }},
+    {"bias", of_biases},
     {"head", [](const TensorKind& kind) { return kind.part == NetworkPart::kHead; }},
 }};
 
