@@ -40,33 +40,6 @@ void check_classify(const ClassifyCommand& o) {
     if (!o.tokenizer)
       throw UsageError(
           fmt::format("no {}, expected one without {}", field("tokenizer"), field("model")));
-    return;
-  }
-  const ClassifyCommand plain;
-  const train::DesignRecipe &requested = o.design, &usual = plain.design;
-  const std::vector<std::pair<std::string_view, bool>> given = {
-      {"num_hidden_layers", o.num_hidden_layers != plain.num_hidden_layers},
-      {"hidden_size", o.hidden_size != plain.hidden_size},
-      {"num_attention_heads", o.num_attention_heads != plain.num_attention_heads},
-      {"head_size", o.head_size.has_value()},
-      {"intermediate_size", o.intermediate_size.has_value()},
-      {"attention_key_size", o.attention_key_size != plain.attention_key_size},
-      {"layer_kind", requested.layer_kind != usual.layer_kind},
-      {"position", o.position.has_value()},
-      {"position_shared", requested.position_shared},
-      {"normalizer", requested.normalizer != usual.normalizer},
-      {"norm_placement", requested.norm_placement != usual.norm_placement},
-      {"norm", requested.norm != usual.norm},
-      {"hidden_act", requested.hidden_act != usual.hidden_act},
-      {"gated", requested.gated},
-      {"mixer", requested.mixer != usual.mixer},
-      {"talking_heads", requested.talking_heads != usual.talking_heads},
-      {"previous_scores", requested.previous_scores != usual.previous_scores},
-  };
-  for (const auto& [name, is_given] : given) {
-    if (is_given)
-      throw UsageError(
-          fmt::format("{}: the design is that of {}, expected none", field(name), field("model")));
   }
 }
 
@@ -151,7 +124,16 @@ void declare_classify(cli::Command& tool) {
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
   c.action([o, &c](cli::Session& session) {
+    if (o->model) commands::refuse_design(c, "model", {});
     commands::check_design(c, *o);
+    if (o->epochs == 0) {
+      const std::string because = fmt::format("does nothing with {} 0", field("epochs"));
+      commands::refuse_training(c, because);
+      for (const char* option : {"drop", "renumber", "min-keep", "seed"}) {
+        if (c.is_requested(option))
+          throw UsageError(fmt::format("{} {}, expected none", field(option), because));
+      }
+    }
     return run_classify(*o, session);
   });
 }

@@ -119,7 +119,7 @@ void check_init_generator(const TrainOptions& o) {
 /// What goes together; fills in `format`.
 void check_given(const cli::Command& c, TrainOptions& o) {
   if (o.init) {
-    commands::refuse_design(c);
+    commands::refuse_design(c, "init", {"position", "position-shared", "normalizer"});
     o.changes.position = o.position;
     o.changes.position_shared = o.design.position_shared;
     if (c.is_requested("normalizer")) o.changes.normalizer = o.design.normalizer;

@@ -1,8 +1,10 @@
 // The options of a model and of its training, as lm-train and length-gen have them.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/run_tool.hpp"
 #include "commands/selection_options.hpp"
@@ -46,9 +48,13 @@ struct TrainingOptions {
 /// Sizes and variants; `several` is appended to the help of names that may be lists.
 void declare_design(cli::Command& command, TrainingOptions& options,
                     const std::string& several = "");
-/// Throws UsageError for an option of declare_design that was set: the model of --init has a
-/// design, of which positions and normalizer alone can be others.
-void refuse_design(const cli::Command& command);
+/// Throws UsageError for an option of declare_design that was requested, but for `changes`: the
+/// model of the option `model` has a design.
+void refuse_design(const cli::Command& command, std::string_view model,
+                   std::initializer_list<std::string_view> changes);
+/// Throws UsageError for options of declare_optimizer and declare_trained that were requested,
+/// where nothing is trained; `because` says why. Precision counts without training as well.
+void refuse_training(const cli::Command& command, const std::string& because);
 /// What objectives read.
 void declare_objective(cli::Command& command, TrainingOptions& options);
 /// Throws UsageError for an objective that is none, and for options that were requested and that
