@@ -127,12 +127,9 @@ void declare_classify(cli::Command& tool) {
     if (o->model) commands::refuse_design(c, "model", {});
     commands::check_design(c, *o);
     if (o->epochs == 0) {
-      const std::string because = fmt::format("does nothing with {} 0", field("epochs"));
+      const std::string because = fmt::format("with {} 0", field("epochs"));
       commands::refuse_training(c, because);
-      for (const char* option : {"drop", "renumber", "min-keep", "seed"}) {
-        if (c.is_requested(option))
-          throw UsageError(fmt::format("{} {}, expected none", field(option), because));
-      }
+      commands::refuse_unread(c, {"drop", "renumber", "min-keep", "seed"}, because);
     }
     return run_classify(*o, session);
   });

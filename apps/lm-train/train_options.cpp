@@ -135,13 +135,9 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
-  if (!o.eval_text && o.draws == 0 && !o.fixed_selection) {
-    for (const char* option : {"eval-every", "eval-sequences"}) {
-      if (c.is_requested(option))
-        throw UsageError(
-            fmt::format("{} does nothing without {}, expected none", field(option), field("eval")));
-    }
-  }
+  if (!o.eval_text && o.draws == 0 && !o.fixed_selection)
+    commands::refuse_unread(c, {"eval-every", "eval-sequences"},
+                            fmt::format("without {}", field("eval")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -54,7 +55,12 @@ void refuse_design(const cli::Command& command, std::string_view model,
                    std::initializer_list<std::string_view> changes);
 /// Throws UsageError for options of declare_optimizer and declare_trained that were requested,
 /// where nothing is trained; `because` says why. Precision counts without training as well.
-void refuse_training(const cli::Command& command, const std::string& because);
+void refuse_training(const cli::Command& command, std::string_view because);
+/// Throws UsageError "… does nothing BECAUSE" if one of the options, by their keys, was requested.
+void refuse_unread(const cli::Command& command, std::span<const std::string_view> options,
+                   std::string_view because);
+void refuse_unread(const cli::Command& command, std::initializer_list<std::string_view> options,
+                   std::string_view because);
 /// What objectives read.
 void declare_objective(cli::Command& command, TrainingOptions& options);
 /// Throws UsageError for an objective that is none, and for options that were requested and that

@@ -34,16 +34,6 @@ constexpr std::array<std::pair<std::string_view, Activation>, 18> kNames{{
     {"logistic", Activation::kSigmoid},
 }};
 
-constexpr Index kGrain = 16384;  // elements that are worth a thread
-
-/// Calls work(i) for every row, in parallel.
-template <class Work>
-void for_rows(Index rows, Index columns, const Work& work) {
-  parallel_ranges(rows, kGrain / std::max<Index>(columns, 1) + 1, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) work(i);
-  });
-}
-
 }  // namespace
 
 std::optional<Activation> find_activation(std::string_view name) {

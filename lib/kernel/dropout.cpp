@@ -35,7 +35,7 @@ void drop(double probability, const RandomStream& stream, std::uint64_t first, M
   const T kept = static_cast<T>(1 / (1 - probability));
   const auto limit =
       static_cast<std::uint32_t>(std::min(std::ceil(probability * 0x1p32), 0x1p32 - 1));
-  parallel_ranges(x.rows, 16384 / std::max<Index>(x.columns, 1) + 1, [&](Index begin, Index end) {
+  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
     std::array<std::uint32_t, std::size_t{kRun} + 4> words;
     for (Index i = begin; i < end; ++i) {
       for (Index j = 0; j < x.columns; j += kRun) {

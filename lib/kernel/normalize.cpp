@@ -11,10 +11,7 @@
 namespace masque::kernel {
 namespace {
 
-constexpr Index kGrain = 16384;  // elements that are worth a thread
-constexpr Index kBlock = 32;     // rows whose gradients of weights are added up first
-
-Index row_grain(Index columns) { return kGrain / std::max<Index>(columns, 1) + 1; }
+constexpr Index kBlock = 32;  // rows whose gradients of weights are added up first
 
 template <class T>
 const T* data_or_null(std::span<T> values, Index columns) {
@@ -103,21 +100,17 @@ void add_scaled(double scale, MatrixView<const T> y, MatrixView<T> x) {
   if (scale == 1) return add_to<T>(y, x);
   MASQUE_CHECK(x.rows == y.rows && x.columns == y.columns);
   const T by = static_cast<T>(scale);
-  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const T* from = y.row(i);
-      T* to = x.row(i);
-      for (Index c = 0; c < x.columns; ++c) to[c] += by * from[c];
-    }
+  for_rows(x.rows, x.columns, [&](Index i) {
+    const T* from = y.row(i);
+    T* to = x.row(i);
+    for (Index c = 0; c < x.columns; ++c) to[c] += by * from[c];
   });
 }
 
 template <class T>
 void copy_rows(MatrixView<const T> x, MatrixView<T> y) {
   MASQUE_CHECK(x.rows == y.rows && x.columns == y.columns);
-  parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) std::copy_n(x.row(i), x.columns, y.row(i));
-  });
+  for_rows(x.rows, x.columns, [&](Index i) { std::copy_n(x.row(i), x.columns, y.row(i)); });
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                      \

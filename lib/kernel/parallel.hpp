@@ -4,6 +4,7 @@
 // everything is serial: a caller with enough independent work puts its own loop outside.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "base/types.hpp"
@@ -20,6 +21,17 @@ int threads();
 /// 2 · grain items. The runs depend on the number of threads: results must not depend on them.
 /// `work` must not throw.
 void parallel_ranges(Index count, Index grain, const std::function<void(Index, Index)>& work);
+
+/// Rows of so many elements (or of that cost) that are worth a thread: the grain of cheap loops.
+inline Index row_grain(Index columns) { return 16384 / std::max<Index>(columns, 1) + 1; }
+
+/// Calls work(i) for the rows [0, rows), in parallel by row_grain(columns). As parallel_ranges.
+template <class Work>
+void for_rows(Index rows, Index columns, const Work& work) {
+  parallel_ranges(rows, row_grain(columns), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) work(i);
+  });
+}
 
 /// Calls work(0) … work(count − 1) in increasing order of start, each on some thread. The first
 /// exception stops further items and is rethrown here; so does a noted signal.

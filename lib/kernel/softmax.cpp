@@ -8,12 +8,6 @@
 #include "kernel/softmax_rows.hpp"
 
 namespace masque::kernel {
-namespace {
-
-Index row_grain(Index columns) { return 16384 / std::max<Index>(columns, 1) + 1; }
-
-}  // namespace
-
 template <class T>
 void softmax_forward(MatrixView<T> x, std::span<const std::uint64_t> bits) {
   const Index words = (x.columns + 63) / 64;

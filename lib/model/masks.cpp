@@ -71,6 +71,18 @@ std::vector<mask::MaskLayer> own_masks(const Design& design) {
   return {{1, default_mask(design.mask)}};
 }
 
+std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
+                                    Index length) {
+  const mask::MaskLayer full{1, default_mask(DefaultMask::kFull)};
+  if (list.empty()) list = {&full, 1};
+  std::vector<mask::Mask> masks;
+  for (const mask::MaskLayer& layer : list) {
+    const Index count = list.size() == 1 ? design.num_hidden_layers : layer.count;
+    masks.insert(masks.end(), static_cast<std::size_t>(count), layer.mask.bind({length, length}));
+  }
+  return masks;
+}
+
 mask::Mask own_mask(const Design& design, Index length) {
   const mask::Lengths lengths{length, length};
   const std::vector<mask::MaskLayer> layers = own_masks(design);

@@ -48,8 +48,8 @@ struct PassMemory {
   void shrink();
 };
 
-/// The work on one chunk. For one thread, or called outside a parallel region by one. What is
-/// public besides run() is for the templates of forward.hpp.
+/// The work on one chunk. For one thread, or called outside a parallel region by one. Apart
+/// from run(), what is public is for the templates of forward.hpp.
 template <class T>
 class Pass {
  public:

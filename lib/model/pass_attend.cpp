@@ -77,7 +77,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream& stream, const HeadSizes
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {
-    // Queries of zeros score every key alike.
+    // Queries of zeros give every key the same score.
     moved_query = Matrix<T>::zero(queries, problem.query.columns);
     problem.query = moved_query.view();
     problem.bias = nullptr;

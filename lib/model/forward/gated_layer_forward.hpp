@@ -22,19 +22,14 @@ namespace masque::model {
 template <class T>
 void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
                    Index which, MatrixView<T> out) {
-  constexpr Index kElements = 16384;  // that are worth a thread
   const T* const scale = gamma.row(which);
   const T* const shift = beta.data != nullptr ? beta.row(which) : nullptr;
-  kernel::parallel_ranges(z.rows, kElements / std::max<Index>(z.columns, 1) + 1,
-                          [&](Index begin, Index end) {
-                            for (Index i = begin; i < end; ++i) {
-                              const T* from = z.row(i);
-                              T* to = out.row(i);
-                              for (Index c = 0; c < z.columns; ++c) to[c] = from[c] * scale[c];
-                              for (Index c = 0; shift != nullptr && c < z.columns; ++c)
-                                to[c] += shift[c];
-                            }
-                          });
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
+    const T* from = z.row(i);
+    T* to = out.row(i);
+    for (Index c = 0; c < z.columns; ++c) to[c] = from[c] * scale[c];
+    for (Index c = 0; shift != nullptr && c < z.columns; ++c) to[c] += shift[c];
+  });
 }
 
 /// As layer_forward.

@@ -20,7 +20,8 @@ enum class StreamFlow {
   /// Selected rows are a stream of their own. It starts from [MASK] or from the tokens, and reads
   /// the embeddings in every layer or in the first alone. T-TA: [MASK], and every layer.
   kSeparateQueries,
-  kTwoStreams,  ///< XLNet: the content h, and g, whose rows start alike and read the content
+  kTwoStreams,  ///< XLNet: the content h, and g, whose rows start from one vector and read the
+                ///< content
 };
 
 /// Where the rows of a stream stand; their states are kept by whoever runs the layers.

@@ -34,7 +34,7 @@ inline MixerParameter constant_parameter(std::string name, Index rows, Index col
 /// Work(begin, end) on rows that cost `row_cost` each.
 template <class Work>
 void for_row_ranges(Index rows, Index row_cost, const Work& work) {
-  kernel::parallel_ranges(rows, 16384 / std::max<Index>(row_cost, 1) + 1, work);
+  kernel::parallel_ranges(rows, kernel::row_grain(row_cost), work);
 }
 
 /// A vector that is kept as a matrix.

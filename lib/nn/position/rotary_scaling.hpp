@@ -26,7 +26,7 @@ struct RotaryParameter {
   double RotaryArguments::*value;
   double least;
   double most;
-  double RotaryArguments::*at_most = nullptr;  ///< another one, asked for earlier; null: `most`
+  double RotaryArguments::*at_most = nullptr;  ///< another one, read earlier; null: `most`
 
   /// Asks for it. Throws UsageError for a value out of its range.
   void read(NamedArguments& arguments, RotaryArguments& to) const;

@@ -42,12 +42,7 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
   request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
   if (layers.empty()) layers = model::own_masks(design);
-  if (layers.empty()) layers.push_back({1, model::default_mask(model::DefaultMask::kFull)});
-  for (const mask::MaskLayer& layer : layers) {
-    const Index count = layers.size() == 1 ? design.num_hidden_layers : layer.count;
-    request.layers.insert(request.layers.end(), static_cast<std::size_t>(count),
-                          layer.mask.bind({length, length}));
-  }
+  request.layers = model::bind_layers(design, layers, length);
   return request;
 }
 

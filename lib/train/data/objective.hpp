@@ -72,7 +72,8 @@ class Objective {
   /// check.
   Example example(const CorpusItem& item, std::uint64_t epoch) const;
 
-  /// Whether it takes masks besides the design's: those of a corpus, and ObjectiveOptions::mask.
+  /// Whether it takes masks in addition to the design's: those of a corpus, and
+  /// ObjectiveOptions::mask.
   virtual bool takes_masks() const { return false; }
   /// Where a row's target stands in the input, counted from the row, if no row may read it; nothing
   /// where a token may stand where it is predicted, as a kept one of mlm.

@@ -284,32 +284,34 @@ RandomStream EncoderRun<T>::stream_of(DropoutPlace place, Index l, const Stream&
 
 template <class T>
 template <class Work>
-void EncoderRun<T>::for_dropped(const Stream& stream, MatrixView<T> x, const Work& work) const {
+void EncoderRun<T>::for_dropped(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x,
+                                const Work& work) const {
   if (dropout_.hidden_dropout == 0) return;
+  const RandomStream random = stream_of(place, l, stream);
   const auto number = [&](Index row) {
     return static_cast<std::uint64_t>((dropout_.first_row + row) * x.columns);
   };
-  if (stream.kind == model::StreamKind::kContent) return work(number(0), x);
-  for_rows(x.rows, x.columns, [&](Index i) {
-    work(number(stream.rows[static_cast<std::size_t>(i)]), x.middle_rows(i, 1));
+  if (stream.kind == model::StreamKind::kContent) return work(random, number(0), x);
+  kernel::for_rows(x.rows, x.columns, [&](Index i) {
+    work(random, number(stream.rows[static_cast<std::size_t>(i)]), x.middle_rows(i, 1));
   });
 }
 
 template <class T>
 void EncoderRun<T>::drop(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const {
-  const RandomStream random = stream_of(place, l, stream);
-  for_dropped(stream, x, [&](std::uint64_t first, MatrixView<T> rows) {
-    kernel::dropout_forward<T>(dropout_.hidden_dropout, random, first, rows);
-  });
+  for_dropped(place, l, stream, x,
+              [&](const RandomStream& random, std::uint64_t first, MatrixView<T> rows) {
+                kernel::dropout_forward<T>(dropout_.hidden_dropout, random, first, rows);
+              });
 }
 
 template <class T>
 void EncoderRun<T>::drop_backward(DropoutPlace place, Index l, const Stream& stream,
                                   MatrixView<T> x) const {
-  const RandomStream random = stream_of(place, l, stream);
-  for_dropped(stream, x, [&](std::uint64_t first, MatrixView<T> rows) {
-    kernel::dropout_backward<T>(dropout_.hidden_dropout, random, first, rows);
-  });
+  for_dropped(place, l, stream, x,
+              [&](const RandomStream& random, std::uint64_t first, MatrixView<T> rows) {
+                kernel::dropout_backward<T>(dropout_.hidden_dropout, random, first, rows);
+              });
 }
 
 template <class T>

@@ -25,7 +25,7 @@ void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, In
                             MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
                             MatrixView<T> d_beta) {
   const T* const scale = gamma.row(which);
-  for_rows(z.rows, z.columns, [&](Index i) {
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
     const T* from = d_out.row(i);
     T* to = d_z.row(i);
     for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];

@@ -184,10 +184,11 @@ class EncoderRun {
   MatrixView<T> value(Index parameter) const;
   MatrixView<T> gradient(Index parameter) const;
   std::span<T> vector_gradient(Index parameter) const;
-  /// Calls work(first, rows) with pieces of x and the number of their first element in the step,
-  /// which no cut into chunks changes; nothing without dropout.
+  /// Calls work(random stream, first, rows) with pieces of x and the number of their first element
+  /// in the step, which no cut into chunks changes; nothing without dropout.
   template <class Work>
-  void for_dropped(const Stream& stream, MatrixView<T> x, const Work& work) const;
+  void for_dropped(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x,
+                   const Work& work) const;
   void drop_backward(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const;
   RandomStream stream_of(DropoutPlace place, Index l, const Stream& stream) const;
   /// A matrix of this shape in memory that is kept; the content is undefined.
@@ -205,20 +206,10 @@ class EncoderRun {
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;
 };
 
-/// Calls work(i) for rows, on all threads.
-template <class Work>
-void for_rows(Index rows, Index columns, const Work& work) {
-  constexpr Index kElements = 16384;  // that are worth a thread
-  kernel::parallel_ranges(rows, kElements / std::max<Index>(columns, 1) + 1,
-                          [&](Index begin, Index end) {
-                            for (Index i = begin; i < end; ++i) work(i);
-                          });
-}
-
 /// x ← 0
 template <class T>
 void zero_rows(MatrixView<T> x) {
-  for_rows(x.rows, x.columns, [&](Index i) { std::fill_n(x.row(i), x.columns, T{}); });
+  kernel::for_rows(x.rows, x.columns, [&](Index i) { std::fill_n(x.row(i), x.columns, T{}); });
 }
 
 }  // namespace masque::train

@@ -31,12 +31,7 @@ std::vector<mask::Mask> layers_of(const Example& example, const model::Design& d
   } else if (example.mask) {
     layers.assign(design.layers.size(), *example.mask);
   } else {
-    const std::vector<mask::MaskLayer> own = model::own_masks(design);
-    for (const mask::MaskLayer& layer : own) {
-      const Index count = own.size() == 1 ? design.num_hidden_layers : layer.count;
-      layers.insert(layers.end(), static_cast<std::size_t>(count), layer.mask.bind(lengths));
-    }
-    if (own.empty()) layers.assign(design.layers.size(), mask::parse_mask("full").bind(lengths));
+    layers = model::bind_layers(design, model::own_masks(design), example.size());
   }
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::optional<Index> window = design.layers[l].window;
