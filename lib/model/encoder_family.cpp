@@ -75,6 +75,13 @@ std::vector<TensorRow> embedding_rows(const Design& design, bool position_table)
   return rows;
 }
 
+std::vector<store::BufferTensor> embedding_buffers(bool type_ids) {
+  using Content = store::BufferTensor::Content;
+  std::vector<store::BufferTensor> buffers{{"embeddings.position_ids", Content::kCount}};
+  if (type_ids) buffers.push_back({"embeddings.token_type_ids", Content::kZero});
+  return buffers;
+}
+
 std::vector<TensorRow> encoder_layer_rows(std::string_view query, std::string_view key,
                                           std::string_view value) {
   const std::string layer = "~encoder.layer.{l}.";

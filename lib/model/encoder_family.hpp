@@ -44,6 +44,9 @@ void read_is_decoder(Design& design, const FamilyConfig& config);
 /// ~embeddings.… : word, position and token type tables and their norm.
 std::vector<TensorRow> embedding_rows(const Design& design, bool position_table = true);
 
+/// embeddings.position_ids, and embeddings.token_type_ids if `type_ids`.
+std::vector<store::BufferTensor> embedding_buffers(bool type_ids = true);
+
 /// ~encoder.layer.{l}.… : BERT's names.
 std::vector<TensorRow> encoder_layer_rows(std::string_view query = "attention.self.query",
                                           std::string_view key = "attention.self.key",

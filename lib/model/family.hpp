@@ -12,6 +12,7 @@
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 #include "model/role.hpp"
+#include "store/names/family.hpp"
 #include "tensor/dtype.hpp"
 
 namespace masque::model {
@@ -77,7 +78,7 @@ struct ModelPlan {
   std::vector<TensorRow> rows;
   std::vector<HeadPlan> heads;  ///< the first that is there counts
   std::vector<Skipped> skipped;
-  std::vector<std::string> buffers;      ///< ends of names of tensors that hold no weights
+  std::vector<store::BufferTensor> buffers;
   std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
 };
 
@@ -85,6 +86,22 @@ struct ModelPlan {
 struct HeadClass {
   HeadKind kind;
   std::string_view ending;
+};
+
+/// What files of a family hold besides what its plan says, for changes that need no model
+/// (store::FamilyNames).
+struct FamilyFiles {
+  /// Configs, members of a JSON object, whose plans have tensors that the class's defaults lack:
+  /// together with that of the defaults they name every tensor of the family.
+  std::vector<std::string_view> wide_configs = {};
+  /// Ends of further class names that save the vocabulary's matrix: "ForPreTraining".
+  std::vector<std::string_view> lm_classes = {};
+  std::vector<std::string_view> vocab_fields = {"vocab_size"};  ///< of config.json
+  std::string_view position_field = "max_position_embeddings";  ///< rows of the position table
+  /// The output matrix of whole models, of which the plan takes a part; else the first head's.
+  std::string_view decoder_weight = {};
+  std::vector<std::string_view> vocabulary = {};  ///< further tensors with a row for each token
+  bool tied_head_differs = false;                 ///< see store::FamilyNames
 };
 
 /// A family. Strings live as long as the program.
@@ -99,6 +116,8 @@ struct Family {
   ModelPlan (*plan)(const FamilyConfig& config);
   /// Which tensors of a new checkpoint do not start as StartValues says; nullptr: padded_starts.
   std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;
+  /// What changes to checkpoints need to know besides the plan.
+  FamilyFiles files = {};
 };
 
 /// A word table that is normal with the config's initializer_range, the row of the padding token 0.

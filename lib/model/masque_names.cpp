@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "model/masks.hpp"
 
 namespace masque::model {

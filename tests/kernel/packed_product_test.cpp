@@ -1,6 +1,7 @@
 // The register-blocked product against plain loops, at every size around a block and a strip.
 #include "kernel/packed_product.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -171,34 +171,51 @@ std::string numberless(std::string_view name) {
   return out;
 }
 
+/// Names of files that transformers reads and the goldens' models do not save.
+const std::set<std::string> kNotSaved = {
+    "encoder.embed_tokens.weight",
+    "gau_alpha.encoder.layer.{}.gau.i_dense.bias",
+    "gau_alpha.encoder.layer.{}.gau.k_scaleoffset.bias",
+    "gau_alpha.encoder.layer.{}.gau.o_dense.bias",
+    "gau_alpha.encoder.layer.{}.gau.q_scaleoffset.bias",
+    "lm_predictions.lm_head.LayerNorm.bias",
+    "lm_predictions.lm_head.LayerNorm.weight",
+    "lm_predictions.lm_head.bias",
+    "lm_predictions.lm_head.dense.bias",
+    "lm_predictions.lm_head.dense.weight",
+};
+
 TEST_CASE("the names that changes to checkpoints go by are those of the models") {
   const auto all = goldens();
-  REQUIRE(family_names().size() >= 9);
-  for (const FamilyNames* names : family_names()) {
-    CAPTURE(names->name);
+  REQUIRE(family_names().size() == 16);
+  for (const FamilyNames& names : family_names()) {
+    if (names.name == "masque") continue;  // ours
+    CAPTURE(names.name);
     std::set<std::string> made;
     std::set<std::string> untied;
     for (const Golden& golden : all) {
-      if (golden.family != find_family(names->name)) continue;
+      if (golden.family != find_family(names.name)) continue;
       CAPTURE(golden.stem);
       for (const std::string& text : golden.tied)
         made.insert(numberless(text.substr(0, text.find(' '))));
       for (const std::string& text : golden.untied_only)
         untied.insert(text.substr(0, text.find(' ')));
-      for (const std::string_view name :
-           {names->input_table, names->position_table, names->segment_table, names->output_bias}) {
-        if (!name.empty()) CHECK(has(golden.tied, with_prefix(name, names->prefix)));
-      }
-      for (const std::string_view name : names->head_evidence) {
-        CHECK(has(golden.tied, with_prefix(name, names->prefix)));
-      }
+      CHECK(has(golden.tied, with_prefix(names.input_table, names.prefix)));
       const auto classes = ModelConfig::read(golden.config_path).architectures();
       REQUIRE(classes.size() == 1);
-      CHECK(std::count(names->lm_classes.begin(), names->lm_classes.end(), classes[0]) == 1);
+      if (names.name == "t5") continue;  // the encoder alone
+      CHECK(std::count(names.lm_classes.begin(), names.lm_classes.end(), classes[0]) == 1);
+    }
+    std::vector<std::string> tables = names.head_evidence;
+    for (const std::string& name : {names.position_table, names.segment_table, names.output_bias})
+      if (!name.empty()) tables.push_back(name);
+    for (const std::string& name : tables) {
+      CAPTURE(name);
+      CHECK(made.contains(with_prefix(name, names.prefix)));
     }
     std::set<std::string> listed;
-    for (const std::string_view tensor : names->tensors) {
-      const std::string name = numberless(with_prefix(tensor, names->prefix));
+    for (const std::string& tensor : names.tensors) {
+      const std::string name = numberless(with_prefix(tensor, names.prefix));
       if (!name.ends_with(".*")) {
         listed.insert(name);
         continue;
@@ -206,9 +223,17 @@ TEST_CASE("the names that changes to checkpoints go by are those of the models")
       listed.insert(name.substr(0, name.size() - 1) + "weight");
       listed.insert(name.substr(0, name.size() - 1) + "bias");
     }
-    CHECK(listed == made);
-    std::set<std::string> heads = {with_prefix(names->decoder_weight, names->prefix)};
-    for (const HeadCopy& copy : names->head_copies) heads.emplace(copy.name);
+    for (const std::string& name : made) {
+      CAPTURE(name);
+      CHECK(listed.contains(name));
+    }
+    for (const std::string& name : listed) {
+      CAPTURE(name);
+      CHECK((made.contains(name) || kNotSaved.contains(name)));
+    }
+    if (names.name == "t5") continue;  // the golden is the encoder, which has no head
+    std::set<std::string> heads = {names.decoder_weight};
+    for (const HeadCopy& copy : names.head_copies) heads.insert(copy.name);
     CHECK(heads == untied);
   }
 }

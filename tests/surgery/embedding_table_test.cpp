@@ -64,24 +64,26 @@ TEST_CASE("an absent tie_word_embeddings means tied") {
 }
 
 TEST_CASE("without a config the names tell the family") {
-  for (const store::FamilyNames* family : store::family_names()) {
-    CAPTURE(family->name);
+  REQUIRE(store::family_names().size() > 10);
+  for (const store::FamilyNames& family : store::family_names()) {
+    if (family.prefix.empty()) continue;  // anyone has such names
+    CAPTURE(family.name);
     const TempFolder folder;
-    const std::string name = store::with_prefix(family->input_table, family->prefix);
+    const std::string name = store::with_prefix(family.input_table, family.prefix);
     std::vector<ExampleTensor> tensors = {{name, DType::kF32, {4, 2}, numbers(1, 8)}};
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");
-    CHECK(headless.table.family == family);
+    CHECK(headless.table.family == &family);
     // A tied GPT-2 head leaves no trace in the weights: without a class name it cannot be
     // determined.
-    const bool telling = !family->head_evidence.empty();
+    const bool telling = !family.head_evidence.empty();
     CHECK(headless.table.head == (telling ? HeadState::kNone : HeadState::kUnknown));
     if (!telling) continue;
-    tensors.push_back({std::string(family->head_evidence[0]), DType::kF32, {4}, numbers(2, 4)});
+    tensors.push_back({std::string(family.head_evidence[0]), DType::kF32, {4}, numbers(2, 4)});
     write_file(folder / "tied.safetensors", example_file(tensors));
     const Found tied(folder / "tied.safetensors");
     CHECK(tied.table.head == HeadState::kTied);
-    CHECK(tied.table.decoder_weight == family->decoder_weight);
+    CHECK(tied.table.decoder_weight == family.decoder_weight);
   }
 }
 

@@ -204,7 +204,7 @@ void Finder::list_unused() {
       ++optimizer;
       continue;
     }
-    const auto ends = [&](const std::string& end) { return name.ends_with(end); };
+    const auto ends = [&](const auto& buffer) { return name.ends_with(buffer.ending); };
     if (std::ranges::any_of(model_.buffers, ends)) continue;
     const auto begins = [&](const Skipped& s) { return name.starts_with(s.prefix); };
     const auto skipped = std::ranges::find_if(model_.skipped, begins);

@@ -72,7 +72,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
                {"predictions.LayerNorm", {Role::kHeadNorm}},
                {"predictions.decoder.bias|predictions.bias", {Role::kDecoder}, Parts::kBiasTensor}},
   }};
-  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  plan.buffers = embedding_buffers();
   return plan;
 }
 
@@ -83,6 +83,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "ALBERT, with its masked-LM head or without; any number of groups",
     .plan = make_plan,
+    .files = {.lm_classes = {"ForPreTraining"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

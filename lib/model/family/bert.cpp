@@ -13,7 +13,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.rows = embedding_rows(plan.design);
   append(plan.rows, encoder_layer_rows());
   plan.heads = {bert_head(plan.design, config)};
-  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  plan.buffers = embedding_buffers();
   return plan;
 }
 
@@ -24,6 +24,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}, {HeadKind::kCausal, "LMHeadModel"}},
     .loads = "BERT, with its masked-LM (or, is_decoder, causal) head or without; MiniLM",
     .plan = make_plan,
+    .files = {.lm_classes = {"ForPreTraining"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -123,7 +123,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.heads = {bert_head(plan.design, config), own_head(plan.design, config)};
   if (!config.flag("legacy", true)) std::ranges::reverse(plan.heads);
   plan.skipped = {{"mask_predictions.", "the replaced-token head"}};
-  plan.buffers = {"embeddings.position_ids"};
+  plan.buffers = embedding_buffers(false);
   return plan;
 }
 
@@ -134,6 +134,9 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "DeBERTa v2 and v3, with either masked-LM head or without",
     .plan = make_plan,
+    .files =
+        {.wide_configs =
+             {R"("relative_attention": true, "pos_att_type": "c2p|p2c", "norm_rel_ebd": "layer_norm", "conv_kernel_size": 3, "type_vocab_size": 2)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -49,7 +49,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
                {"vocab_layer_norm", {Role::kHeadNorm}},
                {"vocab_projector.bias", {Role::kDecoder}, Parts::kBiasTensor}},
   }};
-  plan.buffers = {"embeddings.position_ids"};
+  plan.buffers = embedding_buffers(false);
   return plan;
 }
 

@@ -49,7 +49,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   }
   append(plan.rows, encoder_layer_rows());
   plan.heads = {generator(design, config), discriminator(design)};
-  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  plan.buffers = embedding_buffers();
   return plan;
 }
 

@@ -78,7 +78,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
   append(plan.rows, offset_rows(bias));
   const HeadDesign head = vocabulary_head(plan.design, config);
   plan.heads = {bare_head(head, config, "masked-LM head", "cls.predictions.decoder.weight")};
-  plan.buffers = {"embeddings.position_ids", "encoder.embed_positions.weight"};
+  plan.buffers = embedding_buffers(false);
+  plan.buffers.push_back({"encoder.embed_positions.weight"});
   return plan;
 }
 
@@ -89,6 +90,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "GAU-alpha, with its masked-LM head",
     .plan = make_plan,
+    .files = {.wide_configs = {R"("use_bias": true)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -57,7 +57,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   };
   const HeadDesign head = vocabulary_head(plan.design, config);
   plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
-  plan.buffers = {".attn.bias", ".attn.masked_bias"};
+  plan.buffers = {{".attn.bias", store::BufferTensor::Content::kCausal}, {".attn.masked_bias"}};
   return plan;
 }
 
@@ -77,6 +77,7 @@ const Family kFamily{
     .loads = "GPT-2, with its causal-LM head; OpenAI's names without prefix too",
     .plan = make_plan,
     .starts = gpt2_starts,
+    .files = {.lm_classes = {"DoubleHeadsModel"}, .position_field = "n_positions"},
 };
 const FamilyRegistration kRegistration{kFamily};
 

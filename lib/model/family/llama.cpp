@@ -67,7 +67,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", false);
   plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
-  plan.buffers = {".rotary_emb.inv_freq"};
+  plan.buffers = {{".rotary_emb.inv_freq"}};
   return plan;
 }
 
@@ -78,6 +78,7 @@ const Family kFamily{
     .heads = {{HeadKind::kCausal, "ForCausalLM"}},
     .loads = "Llama 1 to 3, with the causal-LM head or without",
     .plan = make_plan,
+    .files = {.wide_configs = {R"("attention_bias": true, "mlp_bias": true)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

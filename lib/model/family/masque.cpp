@@ -246,6 +246,11 @@ const Family kFamily{
     .loads = "any combination of the variants, as lm-train writes it",
     .plan = make_plan,
     .starts = unpadded_starts,
+    .files =
+        {.wide_configs =
+             {R"("type_vocab_size": 2, "embedding_size": 64, "gated": true, "talking_heads": "both")",
+              R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
+              R"("norm_placement": "pre")"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

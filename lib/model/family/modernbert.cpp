@@ -121,7 +121,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~final_norm", {Role::kFinalNorm}, norm},
   };
   plan.heads = {read_head(plan.design, config, norm)};
-  plan.buffers = {".rotary_emb.inv_freq"};
+  plan.buffers = {{".rotary_emb.inv_freq"}};
   return plan;
 }
 
@@ -148,6 +148,9 @@ const Family kFamily{
     .loads = "ModernBERT, with its masked-LM head or without",
     .plan = make_plan,
     .starts = modernbert_starts,
+    .files =
+        {.wide_configs =
+             {R"("norm_bias": true, "attention_bias": true, "mlp_bias": true, "classifier_bias": true)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -39,7 +39,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
              {layer + "output.LayerNorm", {Role::kFeedForwardNorm}},
          });
   plan.heads = {roberta_head(design, config)};
-  plan.buffers = {"embeddings.position_ids"};
+  plan.buffers = embedding_buffers(false);
   return plan;
 }
 

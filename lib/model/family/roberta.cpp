@@ -25,7 +25,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.rows = embedding_rows(design);
   append(plan.rows, encoder_layer_rows());
   plan.heads = {roberta_head(design, config)};
-  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  plan.buffers = embedding_buffers();
   return plan;
 }
 

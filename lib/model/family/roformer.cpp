@@ -51,7 +51,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
   append(plan.rows, encoder_layer_rows());
   plan.heads = {bert_head(plan.design, config)};
   if (second) make_second_version(plan, config);
-  plan.buffers = {"embeddings.position_ids", "encoder.embed_positions.weight"};
+  plan.buffers = embedding_buffers(false);
+  plan.buffers.push_back({"encoder.embed_positions.weight"});
   const auto rows = static_cast<std::uint64_t>(plan.design.max_position_embeddings);
   const auto columns = static_cast<std::uint64_t>(plan.design.head_size);
   plan.computed = {
@@ -66,6 +67,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}, {HeadKind::kCausal, "ForCausalLM"}},
     .loads = "RoFormer and RoFormerV2, with the masked-LM (or causal) head or without",
     .plan = make_plan,
+    .files = {.wide_configs = {R"("embedding_size": 128)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

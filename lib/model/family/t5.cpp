@@ -122,6 +122,11 @@ const Family kFamily{
     .loads = "the encoder of T5 and mT5, from whole models too",
     .plan = make_plan,
     .starts = t5_starts,
+    .files = {.wide_configs = {R"("feed_forward_proj": "gated-gelu")"},
+              .lm_classes = {"ForConditionalGeneration"},
+              .decoder_weight = "lm_head.weight",
+              .vocabulary = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"},
+              .tied_head_differs = true},
 };
 const FamilyRegistration kRegistration{kFamily};
 

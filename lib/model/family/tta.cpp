@@ -18,7 +18,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   design.mask = DefaultMask::kOthers;
   plan.rows = embedding_rows(design);
   append(plan.rows, encoder_layer_rows());
-  plan.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
+  plan.buffers = embedding_buffers();
   return plan;
 }
 

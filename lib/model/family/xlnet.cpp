@@ -7,6 +7,8 @@
 namespace masque::model {
 namespace {
 
+const Names kVocabFields{"vocab_size", "n_token"};
+
 DefaultMask read_mask(const FamilyConfig& config) {
   const std::string type = config.text("attn_type", "bi");
   if (type != "bi" && type != "uni") config.refuse("attn_type", "\"bi\" or \"uni\"");
@@ -20,7 +22,7 @@ Design read_design(const FamilyConfig& config) {
   Design design;
   design.family = "xlnet";
   design.model_type = config.raw().model_type();
-  design.vocab_size = config.size({"vocab_size", "n_token"}, 32000);
+  design.vocab_size = config.size(kVocabFields, 32000);
   design.hidden_size = config.size({"d_model", "hidden_size"}, 1024);
   design.embedding_size = design.hidden_size;
   design.num_hidden_layers = config.layers({"n_layer", "num_hidden_layers"}, 24);
@@ -98,6 +100,7 @@ const Family kFamily{
     .loads = "XLNet, both streams, with its LM head or without",
     .plan = make_plan,
     .starts = unpadded_starts,
+    .files = {.vocab_fields = {kVocabFields.begin(), kVocabFields.end()}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -33,10 +33,10 @@ std::map<std::string, std::string> roots_of(const OutputWeights& weights) {
 std::map<std::string, std::string> ties_of(const std::optional<ModelConfig>& config) {
   std::map<std::string, std::string> ties;
   const FamilyNames* family = config ? find_family_names(config->model_type()) : nullptr;
-  if (family == nullptr || !config->tie_word_embeddings().value_or(true)) return ties;
-  ties[std::string(family->decoder_weight)] = with_prefix(family->input_table, family->prefix);
-  for (const HeadCopy& copy : family->head_copies)
-    ties[std::string(copy.name)] = std::string(copy.source);
+  if (family == nullptr || !config->tie_word_embeddings().value_or(family->tied_by_default))
+    return ties;
+  ties[family->decoder_weight] = with_prefix(family->input_table, family->prefix);
+  for (const HeadCopy& copy : family->head_copies) ties[copy.name] = copy.source;
   return ties;
 }
 

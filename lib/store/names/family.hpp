@@ -1,76 +1,83 @@
 // What files of model families call their tensors, for changes to checkpoints that need no model.
-// One file per family under store/names/family/ registers itself. Shapes, defaults and start values
-// belong to model/family/, whose names are the same.
+// The tables of families stand once, in model/family/: model/family_names.cpp makes these of them.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/types.hpp"
-
 namespace masque::store {
 
 /// A tensor that an untied head needs besides the decoder weight.
 struct HeadCopy {
-  std::string_view name;    ///< "cls.predictions.decoder.bias"
-  std::string_view source;  ///< "cls.predictions.bias": copied from here
+  std::string name;    ///< "cls.predictions.decoder.bias"
+  std::string source;  ///< "cls.predictions.bias": copied from here
 };
 
-/// A tensor of old files that is as long as the position table and says nothing: readers make it
-/// themselves.
-struct PositionBuffer {
+/// A tensor of files that holds no weights: readers make it themselves.
+struct BufferTensor {
   enum class Content {
-    kCount,   ///< [1, P]: 0, 1, 2 …
+    kCount,   ///< [1, P] with P positions: 0, 1, 2 …
     kZero,    ///< [1, P]: 0
     kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
+    kOther,   ///< nothing that depends on P
   };
-  std::string_view name;  ///< as one of FamilyNames::tensors
-  Content content;
+  std::string ending;  ///< of its name: "embeddings.position_ids"
+  Content content = Content::kOther;
+};
+
+/// Matrices that a family keeps as [in, out], where other programs keep [out, in].
+struct InOutMatrices {
+  std::vector<std::string> tensors;  ///< as FamilyNames::tensors
+  std::string witness;               ///< one of them that is not square, and so shows which it is
+  std::uint64_t wide = 1;            ///< the second dimension of the witness over its first
 };
 
 /// Where a family keeps its vocabulary-sized parts. Names with a leading "~" carry the base prefix.
 struct FamilyNames {
-  std::string_view name;                        ///< stem: "bert"
-  std::vector<std::string_view> model_types;    ///< values of config.json's model_type
-  std::vector<std::string_view> lm_classes;     ///< values of `architectures` that carry the head
-  std::string_view prefix;                      ///< "bert."; headless exports lack it
-  std::string_view input_table;                 ///< "~embeddings.word_embeddings.weight", [V, E]
-  std::string_view position_table;              ///< empty if there is none
-  std::string_view segment_table;               ///< empty if there is none
-  std::string_view decoder_weight;              ///< output matrix, usually tied to the input table
-  std::string_view output_bias;                 ///< [V]; empty if the head has none
-  std::vector<HeadCopy> head_copies;            ///< further aliases that untying must write out
-  std::vector<std::string_view> head_evidence;  ///< any of these present: the checkpoint has a head
-  std::vector<std::string_view> vocab_fields = {};     ///< config.json's names of V
-  std::vector<std::string_view> position_fields = {};  ///< of the position table's rows
+  std::string name;                        ///< stem: "bert"
+  std::vector<std::string> model_types;    ///< values of config.json's model_type
+  std::vector<std::string> lm_classes;     ///< values of `architectures` that carry the head
+  std::string prefix;                      ///< "bert."; headless exports lack it; may be empty
+  std::string input_table;                 ///< "~embeddings.word_embeddings.weight", [V, E]
+  std::string position_table;              ///< empty if there is none
+  std::string segment_table;               ///< empty if there is none
+  std::string decoder_weight;              ///< output matrix, usually tied to the input table
+  std::string output_bias;                 ///< [V]; empty if the head has none
+  std::vector<HeadCopy> head_copies;       ///< further aliases that untying must write out
+  std::vector<std::string> head_evidence;  ///< any of these present: the checkpoint has a head
+  /// Any of these present: it has a head of another layout, which always shares the input table.
+  std::vector<std::string> tied_head_evidence = {};
+  bool tied_by_default = true;  ///< without tie_word_embeddings
+  /// A tied head does something that one of its own does not: it can be neither tied nor untied.
+  bool tied_head_differs = false;
+  std::vector<std::string> vocab_fields = {};  ///< config.json's names of V
+  std::string position_field = {};             ///< of the position table's rows
   /// Further tensors that have a row for each token, besides the tables, decoder and bias above.
-  std::vector<std::string_view> vocabulary = {};
+  std::vector<std::string> vocabulary = {};
   /// All that the language model saves when tied. A leading "~" stands for the prefix, "{x}" for a
   /// number; "NAME.*" is NAME.weight and NAME.bias.
-  std::vector<std::string_view> tensors = {};
+  std::vector<std::string> tensors = {};
+  InOutMatrices in_out = {};
   bool computed_positions = false;  ///< the position table is made, not learned
   /// The first position has the row after that of pad_token_id (1 where the config has none).
   bool positions_after_padding = false;
-  std::vector<PositionBuffer> position_buffers = {};
+  std::vector<BufferTensor> buffers = {};
 };
 
-/// All registered families, sorted by name. Thread-safe; never empty.
-std::span<const FamilyNames* const> family_names();
+/// All families, sorted by name: those of FamilyNamesSource. Thread-safe; made at the first call.
+std::span<const FamilyNames> family_names();
 
 /// The family with this stem or model_type; nullptr if none.
 const FamilyNames* find_family_names(std::string_view name);
 
-/// Adds a family at program start: `const FamilyNamesRegistration registration{family};` in its
-/// file.
-struct FamilyNamesRegistration {
-  explicit FamilyNamesRegistration(const FamilyNames& family);
+/// Says at program start where family_names() come from. The layer `model` does; a program that
+/// links `store` without it has no families.
+struct FamilyNamesSource {
+  explicit FamilyNamesSource(std::vector<FamilyNames> (*make)());
 };
-
-/// `names`, and those of the layers of BERT's encoder, "~encoder.layer.{l}.…".
-std::vector<std::string_view> with_bert_layers(std::vector<std::string_view> names);
 
 /// `name` with a leading "~" replaced by `prefix`.
 std::string with_prefix(std::string_view name, std::string_view prefix);

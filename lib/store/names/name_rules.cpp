@@ -20,11 +20,6 @@ using namespace std::string_view_literals;
 /// Prefixes of programs that wrap a model: DataParallel, torch.compile.
 constexpr std::array kWrappers{"module."sv, "_orig_mod."sv};
 
-struct Renamed {
-  std::string_view from;
-  std::string_view to;
-};
-
 /// Families whose own files come without the base prefix even for a whole language model.
 constexpr std::array kBareFamilies{"gpt2"sv};
 
@@ -34,10 +29,6 @@ constexpr std::array kFurther{
     "~pooler.dense.bias"sv,
     "~pooler.weight"sv,
     "~pooler.bias"sv,
-    "~embeddings.position_ids"sv,
-    "~embeddings.token_type_ids"sv,
-    "~h.{l}.attn.bias"sv,
-    "~h.{l}.attn.masked_bias"sv,
     "cls.seq_relationship.weight"sv,
     "cls.seq_relationship.bias"sv,
     "sop_classifier.classifier.weight"sv,
@@ -48,21 +39,6 @@ constexpr std::array kFurther{
     "discriminator_predictions.dense_prediction.bias"sv,
     "classifier.weight"sv,
     "classifier.bias"sv,
-};
-
-/// Matrices that other programs keep as [out, in] where the family has [in, out].
-struct Linear {
-  std::string_view family;
-  std::string_view matrix;   ///< a pattern as in FamilyNames
-  std::string_view witness;  ///< one that is not square, and so tells
-  std::uint64_t wide = 1;    ///< its second dimension over its first in the family
-};
-
-constexpr std::array kLinear{
-    Linear{"gpt2", "~h.{l}.attn.c_attn.weight", "~h.0.attn.c_attn.weight", 3},
-    Linear{"gpt2", "~h.{l}.attn.c_proj.weight", "~h.0.attn.c_attn.weight", 3},
-    Linear{"gpt2", "~h.{l}.mlp.c_fc.weight", "~h.0.attn.c_attn.weight", 3},
-    Linear{"gpt2", "~h.{l}.mlp.c_proj.weight", "~h.0.attn.c_attn.weight", 3},
 };
 
 /// Whether a name is one of a pattern's, where "{l}" stands for a number, "*" for weight or bias.
@@ -101,8 +77,9 @@ std::string without_wrappers(std::string_view name) {
 class KnownNames {
  public:
   explicit KnownNames(const FamilyNames& family) : family_(family) {
-    patterns_ = family.tensors;
+    patterns_.assign(family.tensors.begin(), family.tensors.end());
     patterns_.insert(patterns_.end(), kFurther.begin(), kFurther.end());
+    patterns_.insert(patterns_.end(), family.vocabulary.begin(), family.vocabulary.end());
     patterns_.push_back(family.decoder_weight);
     for (const HeadCopy& copy : family.head_copies) patterns_.push_back(copy.name);
     for (const std::string_view pattern : patterns_) {
@@ -112,10 +89,13 @@ class KnownNames {
 
   /// Whether a name without the prefix would be one of the base model's.
   bool is_bare(const std::string& name) const {
-    return !name.starts_with(family_.prefix) && base_.contains(first_part(name));
+    return !family_.prefix.empty() && !name.starts_with(family_.prefix) &&
+           base_.contains(first_part(name));
   }
 
   bool knows(const std::string& name) const {
+    const auto ends = [&](const BufferTensor& buffer) { return name.ends_with(buffer.ending); };
+    if (std::ranges::any_of(family_.buffers, ends)) return true;
     return std::ranges::any_of(patterns_, [&](std::string_view pattern) {
       return !pattern.empty() && matches(with_prefix(pattern, family_.prefix), name);
     });
@@ -152,23 +132,22 @@ bool has_prefix(const FamilyNames& family, const std::optional<ModelConfig>& con
 
 /// Marks the matrices that lie the other way round.
 void find_transposed(const Checkpoint& checkpoint, const FamilyNames& family, NameMap& names) {
-  for (const Linear& rule : kLinear) {
-    if (rule.family != family.name) continue;
-    const auto is_name = [&](const std::string& name, std::string_view pattern) {
-      return matches(with_prefix(pattern, family.prefix), name) ||
-             matches(with_prefix(pattern, ""), name);
-    };
-    const auto witness = std::ranges::find_if(
-        names, [&](const auto& pair) { return is_name(pair.second.name, rule.witness); });
-    if (witness == names.end()) continue;
-    const Shape& shape = checkpoint.get(witness->first).shape;
-    if (shape.size() != 2 || shape[0] != rule.wide * shape[1]) continue;
-    for (auto& [old, now] : names) {
-      const TensorInfo& tensor = checkpoint.get(old);
-      if (is_name(now.name, rule.matrix) && tensor.shape.size() == 2 &&
-          dtype_bits(tensor.dtype) % 8 == 0)
-        now.transposed = true;
-    }
+  if (family.in_out.tensors.empty()) return;
+  const auto is_name = [&](const std::string& name, std::string_view pattern) {
+    return matches(with_prefix(pattern, family.prefix), name) ||
+           matches(with_prefix(pattern, ""), name);
+  };
+  const auto witness = std::ranges::find_if(
+      names, [&](const auto& pair) { return is_name(pair.second.name, family.in_out.witness); });
+  if (witness == names.end()) return;
+  const Shape& shape = checkpoint.get(witness->first).shape;
+  if (shape.size() != 2 || shape[0] != family.in_out.wide * shape[1]) return;
+  for (auto& [old, now] : names) {
+    const TensorInfo& tensor = checkpoint.get(old);
+    const auto is_now = [&](std::string_view pattern) { return is_name(now.name, pattern); };
+    if (std::ranges::any_of(family.in_out.tensors, is_now) && tensor.shape.size() == 2 &&
+        dtype_bits(tensor.dtype) % 8 == 0)
+      now.transposed = true;
   }
 }
 

@@ -79,8 +79,8 @@ void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& 
 void remove_copies(EditedCheckpoint& edited, const store::FamilyNames& family, TieReport& report) {
   const store::Checkpoint& checkpoint = edited.checkpoint;
   for (const store::HeadCopy& copy : family.head_copies) {
-    const store::TensorInfo* stored = checkpoint.find(std::string(copy.name));
-    const store::TensorInfo* source = checkpoint.find(std::string(copy.source));
+    const store::TensorInfo* stored = checkpoint.find(copy.name);
+    const store::TensorInfo* source = checkpoint.find(copy.source);
     if (stored == nullptr || source == nullptr) continue;
     if (stored->dtype != source->dtype || stored->shape != source->shape) {
       throw InputError(
@@ -138,8 +138,7 @@ std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bo
   };
   separate(table.decoder_weight, table.input->name);
   if (table.family == nullptr) return names;
-  for (const store::HeadCopy& copy : table.family->head_copies)
-    separate(std::string(copy.name), std::string(copy.source));
+  for (const store::HeadCopy& copy : table.family->head_copies) separate(copy.name, copy.source);
   return names;
 }
 
@@ -187,6 +186,11 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
           report.rows_different, table.rows(), report.largest_difference);
       if (!request.drop) throw InputError(in, what + fmt::format(": {} drops it", field("drop")));
       report.notes.push_back(what + ": dropped");
+    }
+    if (table.family->tied_head_differs) {
+      throw InputError(in, fmt::format("a tied output head of {} computes something else than its "
+                                       "own: it cannot be tied",
+                                       table.family->name));
     }
     edited.edit.remove(decoder->name);
     report.removed.push_back(decoder->name);

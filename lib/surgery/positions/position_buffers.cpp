@@ -19,7 +19,7 @@ namespace masque::surgery {
 
 namespace {
 
-using Content = store::PositionBuffer::Content;
+using Content = store::BufferTensor::Content;
 
 constexpr std::uint64_t kChunkElements = 1 << 17;
 
@@ -32,6 +32,7 @@ std::uint64_t element_of(Content content, std::uint64_t rows, std::uint64_t i) {
     case Content::kCount: return i;
     case Content::kZero: return 0;
     case Content::kCausal: return i % rows <= i / rows ? 1 : 0;
+    case Content::kOther: break;
   }
   return 0;
 }
@@ -107,20 +108,13 @@ void resize_buffer(CheckpointEdit& edit, const store::TensorInfo& tensor, Conten
 }  // namespace
 
 void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& family,
-                             const std::string& prefix, std::uint64_t before, std::uint64_t after,
+                             std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes) {
-  const store::Checkpoint& checkpoint = edit.checkpoint();
-  for (const store::PositionBuffer& buffer : family.position_buffers) {
-    const std::string pattern = store::with_prefix(buffer.name, prefix);
-    const std::size_t at = pattern.find("{l}");
-    for (std::uint64_t layer = 0;; ++layer) {
-      std::string name = pattern;
-      if (at != std::string::npos) name.replace(at, 3, fmt::format("{}", layer));
-      const store::TensorInfo* tensor = checkpoint.find(name);
-      if (tensor == nullptr) break;
-      resize_buffer(edit, *tensor, buffer.content, before, after, notes);
-      if (at == std::string::npos) break;
-    }
+  for (const store::TensorInfo& tensor : edit.checkpoint().tensors()) {
+    const auto ends = [&](const store::BufferTensor& b) { return tensor.name.ends_with(b.ending); };
+    const auto buffer = std::ranges::find_if(family.buffers, ends);
+    if (buffer == family.buffers.end() || buffer->content == Content::kOther) continue;
+    resize_buffer(edit, tensor, buffer->content, before, after, notes);
   }
 }
 

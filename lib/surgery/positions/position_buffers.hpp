@@ -13,7 +13,7 @@ namespace masque::surgery {
 /// Gives the family's buffers that are stored for `before` rows a length of `after`. Throws
 /// InputError if one holds anything but what its kind says.
 void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& family,
-                             const std::string& prefix, std::uint64_t before, std::uint64_t after,
+                             std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes);
 
 /// Gives the slots that an optimizer keeps next to a table (optimizer_slots) one row for each of

@@ -25,7 +25,6 @@ constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings"
 /// The table of positions, and what is known of it.
 struct Positions {
   const store::FamilyNames* family = nullptr;
-  std::string prefix;  ///< of the names in this checkpoint
   const store::TensorInfo* table = nullptr;
 };
 
@@ -50,8 +49,7 @@ Positions find_positions(const store::Checkpoint& checkpoint,
                                                       "texts of any length",
                                                       family.name));
     }
-    found.prefix = table.prefix;
-    found.table = &table.names.get(store::with_prefix(family.position_table, found.prefix));
+    found.table = &table.names.get(store::with_prefix(family.position_table, table.prefix));
   }
   check_table(checkpoint, *found.table);
   return found;
@@ -86,8 +84,7 @@ void set_sizes(EditedCheckpoint& edited, const store::FamilyNames* family, std::
                std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;
-  if (family != nullptr && !family->position_fields.empty())
-    first = family->position_fields.front();
+  if (family != nullptr) first = family->position_field;
   if (const store::TypedValue* size = store::find_gguf_size(edited.checkpoint, "context_length")) {
     edited.edit.set_typed(store::make_gguf_integer(*size, after, edited.checkpoint.path()));
     notes.push_back(fmt::format("metadata '{}' becomes {}", size->key, after));
@@ -173,8 +170,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                                   })));
   move_slots(edited.edit, table, slot_rows(*way, report.offset, before, length));
   if (positions.family != nullptr) {
-    resize_position_buffers(edited.edit, *positions.family, positions.prefix, rows, after,
-                            report.notes);
+    resize_position_buffers(edited.edit, *positions.family, rows, after, report.notes);
   }
   set_sizes(edited, positions.family, rows, after, report.notes);
   resize_text_limits(edited.edit, report.positions_before, request.positions, report.notes);

@@ -19,9 +19,9 @@ bool holds(const store::NamedTensors& names, std::string_view name) {
 }
 
 bool has_head_tensor(const store::NamedTensors& names, const store::FamilyNames& family) {
-  return holds(names, family.decoder_weight) ||
-         std::any_of(family.head_evidence.begin(), family.head_evidence.end(),
-                     [&](std::string_view name) { return holds(names, name); });
+  const auto held = [&](std::string_view name) { return holds(names, name); };
+  return holds(names, family.decoder_weight) || std::ranges::any_of(family.head_evidence, held) ||
+         std::ranges::any_of(family.tied_head_evidence, held);
 }
 
 /// The family's table under its prefix, or without it (headless exports).
@@ -32,20 +32,20 @@ const store::TensorInfo* table_of(const store::NamedTensors& names,
 }
 
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
-/// without both fits several families, which then do not matter: nothing hangs on it.
+/// without both fits several families, which then do not matter: nothing hangs on it. Families
+/// without a prefix have names that others have, too: they need a config.
 const store::FamilyNames* family_by_names(const store::NamedTensors& names) {
-  for (const store::FamilyNames* family : store::family_names()) {
-    const bool prefixed = holds(names, store::with_prefix(family->input_table, family->prefix));
-    if (prefixed || (table_of(names, *family) && has_head_tensor(names, *family))) {
-      return family;
-    }
+  for (const store::FamilyNames& family : store::family_names()) {
+    if (family.prefix.empty()) continue;
+    const bool prefixed = holds(names, store::with_prefix(family.input_table, family.prefix));
+    if (prefixed || (table_of(names, family) && has_head_tensor(names, family))) return &family;
   }
   return nullptr;
 }
 
 const store::TensorInfo* bare_table(const store::NamedTensors& names) {
-  for (const store::FamilyNames* family : store::family_names()) {
-    if (const store::TensorInfo* table = table_of(names, *family)) return table;
+  for (const store::FamilyNames& family : store::family_names()) {
+    if (const store::TensorInfo* table = table_of(names, family)) return table;
   }
   return nullptr;
 }
@@ -53,32 +53,42 @@ const store::TensorInfo* bare_table(const store::NamedTensors& names) {
 /// Throws InputError if a table that a family names has no DType.
 void refuse_opaque_table(const store::Checkpoint& checkpoint) {
   const auto refuse = [&](const store::FamilyNames& family) {
-    for (const std::string_view prefix : {family.prefix, std::string_view()}) {
+    for (const std::string& prefix : {family.prefix, std::string()}) {
       const std::string name = store::with_prefix(family.input_table, prefix);
       if (checkpoint.find_opaque(name) != nullptr)
         static_cast<void>(checkpoint.get(name));  // throws, naming its type
     }
   };
   refuse(store::gguf_family());
-  for (const store::FamilyNames* family : store::family_names()) refuse(*family);
+  for (const store::FamilyNames& family : store::family_names()) refuse(family);
 }
 
 void find_head(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
                EmbeddingTable& table) {
   const store::FamilyNames& family = *table.family;
   const store::NamedTensors& names = table.names;
-  table.config_tied = !config || config->tie_word_embeddings().value_or(true);
+  const bool by_config = config && store::find_family_names(config->model_type()) == table.family;
+  const bool by_default = !by_config || family.tied_by_default;
+  table.config_tied = !config || config->tie_word_embeddings().value_or(by_default);
+  table.can_untie = !family.tied_head_differs;
   const auto classes = config ? config->architectures() : std::vector<std::string>();
   const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
     return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
            family.lm_classes.end();
   });
   if (!has_head_tensor(names, family) && !named) {
-    // GPT-2's tied head leaves no trace in the weights: only a class name could tell.
+    // GPT-2's tied head leaves no trace in the weights: a class name alone could show it.
     if (family.head_evidence.empty() && classes.empty()) {
       table.head = HeadState::kUnknown;
       table.decoder_weight = family.decoder_weight;
     }
+    return;
+  }
+  const auto held = [&](std::string_view name) { return holds(names, name); };
+  if (std::ranges::any_of(family.tied_head_evidence, held)) {
+    table.head = HeadState::kTied;
+    table.config_tied = true;
+    table.can_untie = false;
     return;
   }
   table.decoder_weight = family.decoder_weight;
@@ -124,6 +134,12 @@ void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& 
             field("tied"), field("names")));
   }
   if (table.can_untie) return;
+  if (table.family != &store::gguf_family()) {
+    throw InputError(checkpoint.path(),
+                     fmt::format("the output head is tied to the input table and cannot be untied "
+                                 "in this layout: {} keep changes both",
+                                 field("tied")));
+  }
   throw InputError(
       checkpoint.path(),
       fmt::format(
@@ -210,7 +226,13 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   };
   add("position", family.position_table, "missing");
   add("segment", family.segment_table, "missing");
+  for (const std::string& name : family.vocabulary) {
+    const store::TensorInfo* tensor = table.names.find(store::with_prefix(name, table.prefix));
+    if (tensor != nullptr)
+      add(tensor->shape.size() == 1 ? "output_bias" : "input", name, "missing");
+  }
   if (table.head == HeadState::kNone || table.head == HeadState::kUnknown) return roles;
+  if (table.decoder_weight.empty()) return roles;
   add("decoder", family.decoder_weight, table.config_tied ? "tied" : "missing");
   if (table.head == HeadState::kCopy) roles.back().state = "tied";
   add("output_bias", family.output_bias, "missing");

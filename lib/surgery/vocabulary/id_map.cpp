@@ -130,10 +130,10 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::Fa
   if (!text || change.from.size() == rows) return notes;
   const store::ModelConfig config = store::ModelConfig::parse(*text, file_of_config);
   const std::string size = fmt::format("{}", change.from.size());
-  std::vector<std::string_view> names = {"vocab_size"};
+  std::vector<std::string> names = {"vocab_size"};
   if (family != nullptr && !family->vocab_fields.empty()) names = family->vocab_fields;
   bool found = false;
-  for (const std::string_view name : names) {
+  for (const std::string& name : names) {
     if (!config.has(name)) continue;
     edit.set_config(name, size);
     found = true;

@@ -48,7 +48,8 @@ class Collector {
           fmt::format("tensor '{}' is {} {}, expected rows of F16, BF16, F32 or F64", escape(name),
                       dtype_name(tensor->dtype), shape_text(tensor->shape)));
     }
-    const bool follows = twin != nullptr && store::same_values(checkpoint_, *tensor, *twin);
+    const bool follows = twin != nullptr && tensor->shape == twin->shape &&
+                         store::same_values(checkpoint_, *tensor, *twin);
     out_.push_back({tensor, follows ? twin : tensor});
   }
 
@@ -77,14 +78,12 @@ std::vector<VocabularyTensor> vocabulary_tensors(const store::Checkpoint& checkp
   collector.add(*table.input, nullptr);
   if (table.family == nullptr) return collector.take();
   const store::FamilyNames& family = *table.family;
-  collector.add(std::string(family.decoder_weight),
-                table.head == HeadState::kCopy ? table.input : nullptr);
+  collector.add(family.decoder_weight, table.head == HeadState::kCopy ? table.input : nullptr);
   collector.add(store::with_prefix(family.output_bias, table.prefix));
   for (const std::string_view name : family.vocabulary)
-    collector.add(store::with_prefix(name, table.prefix));
-  for (const store::HeadCopy& copy : family.head_copies) {
-    collector.add(std::string(copy.name), table.names.find(std::string(copy.source)));
-  }
+    collector.add(store::with_prefix(name, table.prefix), table.input);
+  for (const store::HeadCopy& copy : family.head_copies)
+    collector.add(copy.name, table.names.find(copy.source));
   return collector.take();
 }
 

@@ -1,0 +1,221 @@
+// The names of every family for changes to checkpoints that need no model (store::FamilyNames),
+// from the tables that loading and saving read.
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/split.hpp"
+#include "model/checkpoint/placed.hpp"
+#include "model/family.hpp"
+#include "store/names/family.hpp"
+
+namespace masque::model {
+namespace {
+
+using store::FamilyNames;
+
+/// The spelling that is written.
+std::string written(std::string_view names) {
+  return std::string(names.substr(names.rfind('|') + 1));
+}
+
+std::vector<std::string> spellings(std::string_view names) {
+  std::vector<std::string> all;
+  if (!names.empty()) for_spellings(names, [&](std::string_view name) { all.emplace_back(name); });
+  return all;
+}
+
+/// "a.0.b.{n}" for "a.0.b.1" becomes "a.{n}.b.{n}": parts that are numbers stand for any.
+std::string with_any_number(std::string_view name) {
+  std::string result;
+  for (const std::string_view part : split(name, '.')) {
+    const bool number = part.find_first_not_of("0123456789") == std::string_view::npos;
+    result += fmt::format("{}{}", result.empty() ? "" : ".", number ? "{n}" : part);
+  }
+  return result;
+}
+
+const char* ending_of(Parts parts) {
+  switch (parts) {
+    case Parts::kBoth: return ".*";
+    case Parts::kWeight: return ".weight";
+    case Parts::kTensor:
+    case Parts::kBiasTensor: break;
+  }
+  return "";
+}
+
+bool is_vocabulary_head(HeadKind kind) {
+  return kind == HeadKind::kMasked || kind == HeadKind::kCausal;
+}
+
+/// A family's names, collected from its plans: that of the class's defaults, and wider ones.
+class Collector {
+ public:
+  explicit Collector(const Family& family) : family_(family) {
+    plans_.push_back(plan_with(""));
+    for (const std::string_view members : family.files.wide_configs)
+      plans_.push_back(plan_with(fmt::format(", {}", members)));
+  }
+
+  FamilyNames take() {
+    const FamilyFiles& files = family_.files;
+    const ModelPlan& plan = plans_.front();
+    names_.name = family_.name;
+    names_.prefix = plan.prefix;
+    names_.model_types.assign(family_.model_types.begin(), family_.model_types.end());
+    names_.input_table = table(Role::kWordTable);
+    names_.position_table = table(Role::kPositionTable);
+    names_.segment_table = table(Role::kSegmentTable);
+    names_.computed_positions = names_.position_table.empty() && !plan.computed.empty();
+    if (names_.computed_positions) names_.position_table = plan.computed.front().name;
+    if (!names_.position_table.empty()) names_.position_field = files.position_field;
+    names_.positions_after_padding = plan.design.position_offset > 0;
+    names_.vocab_fields.assign(files.vocab_fields.begin(), files.vocab_fields.end());
+    names_.vocabulary.assign(files.vocabulary.begin(), files.vocabulary.end());
+    names_.tied_head_differs = files.tied_head_differs;
+    names_.buffers = plan.buffers;
+    add_classes();
+    add_head();
+    add_tensors();
+    add_in_out();
+    return std::move(names_);
+  }
+
+ private:
+  ModelPlan plan_with(const std::string& members) const {
+    const std::string type(family_.model_types.front());
+    const std::string text = fmt::format(R"({{"model_type": "{}"{}}})", type, members);
+    return family_.plan(FamilyConfig(store::ModelConfig::parse(text, type)));
+  }
+
+  /// The tensor with this role, in the first plan that has it; empty if none has.
+  std::string table(Role role) const {
+    for (const ModelPlan& plan : plans_) {
+      for (const TensorRow& row : plan.rows) {
+        if (row.roles.front() == role) return written(row.name) + ending_of(row.parts);
+      }
+    }
+    return {};
+  }
+
+  void add_classes() {
+    std::vector<std::string_view> endings;
+    for (const HeadClass& head : family_.heads) {
+      const bool listed = std::ranges::find(endings, head.ending) != endings.end();
+      if (is_vocabulary_head(head.kind) && !listed) endings.push_back(head.ending);
+    }
+    const auto& further = family_.files.lm_classes;
+    endings.insert(endings.end(), further.begin(), further.end());
+    for (const std::string_view stem : family_.classes) {
+      for (const std::string_view ending : endings)
+        names_.lm_classes.push_back(fmt::format("{}{}", stem, ending));
+    }
+  }
+
+  /// The first head for a vocabulary; further ones without a matrix of their own stay tied.
+  void add_head() {
+    names_.decoder_weight = family_.files.decoder_weight;
+    const HeadPlan* first = nullptr;
+    for (const HeadPlan& head : plans_.front().heads) {
+      if (!is_vocabulary_head(head.design.kind)) continue;
+      if (first != nullptr) {
+        if (head.decoder.empty()) add_tied_head(head);
+        continue;
+      }
+      first = &head;
+    }
+    if (first == nullptr) return;
+    names_.tied_by_default = first->design.tied;
+    const std::vector<std::string> decoders = spellings(first->decoder);
+    names_.decoder_weight = decoders.back();
+    for (const TensorRow& row : first->rows) {
+      if (first->evidence.empty())
+        names_.head_evidence.push_back(
+            written(row.name) + (row.parts == Parts::kBoth ? ".weight" : ending_of(row.parts)));
+      if (row.roles.front() != Role::kDecoder) continue;
+      names_.output_bias = written(row.name);
+      for (const std::string& name : spellings(row.name))
+        if (name != names_.output_bias) names_.head_copies.push_back({name, names_.output_bias});
+    }
+    for (const std::string& name : spellings(first->evidence))
+      if (std::ranges::find(decoders, name) == decoders.end()) names_.head_evidence.push_back(name);
+  }
+
+  void add_tied_head(const HeadPlan& head) {
+    names_.tied_head_evidence = spellings(head.evidence);
+    for (const TensorRow& row : head.rows) {
+      if (row.roles.front() == Role::kDecoder) names_.vocabulary.push_back(written(row.name));
+    }
+  }
+
+  void add_tensors() {
+    std::vector<std::string> all;
+    std::set<std::string> seen;
+    const auto add = [&](const TensorRow& row) {
+      const bool bias = row.parts == Parts::kBiasTensor;
+      for (const std::string& name : spellings(bias ? written(row.name) : row.name)) {
+        std::string pattern = with_any_number(name) + ending_of(row.parts);
+        if (seen.insert(pattern).second) all.push_back(std::move(pattern));
+      }
+    };
+    for (const ModelPlan& plan : plans_) {
+      std::ranges::for_each(plan.rows, add);
+      for (const HeadPlan& head : plan.heads)
+        if (is_vocabulary_head(head.design.kind)) std::ranges::for_each(head.rows, add);
+      for (const ComputedTensor& tensor : plan.computed)
+        if (seen.insert(tensor.name).second) all.push_back(tensor.name);
+    }
+    // A weight with a bias in one plan, without in another.
+    std::erase_if(all, [&](const std::string& name) {
+      const std::size_t dot = name.rfind('.');
+      const std::string_view end = std::string_view(name).substr(dot + 1);
+      return (end == "weight" || end == "bias") && seen.contains(name.substr(0, dot) + ".*");
+    });
+    names_.tensors = std::move(all);
+  }
+
+  void add_in_out() {
+    for (const TensorRow& row : plans_.front().rows) {
+      if (row.layout != TensorLayout::kInOut || !row.shape.empty()) continue;
+      const std::string name = row.name + ".weight";
+      names_.in_out.tensors.push_back(name);
+      if (row.roles.size() == 1 || !names_.in_out.witness.empty()) continue;
+      names_.in_out.witness = name;
+      names_.in_out.wide = row.roles.size();
+    }
+  }
+
+  const Family& family_;
+  std::vector<ModelPlan> plans_;
+  FamilyNames names_;
+};
+
+/// One for all families that call their tensors alike: T-TA's files are BERT's.
+std::vector<FamilyNames> all_names() {
+  std::vector<FamilyNames> all;
+  for (const Family* family : families()) {
+    FamilyNames names = Collector(*family).take();
+    const auto same = std::ranges::find_if(all, [&](const FamilyNames& other) {
+      return other.prefix == names.prefix && other.input_table == names.input_table &&
+             other.decoder_weight == names.decoder_weight;
+    });
+    if (same == all.end()) {
+      all.push_back(std::move(names));
+      continue;
+    }
+    std::ranges::move(names.model_types, std::back_inserter(same->model_types));
+    std::ranges::move(names.lm_classes, std::back_inserter(same->lm_classes));
+  }
+  return all;
+}
+
+const store::FamilyNamesSource kSource{all_names};
+
+}  // namespace
+}  // namespace masque::model
