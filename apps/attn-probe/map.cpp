@@ -98,11 +98,7 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
   if (longest > 0 && sentence.size() > longest)
     throw InputError(
         fmt::format("--text: {} tokens, expected at most {}", sentence.size(), longest));
-  return {.ids = std::move(sentence.ids),
-          .segments = std::move(sentence.segments),
-          .pieces = std::move(sentence.pieces),
-          .prefix = sentence.prefix,
-          .suffix = sentence.suffix};
+  return commands::sequence_of(std::move(sentence), 0, opened);
 }
 
 std::vector<std::string> labels_of(const probe::Sequence& sequence) {

@@ -74,8 +74,8 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   cells.treatments = length::make_treatments(o.treatments);
   cells.lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   kernel::set_threads(o.common.threads);
-  opened.tokenizer =
-      std::make_unique<const text::Tokenizer>(text::Tokenizer::open(o.tokenizer.value_or(o.model)));
+  opened.tokenizer = std::make_unique<const text::Tokenizer>(
+      text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model}));
   opened.model = std::make_unique<const model::TreatableModel>(o.model, o.family, o.precision);
   const auto tokens = static_cast<Index>(opened.tokenizer->size());
   const Index rows = opened.model->design().vocab_size;
@@ -93,6 +93,7 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
   cells.precision = o.precision;
   cells.batch_tokens = o.batch_tokens;
   cells.mask_token_id = opened.tokenizer->roles().mask;
+  cells.tokens = train::token_table(*opened.tokenizer);
   cells.note = [&session](const std::string& line) { session.note(line); };
   session.note(fmt::format("{}: {}, {} layers, trained at {}", o.model,
                            opened.model->design().family, opened.model->design().num_hidden_layers,

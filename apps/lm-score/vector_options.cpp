@@ -66,6 +66,7 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   out.options.max_length = options.max_length.value_or(folder.max_length);
   if (options.max_length) probe::token_limit(design, *options.max_length);
   out.options.batch_tokens = options.open.batch_tokens;
+  out.options.mask_of = out.opened.mask_of;
   out.sentence.special_in_text = !options.no_special_in_text;
   out.whiten = options.whiten;
   out.normalize = options.normalize || folder.normalize;

@@ -1,6 +1,7 @@
 // lm-train classify: an encoder learns the labels of texts, once for each seed.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,9 +87,11 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
   check_classify(o);
   kernel::set_threads(o.common.threads);
   check_output(o);
-  ClassifyData all{.tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model)};
+  ClassifyData all{.tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model,
+                                                      {.model = o.model.value_or("")})};
   open_data(o, all, session);
-  Results results(o, session);
+  // Its first line is printed at once: not before all that can be refused has been looked at.
+  std::optional<Results> table;
   for (std::int64_t k = 0; k < o.seeds; ++k) {
     const std::uint64_t seed = o.common.seed + static_cast<std::uint64_t>(k);
     const train::RunOptions given = classify_options(o, all.steps, seed);
@@ -104,39 +107,39 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
                                          .chunk_rows = given.chunk_rows};
     train::ClassifyRun run(all.start, options, all.names, all.train.texts);
     if (k == 0) {
+      run.check(all.judged().texts);
       const std::string trained = run.trained_count() < run.parameter_count()
                                       ? fmt::format(" ({} trained)", run.trained_count())
                                       : "";
       session.note(fmt::format("{} labels, {} texts, {} parameters{}, {} steps", all.names.size(),
                                all.train.read.corpus.size(), run.parameter_count(), trained,
                                all.steps));
-      start_folder(o, results, session);
     }
     const std::string folder = o.seeds > 1 && o.output
                                    ? join(*o.output, fmt::format("seed-{}", seed))
                                    : o.output.value_or("");
     const Settings settings = settings_of(all, given, run);
-    if (o.resume) {
-      if (const std::optional<SeedResult> kept = find_record(folder, settings)) {
-        session.note(fmt::format("{} is done", folder));
-        results.add(seed, *kept);
-        continue;
-      }
+    const auto kept = o.resume ? find_record(folder, settings) : std::nullopt;
+    if (!table) start_folder(o, table.emplace(o, session), session);
+    if (kept) {
+      session.note(fmt::format("{} is done", folder));
+      table->add(seed, *kept);
+      continue;
     }
     const std::string metrics =
         learn(run, all.steps, o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", session);
     const train::Classified found = run.classify(all.judged().texts);
     const SeedResult result = result_of(found);
-    results.add(seed, result);
+    table->add(seed, result);
     if (!o.output) continue;
     run.save(folder, all.tokenizer,
              {{"metrics.jsonl", metrics},
               {"predictions.tsv", predictions(found, all.names)},
               {"result.json", record_text(settings, result)}});
     if (o.seeds == 1) session.say_if_interrupted(fmt::format("{} is written", folder));
-    results.keep();
+    table->keep();
   }
-  results.finish();
+  table->finish();
   return cli::ExitCode::kDone;
 }
 

@@ -76,7 +76,7 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
   }
   const std::string known = escape(fmt::format("{}", fmt::join(start.names, ", ")));
   if (o.epochs == 0) {
-    throw InputError(o.model.value_or("a new encoder"),
+    throw InputError(*o.model,
                      start.names.empty()
                          ? "no labels, expected a model that classifies with --epochs 0"
                          : fmt::format("its labels are {}, expected those of the texts with "
@@ -100,7 +100,7 @@ void check_pooling(const ClassifyData& all) {
 void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
   all.mask = all.start.mask;
   if (o.mask == "model" || o.mask == "full") return;
-  if (const auto problem = usage_error_of([&] { mask::parse_mask(o.mask); }))
+  if (const auto problem = usage_error_of([&] { mask::parse_open_mask(o.mask); }))
     throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
   if (all.steps == 0 && o.mask != all.start.mask) {
     throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("mask"),

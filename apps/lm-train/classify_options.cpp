@@ -34,6 +34,11 @@ void check_classify(const ClassifyCommand& o) {
                                  field(o.renumber ? "renumber" : "min_keep"), field("drop")));
   }
   if (!o.model) {
+    if (o.epochs == 0)
+      throw UsageError(
+          fmt::format("{} 0 without {}: a new encoder has no labels, expected a model "
+                      "that classifies",
+                      field("epochs"), field("model")));
     if (o.mask == "full")
       throw UsageError(fmt::format("{} full: a new encoder has no other, expected {}",
                                    field("mask"), field("model")));

@@ -75,6 +75,11 @@ class Loop {
     log_.go_on(run_.resume(options_.output, planned), join(options_.output, "metrics.jsonl"));
     saved_ = true;
     const std::int64_t done = trainer().done();
+    if (done == trainer().steps()) {
+      session_.note(fmt::format("{} is done after step {}: {} MORE goes on", options_.output, done,
+                                field("steps")));
+      return;
+    }
     session_.note(fmt::format("goes on after step {}", done));
     if (planned == train::PlannedSteps::kSame) return;
     session_.note(
@@ -198,7 +203,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
-  const text::Tokenizer tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init);
+  const text::Tokenizer tokenizer =
+      text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
   if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
@@ -229,6 +235,12 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   for (const std::string& name : run.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
   for (const std::string& note : run.start_notes()) session.note(note);
+  if (o.range_requested && !run.reads_initializer_range()) {
+    throw UsageError(
+        fmt::format("{} does nothing with {} {}, of which nothing starts anew, "
+                    "expected none",
+                    field("initializer_range"), field("init"), *o.init));
+  }
   if (eval) run.check(*eval);
   Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {
@@ -236,8 +248,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   } else {
     run.check_leak();
   }
+  const bool was_done = goes_on && run.trainer().done() == run.trainer().steps();
   loop.all();
-  session.note(fmt::format("{}: written", o.output));
+  if (!was_done || eval) session.note(fmt::format("{}: written", o.output));
   return cli::ExitCode::kDone;
 }
 

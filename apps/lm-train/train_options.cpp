@@ -123,6 +123,8 @@ void check_given(const cli::Command& c, TrainOptions& o) {
     o.changes.position = o.position;
     o.changes.position_shared = o.design.position_shared;
     if (c.is_requested("normalizer")) o.changes.normalizer = o.design.normalizer;
+    if (!o.position)
+      commands::refuse_unread(c, {"position-shared"}, fmt::format("without {}", field("position")));
   }
   if (o.mask && o.mask->empty())
     throw UsageError(fmt::format("{}: found '', expected a mask", field("mask")));
@@ -135,6 +137,7 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
+  o.range_requested = c.is_requested("initializer-range");
   if (!o.eval_text && o.draws == 0 && !o.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
                             fmt::format("without {}", field("eval")));

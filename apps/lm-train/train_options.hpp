@@ -37,6 +37,7 @@ struct TrainOptions : commands::TrainingOptions {
   cli::CommonOptions common;
   const Launch* launch = nullptr;
   train::DesignChanges changes;  ///< of `init`
+  bool range_requested = false;  ///< initializer_range was
   /// Of `init` and `init_generator`, once they are read.
   std::shared_ptr<const model::StartingModel> start, generator_start;
 };

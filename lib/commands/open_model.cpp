@@ -9,7 +9,10 @@
 #include "base/parallel.hpp"
 #include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
+#include "model/masks.hpp"
 #include "nn/normalizer.hpp"
+#include "records/selection.hpp"
+#include "train/data/corpus.hpp"
 
 namespace masque::commands {
 
@@ -25,9 +28,24 @@ std::string_view head_text(model::HeadKind kind) {
   return "discriminator";
 }
 
+/// The mask that leaves words to each text, made for a text. `tokens` are the tokenizer's, if there
+/// is one.
+std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
+    const OpenedModel& opened, const std::optional<records::TokenTable>& tokens) {
+  const auto mask = model::open_mask(opened.model->design(), opened.options.masks);
+  if (!mask) return {};
+  return [mask = *mask, tokens](std::span<const TokenId> ids) {
+    if (!tokens) {
+      throw UsageError(fmt::format("{} '{}' goes by the words of each text: expected a {}",
+                                   field("mask"), mask.text(), field("tokenizer")));
+    }
+    return mask.closed(records::word_lengths(ids, *tokens), 0).bind_sequence(std::ssize(ids));
+  };
+}
+
 void open_tokenizer(const OpenOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
-  opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
+  opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   for (const std::string& warning : opened.tokenizer->warnings())
     session.note(fmt::format("{}: {}", opened.tokenizer->parts().path, warning));
   opened.options.mask_token_id = opened.tokenizer->roles().mask;
@@ -56,7 +74,8 @@ void use_sentence_ends(OpenedModel& opened, const std::string& path, cli::Sessio
     return;
   }
   session.note(fmt::format("{}: a T-TA reads text inside [SOS] and [EOS]", parts.path));
-  opened.tokenizer = text::Tokenizer::open(path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}});
+  opened.tokenizer = text::Tokenizer::open(
+      path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}, .model = opened.path});
 }
 
 void check_sizes(const OpenedModel& opened) {
@@ -128,13 +147,17 @@ OpenedModel open_model(const OpenOptions& options, const std::string& folder, bo
     nn::parse_normalizer(*options.normalizer);  // also an empty name is refused
     opened.options.normalizer = *options.normalizer;
   }
+  std::optional<records::TokenTable> tokens;
   if (with_tokenizer) {
     open_tokenizer(options, folder, opened, session);
   } else {
-    // Only the mask token is wanted, and only by models that say so themselves if it is missing.
+    // Only the mask token is wanted, and where words end, and only by models that say so themselves
+    // if it is missing.
     const auto unread = input_error_message([&] {
-      const auto tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder));
+      const auto tokenizer =
+          text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
       opened.options.mask_token_id = tokenizer.roles().mask;
+      tokens = train::token_table(tokenizer);
     });
     if (unread && options.tokenizer) throw InputError(*unread);
   }
@@ -142,7 +165,9 @@ OpenedModel open_model(const OpenOptions& options, const std::string& folder, bo
   if (with_tokenizer) {
     use_sentence_ends(opened, options.tokenizer.value_or(folder), session);
     check_sizes(opened);
+    tokens = train::token_table(*opened.tokenizer);
   }
+  opened.mask_of = mask_maker(opened, tokens);
   for (const std::string& note : opened.model->design().notes)
     session.note(fmt::format("{}: {}", folder, note));
   for (const std::string& name : opened.model->unused())

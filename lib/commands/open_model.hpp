@@ -1,8 +1,10 @@
 // The model and the tokenizer that a command opens.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,10 @@ struct OpenedModel {
   std::unique_ptr<model::Model> model;
   std::optional<text::Tokenizer> tokenizer;
   std::vector<Given> given;  ///< of tokenizer, family, mask, kv, query and normalizer
+  /// What a sequence of these ids may read, where the model's mask or --mask leaves words or a seed
+  /// to each text; empty: none does. The mask is for Sequence::mask and the like; the function
+  /// throws UsageError where no tokenizer tells words.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 
   /// "bert, 12 layers, f32".
   std::string description() const;

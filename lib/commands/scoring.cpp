@@ -42,11 +42,12 @@ namespace {
 /// those of words are made for each text.
 void add_leak_test(const model::Design& design, const OpenedModel& opened,
                    probe::ScoreOptions& score) {
+  score.mask_of = opened.mask_of;
   if (score.kind != probe::ScoreKind::kTta && score.kind != probe::ScoreKind::kCausal) return;
   if (opened.options.masks.empty() && design.variants.mask.empty()) return;
   const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
   score.check_length = [leaks](Index length) { leaks->at(length); };
-  if (!leaks->open()) return;
+  if (!opened.mask_of) return;
   score.mask_of = [leaks,
                    tokens = train::token_table(*opened.tokenizer)](std::span<const TokenId> ids) {
     return leaks->close(records::word_lengths(ids, tokens));

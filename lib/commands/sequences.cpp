@@ -54,7 +54,7 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   return item;
 }
 
-void each_record(const SequenceOptions& o, const model::Design& design, const SequenceWork& work) {
+void each_record(const SequenceOptions& o, const OpenedModel& opened, const SequenceWork& work) {
   records::JsonRecordReader reader;
   records::Record record;
   std::string padded;
@@ -75,7 +75,8 @@ void each_record(const SequenceOptions& o, const model::Design& design, const Se
           throw InputError(fmt::format("more than {} bytes", filter.max_line));
         const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
         if (unread) throw InputError(*unread);
-        item = item_of(record, o.stream.first_record + number - 1, design);
+        item = item_of(record, o.stream.first_record + number - 1, opened.model->design());
+        if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
       });
       if (problem)
         throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
@@ -105,16 +106,7 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
     }
     if (sentence.size() == 0 && o.skip_empty) return;
     if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
-    sequences.use({.number = id,
-                   .ids = std::move(sentence.ids),
-                   .segments = std::move(sentence.segments),
-                   .positions = {},
-                   .mask = {},
-                   .pieces = std::move(sentence.pieces),
-                   .spans = std::move(sentence.spans),
-                   .prefix = sentence.prefix,
-                   .suffix = sentence.suffix},
-                  line);
+    sequences.use(sequence_of(std::move(sentence), id, opened), line);
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
@@ -125,6 +117,21 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 }
 
 }  // namespace
+
+probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
+                            const OpenedModel& opened) {
+  probe::Sequence sequence{.number = number,
+                           .ids = std::move(sentence.ids),
+                           .segments = std::move(sentence.segments),
+                           .positions = {},
+                           .mask = {},
+                           .pieces = std::move(sentence.pieces),
+                           .spans = std::move(sentence.spans),
+                           .prefix = sentence.prefix,
+                           .suffix = sentence.suffix};
+  if (opened.mask_of) sequence.mask = opened.mask_of(sequence.ids);
+  return sequence;
+}
 
 void add_sequences(cli::Command& command, SequenceOptions& options) {
   command.option("--records", "FILE", options.records,
@@ -155,7 +162,7 @@ cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& o
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session) {
   if (!options.records) return each_text(options, opened, command, work, session);
-  each_record(options, opened.model->design(), work);
+  each_record(options, opened, work);
   work.flush();
   return cli::ExitCode::kDone;
 }

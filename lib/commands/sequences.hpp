@@ -32,6 +32,11 @@ void add_skip_long(cli::Command& command, SequenceOptions& options);
 /// help where text is needed and standard input is a terminal.
 void check_sequences(const SequenceOptions& options, const cli::Command& command);
 
+/// A text as the model gets it: with the mask that its words make, where the model's leaves them to
+/// each text.
+probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
+                            const OpenedModel& opened);
+
 /// What is done with sequences; `flush` and `enough` as LineWork has them.
 struct SequenceWork {
   /// A sequence and its text, which those of --records lack.

@@ -88,6 +88,8 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     if (std::ranges::find(read, name) == read.end())
       refuse_unread(command, {option}, fmt::format("for the objective {}", o.objective));
   }
+  if (o.objective == train::kMae || train::find_electra(o.objective) != nullptr)
+    refuse_unread(command, {"allow-leak"}, fmt::format("for the objective {}", o.objective));
   if (o.objective == "unilm") {
     const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
     if (pairs) {

@@ -120,8 +120,9 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   run.design.intermediate_size = o.intermediate_size.value_or(0);
   run.design.attention_key_size = o.attention_key_size;
   run.design.tie_word_embeddings = !o.untied;
-  // A query stream sees no positions of the input.
-  const bool two_streams = o.objective == "plm" || o.objective == "plm-hf";
+  // A query stream sees no positions of the input. With a mixer the objective is refused.
+  const bool two_streams =
+      (o.objective == "plm" || o.objective == "plm-hf") && o.design.mixer.empty();
   run.design.position = o.position.value_or(two_streams ? "rope" : run.design.position);
   run.objective = o.objective;
   fill_objective(o, seed, run.requested);

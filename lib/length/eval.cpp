@@ -12,6 +12,7 @@
 #include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/score/score_leak.hpp"
+#include "records/selection.hpp"
 
 namespace masque::length {
 
@@ -139,13 +140,20 @@ model::ModelOptions LengthCells::options(const LengthTreatment& treatment) const
   return options;
 }
 
-train::Example treated_block(const train::Example& block, const LengthTreatment& treatment,
-                             const model::Design& design) {
+train::Example treated_block(const train::Example& block, const LengthCells& cells,
+                             std::size_t treatment) {
+  const LengthTreatment& how = cells.treatments[treatment];
+  const model::Design& design = cells.model->design();
   train::Example example = block;
-  if (treatment.window == 0) return example;
+  if (const auto open = model::open_mask(design, how.masks)) {
+    const std::vector<Index> words = records::word_lengths(block.ids, cells.tokens);
+    example.mask = open->closed(words, 0).bind_sequence(block.size());
+  }
+  if (how.window == 0) return example;
   const mask::Lengths lengths{block.size(), block.size()};
-  const mask::Mask near = mask::band(lengths, 1 - treatment.window, treatment.window - 1);
-  example.mask = model::own_mask(design, block.size()) & near;
+  const mask::Mask near = mask::band(lengths, 1 - how.window, how.window - 1);
+  if (!example.mask) example.mask = model::own_mask(design, block.size());
+  example.mask = *example.mask & near;
   return example;
 }
 
@@ -184,10 +192,9 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
                                        const std::string& objective) {
   const Index room = stream.longest_room();
   const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
-  const model::Design& design = cells.model->design();
   for (const LengthTreatment& treatment : cells.treatments) {
     if (treatment.masks.empty() || objective == "mlm") continue;
-    probe::ScoreLeak check(kind_of(objective), design, cells.options(treatment));
+    probe::ScoreLeak check(kind_of(objective), cells.model->design(), cells.options(treatment));
     for (const Index length : cells.lengths) check.at(length);
   }
   std::vector<LengthScore> all;
@@ -197,7 +204,7 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
     for (Index& place : part_of) place /= room;
     std::size_t first = 0;
     for (const train::Example& block : stream.examples(cell.length)) {
-      scorer.add(treated_block(block, cells.treatments[cell.treatment], design),
+      scorer.add(treated_block(block, cells, cell.treatment),
                  std::span(part_of).subspan(first, block.rows.size()));
       first += block.rows.size();
     }

@@ -11,6 +11,7 @@
 #include "length/treatment.hpp"
 #include "model/treatable_model.hpp"
 #include "probe/statistics/ratio_mean.hpp"
+#include "records/corruption.hpp"
 
 namespace masque::length {
 
@@ -30,6 +31,8 @@ struct LengthCells {
   kernel::Precision precision = kernel::Precision::kF32;
   Index batch_tokens = 8192;
   std::optional<TokenId> mask_token_id;  ///< of the tokenizer: what a T-TA's queries start from
+  /// Of the tokenizer: where words begin, for masks that leave words to each text.
+  records::TokenTable tokens = {};
   /// A line for the user: a treatment that does not reach a length.
   std::function<void(const std::string&)> note;
 
@@ -50,9 +53,10 @@ struct LengthCell {
 void for_each_cell(const LengthCells& cells,
                    const std::function<void(const LengthCell&, const model::Model&)>& use);
 
-/// The block as a treatment reads it: with its window.
-train::Example treated_block(const train::Example& block, const LengthTreatment& treatment,
-                             const model::Design& design);
+/// The block as one of the treatments reads it: with its window, or with the mask that the block's
+/// words make.
+train::Example treated_block(const train::Example& block, const LengthCells& cells,
+                             std::size_t treatment);
 
 /// One row of the result. Losses in nats. The standard errors take parts of the text as
 /// independent, not tokens: parts of as many tokens as the longest sequence holds, the same for

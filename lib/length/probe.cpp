@@ -52,8 +52,7 @@ std::vector<AttentionAtLength> probe_lengths(const LengthCells& cells, const Len
     probe::AttentionStats stats(model, {.batch_tokens = cells.batch_tokens, .score_spread = true});
     for (const train::Example& block : stream.examples(cell.length)) {
       throw_if_interrupted();
-      const train::Example treated =
-          treated_block(block, cells.treatments[cell.treatment], cells.model->design());
+      const train::Example treated = treated_block(block, cells, cell.treatment);
       probe::MarkedItem item;
       item.sequence.ids = treated.ids;
       item.sequence.mask = treated.mask;

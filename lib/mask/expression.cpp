@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "mask/zoo.hpp"
 
 namespace masque::mask {
@@ -291,6 +292,22 @@ Mask MaskExpression::bind(Lengths lengths) const {
   }
 }
 
+void MaskExpression::check_sequence(Index length) const {
+  const Lengths wanted{length, length};
+  const Lengths own = own_lengths().value_or(wanted);
+  if (own == wanted) return;
+  throw UsageError(fmt::format("'{}' for a sequence of {} tokens: is for {} × {} tokens", text(),
+                               length, own.queries, own.keys));
+}
+
+Mask MaskExpression::bind_sequence(Index length) const {
+  check_sequence(length);
+  std::optional<Mask> bound;
+  if (const auto problem = usage_error_of([&] { bound = bind({length, length}); }))
+    throw UsageError(fmt::format("'{}' for a sequence of {} tokens: {}", text(), length, *problem));
+  return *std::move(bound);
+}
+
 std::optional<Lengths> MaskExpression::own_lengths() const {
   if (kind() == Kind::kName) return mask_lengths(named());
   for (const MaskExpression& operand : operands()) {
@@ -342,6 +359,8 @@ MaskExpression parse_mask(std::string_view text) { return Parser(text).mask_to_e
 std::vector<MaskLayer> parse_mask_layers(std::string_view text) {
   return Parser(text).layers_to_end();
 }
+
+MaskExpression parse_open_mask(std::string_view text) { return Parser(text, true).mask_to_end(); }
 
 std::vector<MaskLayer> parse_open_mask_layers(std::string_view text) {
   return Parser(text, true).layers_to_end();

@@ -43,6 +43,13 @@ class MaskExpression {
   /// that do not fit, InputError for files that cannot be read.
   Mask bind(Lengths lengths) const;
 
+  /// Throws UsageError "'MASK' for a sequence of N tokens: is for n × m tokens" if own_lengths()
+  /// are others.
+  void check_sequence(Index length) const;
+  /// The mask for a sequence of so many tokens, after that check; what bind() refuses is reported
+  /// in the same words.
+  Mask bind_sequence(Index length) const;
+
   /// The lengths that a name in it asks for by itself: document(3,5) asks for 8 × 8, explicit(FILE)
   /// for those of the file. Nothing if none does.
   std::optional<Lengths> own_lengths() const;
@@ -71,6 +78,9 @@ struct MaskLayer {
 /// Parses one mask. Throws UsageError "'TEXT': column N: what was found, what was expected"; names
 /// and numbers of arguments are checked too. Cost O(length); nesting at most 200.
 MaskExpression parse_mask(std::string_view text);
+
+/// The same, with a mask whose words are left to each text: "tta_word".
+MaskExpression parse_open_mask(std::string_view text);
 
 /// Parses a list of layers: "3*window(128), full".
 std::vector<MaskLayer> parse_mask_layers(std::string_view text);

@@ -77,6 +77,7 @@ struct ModelPlan {
   std::string prefix;  ///< of the base model's tensors, "bert."; exports may lack it
   std::vector<TensorRow> rows;
   std::vector<HeadPlan> heads;  ///< the first that is there counts
+  bool headless = false;        ///< config.json says that none of them is there
   std::vector<Skipped> skipped;
   std::vector<store::BufferTensor> buffers;
   std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read

@@ -1,8 +1,14 @@
 #include "model/masks.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 
 namespace masque::model {
@@ -27,6 +33,19 @@ class SomeQueries final : public mask::MaskNode {
   mask::Mask mask_;
   std::vector<Index> rows_;
 };
+
+/// Tokens that stand at most `window` apart.
+mask::Mask window_of(std::span<const Index> places, Index window) {
+  const Index n = std::ssize(places);
+  mask::BitMatrix bits(n, n);
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < n; ++j) {
+      const Index apart = places[static_cast<std::size_t>(i)] - places[static_cast<std::size_t>(j)];
+      if (std::abs(apart) <= window) bits.set(i, j);
+    }
+  }
+  return mask::from_bits(std::move(bits));
+}
 
 }  // namespace
 
@@ -78,20 +97,30 @@ std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::
   std::vector<mask::Mask> masks;
   for (const mask::MaskLayer& layer : list) {
     const Index count = list.size() == 1 ? design.num_hidden_layers : layer.count;
-    masks.insert(masks.end(), static_cast<std::size_t>(count), layer.mask.bind({length, length}));
+    masks.insert(masks.end(), static_cast<std::size_t>(count), layer.mask.bind_sequence(length));
   }
   return masks;
 }
 
 mask::Mask own_mask(const Design& design, Index length) {
-  const mask::Lengths lengths{length, length};
   const std::vector<mask::MaskLayer> layers = own_masks(design);
-  if (layers.empty()) return default_mask(DefaultMask::kFull).bind(lengths);
+  if (layers.empty()) return default_mask(DefaultMask::kFull).bind_sequence(length);
   if (layers.size() > 1) {
     throw UsageError(
         fmt::format("a list of masks, {}, expected one for all layers", design.variants.mask));
   }
-  return layers.front().mask.bind(lengths);
+  return layers.front().mask.bind_sequence(length);
+}
+
+std::optional<mask::MaskExpression> open_mask(const Design& design,
+                                              std::span<const mask::MaskLayer> given) {
+  const std::vector<mask::MaskLayer> layers =
+      given.empty() ? own_masks(design) : std::vector(given.begin(), given.end());
+  const auto is_open = [](const mask::MaskLayer& layer) { return layer.mask.open(); };
+  if (std::ranges::none_of(layers, is_open)) return std::nullopt;
+  if (layers.size() == 1) return layers.front().mask;
+  throw UsageError(fmt::format("{} '{}': words in a list, expected one mask for all layers",
+                               field("mask"), mask::layers_text(layers)));
 }
 
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
@@ -125,27 +154,26 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
 }
 
 std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
-                                           const std::optional<mask::Mask>& own) const {
+                                           const std::optional<mask::Mask>& own,
+                                           std::span<const Index> places) const {
   const mask::Lengths lengths{length, length};
   std::optional<mask::Mask> mask = own;
   if (!mask && kind.mask) {
-    const std::optional<mask::Lengths> requested = kind.mask->own_lengths();
-    if (requested && *requested != lengths) {
-      throw UsageError(fmt::format("mask '{}' is for {} × {} tokens, found a sequence of {}",
-                                   kind.mask->text(), requested->queries, requested->keys, length));
-    }
-    mask = kind.mask->bind(lengths);
+    if (const auto problem = usage_error_of([&] { mask = kind.mask->bind_sequence(length); }))
+      throw UsageError("mask " + *problem);
   }
   if (kind.window) {
-    const mask::Mask window = mask::band(lengths, -*kind.window, *kind.window);
+    const mask::Mask window = places.empty() ? mask::band(lengths, -*kind.window, *kind.window)
+                                             : window_of(places, *kind.window);
     mask = mask ? *mask & window : window;
   }
   return mask;
 }
 
-std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(
-    std::size_t kind, Index length, std::span<const Index> rows,
-    const std::optional<mask::Mask>& own) const {
+std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index length,
+                                                         std::span<const Index> rows,
+                                                         const std::optional<mask::Mask>& own,
+                                                         std::span<const Index> places) const {
   const Kind& what = different_[kind];
   if (!own && !what.mask && !what.window) return nullptr;
   if (own && own->lengths() != mask::Lengths{length, length}) {
@@ -153,19 +181,21 @@ std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(
                                  own->lengths().queries, own->lengths().keys, length));
   }
   if (!rows.empty()) {
-    const mask::Mask mask = *bind(what, length, own);
+    const mask::Mask mask = *bind(what, length, own, places);
     return std::make_shared<const mask::BlockMap>(
         mask::Mask(std::make_shared<const SomeQueries>(mask, rows),
                    {static_cast<Index>(rows.size()), length}));
   }
-  if (own) return std::make_shared<const mask::BlockMap>(*bind(what, length, own));
+  const bool by_places = what.window && !places.empty();
+  if (own || by_places)
+    return std::make_shared<const mask::BlockMap>(*bind(what, length, own, places));
   const std::pair key{kind, length};
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(key);
     if (found != known_.end()) return found->second;
   }
-  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own));
+  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own, places));
   const std::lock_guard lock(mutex_);
   if (known_bytes_ > kKnownBytes) {
     known_.clear();

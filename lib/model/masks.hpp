@@ -35,6 +35,12 @@ std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::
 /// not fit.
 mask::Mask own_mask(const Design& design, Index length);
 
+/// The mask of a model, or the one of `given` in its place if there is any, that leaves words or a
+/// seed to each text (MaskExpression::open); nothing if none does. Throws UsageError for such masks
+/// in a list.
+std::optional<mask::MaskExpression> open_mask(const Design& design,
+                                              std::span<const mask::MaskLayer> given = {});
+
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:
@@ -47,9 +53,11 @@ class LayerMasks {
 
   /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
   /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers.
+  /// These go by `places`, one a token; empty: 0, 1, …
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
-                                               const std::optional<mask::Mask>& own) const;
+                                               const std::optional<mask::Mask>& own,
+                                               std::span<const Index> places = {}) const;
 
  private:
   struct Kind {
@@ -57,7 +65,8 @@ class LayerMasks {
     std::optional<Index> window;
   };
   std::optional<mask::Mask> bind(const Kind& kind, Index length,
-                                 const std::optional<mask::Mask>& own) const;
+                                 const std::optional<mask::Mask>& own,
+                                 std::span<const Index> places) const;
 
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;

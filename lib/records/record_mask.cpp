@@ -25,11 +25,7 @@ mask::MaskExpression parse_record_mask(std::string_view text, Index length) {
     mask = mask::parse_mask(text);
     if (const std::string_view name = mask->file_reader(); !name.empty())
       throw UsageError(fmt::format("{} reads a file, expected a mask without", name));
-    const mask::Lengths own = mask->own_lengths().value_or(mask::Lengths{length, length});
-    if (own != mask::Lengths{length, length}) {
-      throw UsageError(fmt::format("'{}' is for {} × {} tokens, found {} ids", mask->text(),
-                                   own.queries, own.keys, length));
-    }
+    mask->check_sequence(length);
   });
   return *std::move(mask);
 }
@@ -37,7 +33,7 @@ mask::MaskExpression parse_record_mask(std::string_view text, Index length) {
 mask::Mask bind_record_mask(std::string_view text, Index length) {
   const mask::MaskExpression mask = parse_record_mask(text, length);
   std::optional<mask::Mask> bound;
-  about_mask([&] { bound = mask.bind({length, length}); });
+  about_mask([&] { bound = mask.bind_sequence(length); });
   return *std::move(bound);
 }
 

@@ -86,7 +86,12 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
   const bool lower = setting(config, "do_lower_case", true);
-  const bool mpnet = !original && config.architecture == "mpnet";
+  const auto has_both = [&](std::string_view begin, std::string_view end) {
+    return model->find(begin) && model->find(end);
+  };
+  // A vocabulary of BERT's has none of MPNet's template.
+  const bool mpnet = !original && config.architecture == "mpnet" &&
+                     (has_both("<s>", "</s>") || !has_both("[CLS]", "[SEP]"));
   std::string special;
   std::string processor;
   if (mpnet) {

@@ -41,6 +41,8 @@ std::string architecture_of(const JsonValue& settings, const JsonValue& config) 
        {"macbert", "bert"}}};
   std::string name;
   if (const JsonValue* type = config.find("model_type")) name = type->text;
+  // A family with changes: what it was is what its tokenizer is for.
+  if (const JsonValue* base = config.find("base_model_type")) name = base->text;
   if (const JsonValue* type = settings.find("tokenizer_class")) name = type->text;
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
   const auto known = std::find_if(kClasses.begin(), kClasses.end(),
@@ -61,6 +63,11 @@ FolderConfig read_folder_config(const std::string& folder) {
   read_role_names(out.settings, out.roles);
   read_role_names(read_optional(folder, "special_tokens_map.json"), out.roles);
   return out;
+}
+
+std::string model_architecture(const std::string& model) {
+  return architecture_of({},
+                         read_optional(is_folder(model) ? model : folder_of(model), "config.json"));
 }
 
 bool setting(const FolderConfig& config, std::string_view name, bool missing) {

@@ -24,6 +24,8 @@ TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
 /// What the folder says, and of the other roles what the caller says.
 FolderConfig read_config(const std::string& folder, const OpenOptions& options) {
   FolderConfig config = read_folder_config(folder);
+  if (config.architecture.empty() && !options.model.empty())
+    config.architecture = model_architecture(options.model);
   for (const auto& entry : options.roles) {
     const bool named = std::any_of(config.roles.begin(), config.roles.end(),
                                    [&](const auto& other) { return other.first == entry.first; });

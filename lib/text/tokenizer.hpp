@@ -30,6 +30,9 @@ struct OpenOptions {
   /// Tokens with a role ("cls"), read as if tokenizer_config.json named them; what the folder names
   /// itself goes first. They should be in the vocabulary: others are added to it.
   std::vector<std::pair<std::string, std::string>> roles = {};
+  /// The model that it is for: a folder, or a file in one. What the tokenizer's own folder does not
+  /// say of its kind is what the model's config.json says. Empty: none.
+  std::string model = {};
 };
 
 /// In what offsets count.

@@ -31,6 +31,8 @@ struct FolderConfig {
   RoleNames roles;
 };
 FolderConfig read_folder_config(const std::string& folder);
+/// FolderConfig::architecture by the config.json of a model alone: of its folder, or of a file's.
+std::string model_architecture(const std::string& model);
 /// A flag of tokenizer_config.json.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
 

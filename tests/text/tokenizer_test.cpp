@@ -1,6 +1,7 @@
 // Repair of UTF-8, built-in tokenizers, refusals, training.
 #include "text/tokenizer.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <tuple>
@@ -89,6 +90,35 @@ TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
   // What the vocabulary lacks stands in no template.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]"})");
   CHECK(ids() == Ids{5, 7, 5, 2, 1});
+}
+
+TEST_CASE("what a tokenizer's folder does not say the model's says") {
+  test::TempFolder folder;
+  const std::string alone = folder.path() + "/vocab.txt";
+  const std::string model = folder.path() + "/model";
+  const std::string changed = folder.path() + "/changed";
+  std::filesystem::create_directory(model);
+  std::filesystem::create_directory(changed);
+  std::ofstream(alone) << "<s>\n<pad>\n</s>\n[UNK]\n<mask>\na\n";
+  std::ofstream(model + "/config.json") << R"({"model_type": "mpnet"})";
+  std::ofstream(changed + "/config.json")
+      << R"({"model_type": "masque", "base_model_type": "mpnet"})";
+  const auto ids = [](const std::string& path, const std::string& of) {
+    return Tokenizer::open(path, {.model = of}).encode("a", {.special = true}).ids;
+  };
+  CHECK(ids(alone, "") == std::vector<TokenId>{5});
+  CHECK(ids(alone, model) == std::vector<TokenId>{0, 5, 2});
+  CHECK(ids(alone, model + "/model.safetensors") == std::vector<TokenId>{0, 5, 2});
+  for (const std::string& written : {model, changed}) {
+    std::filesystem::copy_file(alone, written + "/vocab.txt");
+    CHECK(ids(written, "") == std::vector<TokenId>{0, 5, 2});
+  }
+  // A vocabulary of BERT's has no template but BERT's.
+  std::ofstream(alone) << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
+  CHECK(ids(alone, model) == std::vector<TokenId>{2, 5, 3});
+  std::filesystem::remove(model + "/vocab.txt");
+  std::filesystem::copy_file(alone, model + "/vocab.txt");
+  CHECK(ids(model, "") == std::vector<TokenId>{2, 5, 3});
 }
 
 TEST_CASE("unsupported parts are refused by name") {

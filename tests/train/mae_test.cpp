@@ -1,6 +1,7 @@
 // Masked autoencoding with a decoder.
 #include <array>
 #include <cmath>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -9,6 +10,7 @@
 #include "electra_case.hpp"
 #include "support/message.hpp"
 #include "train/loss/mae_loss.hpp"
+#include "train/run/starting_design.hpp"
 #include "train/run/trainer.hpp"
 
 namespace masque::test {
@@ -109,12 +111,13 @@ TEST_CASE("mae: the encoder reads what is kept, the decoder predicts the rest") 
   CHECK(examples.given == std::vector<Index>{0, 1, 4});
 }
 
-TEST_CASE("mae: what is kept has the states that a column mask gives") {
-  Coder<double> coder;
+/// Compares the states of kept tokens alone with those of the whole text under a mask that hides
+/// the others.
+void check_kept_states(const model::Design& design, const ParameterMap& map,
+                       Parameters<double>& parameters) {
   const auto objective = find_objective("mae-mask").make(small_options());
   const Corpus corpus = small_corpus();
-  Encoder<double> encoder(coder.model.encoder, coder.model.encoder_map, coder.parameters,
-                          kernel::Precision::kF64);
+  Encoder<double> encoder(design, map, parameters, kernel::Precision::kF64);
   encoder.prepare();
   for (const StepItem& item : items_of(corpus)) {
     Example masked = objective->example(item.item, 0);
@@ -128,11 +131,35 @@ TEST_CASE("mae: what is kept has the states that a column mask gives") {
       ExampleChunk chunk;
       chunk.add(kept == 1 ? examples.encoder : masked);
       Tape<double> tape;
-      states[kept].resize(std::ssize(examples.given), coder.model.encoder.hidden_size);
+      states[kept].resize(std::ssize(examples.given), design.hidden_size);
       encoder.forward(chunk, {}, tape, states[kept].view());
     }
     for (std::size_t k = 0; k < states[0].span().size(); ++k)
       CHECK(std::abs(states[0].span()[k] - states[1].span()[k]) <= 1e-12);
+  }
+}
+
+TEST_CASE("mae: what is kept has the states that a column mask gives") {
+  Coder<double> coder;
+  check_kept_states(coder.model.encoder, coder.model.encoder_map, coder.parameters);
+}
+
+TEST_CASE("mae: windows and relative positions go by the positions that are kept") {
+  for (const char* name : {"modernbert", "mpnet", "deberta_v3", "t5_encoder", "xlnet"}) {
+    CAPTURE(name);
+    const model::StartingModel start(std::string(MASQUE_TEST_DATA "/model/") + name);
+    model::Design design = starting_design(start);
+    adapt_starting_design(
+        start, [](model::Design& one) { adapt_mae(small_options(), one); }, design);
+    // Narrow ones, which show fewer tokens by positions than by places.
+    for (model::LayerDesign& layer : design.layers) {
+      if (layer.window) layer.window = 1;
+    }
+    Parameters<double> parameters;
+    const ParameterMap map =
+        add_model(start.plan(start.design()), nullptr, "", ParameterMap(), parameters);
+    initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.3}, parameters);
+    check_kept_states(design, map, parameters);
   }
 }
 
@@ -193,7 +220,7 @@ TEST_CASE("mae: what cannot be is refused") {
   };
   CHECK(contains(refused(small_recipe(), 0), "decoder_size"));
   DesignRecipe recipe = small_recipe();
-  recipe.mixer = "fourier";
+  recipe.mixer = "fnet";
   CHECK(contains(refused(recipe, 1), "goes by places"));
   Corpus pairs;
   pairs.add(std::vector<TokenId>{2, 9, 3}, std::vector<std::uint8_t>{0, 0, 1});

@@ -130,6 +130,19 @@ TEST_CASE("masks must fit every length") {
                  "for a sequence of 1 tokens"));
 }
 
+TEST_CASE("masks under which what is left to predict is the next token") {
+  for (const char* mask :
+       {"causal", "causal_window(2)", "causal & document(3,5)", "causal, causal"}) {
+    CAPTURE(mask);
+    CHECK(ends_with_itself(mask));
+  }
+  for (const char* mask : {"full", "tta", "tta & causal", "window(2)", "causal, full", "unilm(2,3)",
+                           "tta_word", "nonsense", "causal("}) {
+    CAPTURE(mask);
+    CHECK_FALSE(ends_with_itself(mask));
+  }
+}
+
 TEST_CASE("which masks parts of a design must obey") {
   model::Design design;
   design.num_hidden_layers = 2;

@@ -178,10 +178,9 @@ std::string changed_config(const std::string& text, const Design& wanted) {
   }
   const bool known = std::ranges::any_of(
       plan.heads, [&](const HeadPlan& own) { return own.design.kind == wanted.head.kind; });
-  if (!known && wanted.head.kind != HeadKind::kNone) {
+  if (!known && (wanted.head.kind != HeadKind::kNone || !plan.heads.empty()))
     json.member("head", word_of(kHeads, wanted.head.kind));
-    json.member("head_scale", wanted.head.scale);
-  }
+  if (!known && wanted.head.kind != HeadKind::kNone) json.member("head_scale", wanted.head.scale);
   json.end_object();
   std::string out = set_json_member(text, {"model_type"}, quote_json("masque"));
   out = set_json_member(out, {"base_model_type"}, quote_json(type));
@@ -200,6 +199,7 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   plan = changed_plan(std::move(plan), wanted);
   if (changes->has("head")) {
     const HeadKind kind = read_word(*changes, "head", kHeads, HeadKind::kNone);
+    plan.headless = kind == HeadKind::kNone;
     HeadDesign own;
     own.kind = kind;
     own.scale = changes->positive("head_scale", 1);
@@ -209,10 +209,9 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
       own.tied = false;
       // The family's own ones are for other objectives.
       plan.heads.insert(plan.heads.begin(), masque_head(plan.design, own));
-    } else {
+    } else if (kind != HeadKind::kNone) {
       for (HeadPlan& family : plan.heads) family.design.kind = kind;
-      if (plan.heads.empty() && kind != HeadKind::kNone)
-        plan.heads = {masque_head(plan.design, own)};
+      if (plan.heads.empty()) plan.heads = {masque_head(plan.design, own)};
     }
   }
   plan.design.family = plan.design.model_type = "masque";

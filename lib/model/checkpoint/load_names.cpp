@@ -134,6 +134,10 @@ void Finder::add_tensor(PlacedTensor tensor) {
 }
 
 void Finder::add_head() {
+  if (model_.headless) {
+    plan_.design.head.kind = HeadKind::kNone;
+    return;
+  }
   for (const HeadPlan& head : model_.heads) {
     bool there = head.evidence.empty();
     if (!there) {
@@ -157,7 +161,8 @@ void Finder::add_head() {
   plan_.design.notes.push_back(std::move(note));
 }
 
-/// Whether two tensors of one type hold the same bytes.
+}  // namespace
+
 bool same_bytes(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
                 const store::TensorInfo& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
@@ -174,6 +179,8 @@ bool same_bytes(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
   }
   return true;
 }
+
+namespace {
 
 // As in transformers: a decoder that is in the file and differs from the word table counts,
 // whatever config.json says of ties.

@@ -19,9 +19,11 @@ namespace masque::model {
 
 namespace {
 
-/// The head that a class in `architectures` has, else the first of the plan; nullptr: it has none.
+/// None where config.json says so; the head that a class in `architectures` has, else the first of
+/// the plan; nullptr: it has none.
 const HeadPlan* head_to_make(const Family& family, const ModelPlan& plan,
                              const store::ModelConfig& config) {
+  if (plan.headless) return nullptr;
   for (const std::string& name : config.architectures()) {
     for (const HeadPlan& head : plan.heads) {
       if (class_name(family, config.model_type(), head.design.kind) == name) return &head;

@@ -66,7 +66,8 @@ const HeadPlan* StartingModel::head_plan(const HeadDesign& head) const {
 }
 
 bool StartingModel::writes(const Design& design) const {
-  if (design.head.kind != HeadKind::kNone && head_plan(design.head) == nullptr) return false;
+  if (design.head.kind != HeadKind::kNone && (plan_.headless || head_plan(design.head) == nullptr))
+    return false;
   // Its config.json says which head there is.
   const HeadKind found = found_.design.head.kind;
   if (family_.name == "masque" && found != HeadKind::kNone && found != design.head.kind)
@@ -127,15 +128,27 @@ std::string StartingModel::config_text(const Design& design) const {
   const std::string type = config_.string("base_model_type").value_or(config_.model_type());
   const Family* named = find_family(type);
   const std::string name = class_name(named != nullptr ? *named : family_, type, head.kind);
-  if (head.kind != found_.design.head.kind && !name.empty())
-    set("architectures", fmt::format("[{}]", quote_json(name)));
+  if (head.kind != found_.design.head.kind) {
+    if (!name.empty()) set("architectures", fmt::format("[{}]", quote_json(name)));
+    // What a classifier says of its labels.
+    for (const char* key :
+         {"id2label", "label2id", "problem_type", "classifier_mask", "classifier_pooling"})
+      text = erase_json_member(text, {key});
+  }
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
     set("tie_word_embeddings", "false");
   return text;
 }
 
-/// All names of a tensor that the checkpoint has.
+/// Whether the checkpoint has the same values under both names.
+bool StartingModel::is_copy(const std::string& a, const std::string& b) const {
+  const store::TensorInfo* left = names_.find(a);
+  const store::TensorInfo* right = names_.find(b);
+  return left != nullptr && right != nullptr && same_bytes(checkpoint_, *left, *right);
+}
+
+/// All names of a tensor that the checkpoint has, the one that is read first.
 std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor) const {
   std::vector<std::string> found;
   for_spellings(tensor.names, [&](std::string_view spelling) {
@@ -145,8 +158,11 @@ std::vector<std::string> StartingModel::names_in_file(const PlacedTensor& tensor
     if (based) all.insert(all.begin(), plan_.prefix + bare);
     for (const std::string& name : all) {
       const std::string old = old_norm_name(name);
-      if (names_.find(name) == nullptr && (old.empty() || names_.find(old) == nullptr)) continue;
-      found.push_back(name);
+      // TensorFlow's names become those of Hugging Face anyway.
+      const bool is_new = names_.find(name) != nullptr;
+      if (!is_new && (old.empty() || names_.find(old) == nullptr)) continue;
+      const std::string& own = is_new || names_.tf() != nullptr ? name : old;
+      found.push_back(own);
       return;
     }
   });
@@ -240,6 +256,10 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
   for (NamedTensor& tensor : named) {
     std::vector<std::string> names;
     if (same_head) names = names_in_file(tensor.placed);
+    // What has other values under another name is no part of the model.
+    std::erase_if(names, [&](const std::string& name) {
+      return name != names.front() && !is_copy(name, names.front());
+    });
     if (names.empty()) names = {tensor.name};
     for (const std::string& name : names) {
       if (!written.insert(name).second) continue;

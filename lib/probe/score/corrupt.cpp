@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "mask/bit_matrix.hpp"
 
 namespace masque::probe {
 
@@ -18,6 +19,19 @@ constexpr std::array<std::pair<std::string_view, TokenNoise>, 4> kNames{
      {"mask", TokenNoise::kMask},
      {"drop", TokenNoise::kDrop},
      {"random", TokenNoise::kRandom}}};
+
+/// What these tokens may read of each other.
+mask::Mask part_of_mask(const mask::Mask& mask, std::span<const Index> tokens) {
+  if (std::ssize(tokens) == mask.lengths().queries) return mask;
+  mask::BitMatrix bits(std::ssize(tokens), std::ssize(tokens));
+  for (Index i = 0; i < bits.rows(); ++i) {
+    for (Index j = 0; j < bits.columns(); ++j) {
+      const auto token = [&](Index at) { return tokens[static_cast<std::size_t>(at)]; };
+      if (mask.allows(token(i), token(j))) bits.set(i, j);
+    }
+  }
+  return mask::from_bits(std::move(bits));
+}
 
 }  // namespace
 
@@ -53,6 +67,7 @@ Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, dou
   MASQUE_CHECK(corruption != TokenNoise::kMask || mask);
   Corrupted out;
   Sequence& to = out.sequence;
+  std::vector<Index> left;
   to.number = sequence.number;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool selected = numbers[i] < rate;
@@ -70,11 +85,13 @@ Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, dou
       id = static_cast<TokenId>(random.block(i)[0] % static_cast<std::uint64_t>(vocab_size));
     }
     to.ids.push_back(id);
+    left.push_back(row);
     if (!sequence.segments.empty()) to.segments.push_back(sequence.segments[i]);
     if (!sequence.positions.empty() || corruption == TokenNoise::kDrop) {
       to.positions.push_back(sequence.positions.empty() ? row : sequence.positions[i]);
     }
   }
+  if (sequence.mask) to.mask = part_of_mask(*sequence.mask, left);
   return out;
 }
 

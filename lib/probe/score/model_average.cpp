@@ -47,7 +47,8 @@ std::vector<std::vector<Prediction>> run(const model::Model& model,
     const auto count = std::clamp<std::size_t>(
         static_cast<std::size_t>(batch_tokens / sequences.front().size()), 1, sequences.size());
     for (const Sequence& sequence : sequences.first(count)) {
-      const Index begin = batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
+      const Index begin =
+          batch.add(sequence.ids, {sequence.positions, sequence.segments, sequence.mask, {}});
       for (const Index row : rows) request.rows.push_back(begin + row);
     }
     Predictions predictions(count, rows.size());
@@ -136,7 +137,8 @@ Sequence ModelAverage::sample(const Sequence& sequence, std::span<const double> 
 }
 
 void ModelAverage::add(const Sequence& sequence) {
-  if (sequence.mask) throw InputError("a record with a mask, expected none");
+  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
+    throw InputError("a mask of one sequence for a model of two streams, expected none");
   const auto numbers = selection_numbers(sequence, request_.seed, "average");
   std::vector<Index> rows;
   for (Index i = 0; i < sequence.size(); ++i) {

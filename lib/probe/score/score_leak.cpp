@@ -125,12 +125,8 @@ bool ScoreLeak::open() const {
 mask::Mask ScoreLeak::close(std::span<const Index> words) const {
   Index length = 0;
   for (const Index word : words) length += word;
-  if (options_.masks.size() != 1) {
-    throw UsageError(fmt::format("{} '{}': words in a list, expected one mask for all layers",
-                                 field("mask"), mask::layers_text(options_.masks)));
-  }
   model::ModelOptions closed = options_;
-  closed.masks.front().mask = options_.masks.front().mask.closed(words, 0);
+  closed.masks = {{1, model::open_mask(design_, options_.masks).value().closed(words, 0)}};
   refuse(closed.masks, find_leak(flow_of(kind_, design_, closed, length), length), length);
   return closed.masks.front().mask.bind({length, length});
 }

@@ -116,6 +116,8 @@ void TextScorer::add_masked(Pending& pending, const Window& window, const Senten
       job.query_mask = hiding(part.size(), hidden, false);
     } else {
       for (const Index u : hidden) job.ids[static_cast<std::size_t>(u)] = *options_.mask;
+      // As in training, where a mask token is a word.
+      if (options_.mask_of) job.mask = options_.mask_of(job.ids);
     }
     job.rows.push_back(t);
     job.targets.push_back(part.ids[static_cast<std::size_t>(t)]);

@@ -24,7 +24,7 @@ struct ScoreOptions {
   Index batch_tokens = 8192;
   /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
   std::function<void(Index)> check_length;
-  /// The mask of a sequence of a kind of one pass, where its words decide it; may throw.
+  /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 

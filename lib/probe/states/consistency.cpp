@@ -111,7 +111,7 @@ void run_copies(const model::Model& model, std::span<Copy> copies, model::Reques
             std::ssize(batch.ids) + copies[end].corrupted.sequence.size() <= batch_tokens)) {
       first_rows.push_back(std::ssize(request.rows));
       const Sequence& copy = copies[end].corrupted.sequence;
-      const Index first = batch.add(copy.ids, {copy.positions, copy.segments, {}, {}});
+      const Index first = batch.add(copy.ids, {copy.positions, copy.segments, copy.mask, {}});
       for (const Index row : copies[end].corrupted.rows) request.rows.push_back(first + row);
       ++end;
     }
@@ -138,7 +138,8 @@ Consistency::Consistency(const model::Model& model, const ConsistencyRequest& re
 }
 
 void Consistency::add(const Sequence& sequence) {
-  if (sequence.mask) throw InputError("a record with a mask, expected none");
+  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
+    throw InputError("a mask of one sequence for a model of two streams, expected none");
   const Index vocab_size = model_.design().vocab_size;
   const auto numbers = selection_numbers(sequence, request_.seed, "consistency");
   const RandomStream random(request_.seed, "consistency tokens", sequence.number);
@@ -157,7 +158,7 @@ void Consistency::add(const Sequence& sequence) {
   request.last_states = true;
   StateComparer comparer(sequence.size());
   model::Batch plain;
-  plain.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
+  plain.add(sequence.ids, {sequence.positions, sequence.segments, sequence.mask, {}});
   request.all_rows = true;
   model_.run(plain, request, &comparer);
   request.all_rows = false;

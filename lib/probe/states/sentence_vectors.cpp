@@ -109,6 +109,7 @@ void VectorMaker::add(std::uint64_t id, Sentence sentence) {
   if (before > 0 && before + sentence.size() > options_.batch_tokens) flush();
   const auto begin = static_cast<Index>(batch_.ids.size());
   batch_.add(sentence.ids);
+  if (options_.mask_of) batch_.masks.emplace_back(options_.mask_of(sentence.ids));
   any_segments_ = any_segments_ || !sentence.segments.empty();
   sentence.segments.resize(sentence.ids.size(), 0);
   batch_.segments.insert(batch_.segments.end(), sentence.segments.begin(), sentence.segments.end());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct VectorOptions {
   bool truncate = false;   ///< of a sentence that is too long the first tokens are read
   Index max_length = 0;    ///< tokens read, those of the template included; 0: the model's
   Index batch_tokens = 8192;
+  /// The mask of a sentence, where its words decide it; may throw. Empty: the model's.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 
 /// Makes vectors of sentences in order. A vector does not depend on the others. Memory: one batch.

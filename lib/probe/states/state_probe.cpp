@@ -29,7 +29,7 @@ class EachState final : public model::Observer {
 template <class Use>
 void run_states(const model::Model& model, const Sequence& sequence, Use use) {
   model::Batch batch;
-  batch.add(sequence.ids, {sequence.positions, sequence.segments, {}, {}});
+  batch.add(sequence.ids, {sequence.positions, sequence.segments, sequence.mask, {}});
   model::Request request;
   request.hidden_states = true;
   EachState<Use> observer(std::move(use));
@@ -100,7 +100,8 @@ bool StateProbe::full() const { return std::ssize(targets_) >= request_.rows; }
 
 void StateProbe::add(const Sequence& sequence) {
   if (full()) return;
-  if (sequence.mask) throw InputError("a record with a mask, expected none");
+  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
+    throw InputError("a mask of one sequence for a model of two streams, expected none");
   Sequence changed = sequence;
   const auto numbers = selection_numbers(sequence, request_.seed, "probe");
   std::vector<Index> rows = hidden_rows(numbers, request_.at_mask ? request_.rate : 1);

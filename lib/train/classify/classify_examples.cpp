@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "model/masks.hpp"
+#include "records/selection.hpp"
 #include "train/data/objective.hpp"
 #include "train/data/record_example.hpp"
 
@@ -15,18 +18,30 @@ ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, Pooling p
     : pooling_(pooling),
       segments_(design.type_vocab_size > 1),
       longest_(design.max_position_embeddings),
+      tokens_(options.tokens),
       drop_(make_dropping(options.drop, options.seed, options.tokens)) {
-  if (options.mask) mask_ = mask::parse_mask(*options.mask);
+  mask_ = options.mask ? mask::parse_open_mask(*options.mask) : model::open_mask(design);
+}
+
+mask::Mask ClassifyExamples::mask_of(std::span<const TokenId> ids) const {
+  mask::MaskExpression mask = *mask_;
+  if (mask.open()) mask = mask.closed(records::word_lengths(ids, tokens_), 0);
+  std::optional<mask::Mask> bound;
+  if (const auto problem = usage_error_of([&] { bound = mask.bind_sequence(std::ssize(ids)); }))
+    throw UsageError(fmt::format("{} {}", field("mask"), *problem));
+  return *std::move(bound);
 }
 
 void ClassifyExamples::check(const Corpus& corpus) const {
   check_length(corpus, longest_, "the model");
   if (!mask_) return;
   std::set<Index> lengths;
-  for (Index i = 0; i < corpus.size(); ++i) lengths.insert(corpus.length(i));
   bool alone = pooling_ == Pooling::kFirst && corpus.longest() > 1;
-  for (const Index n : lengths) {
-    const mask::Mask bound = mask_->bind({n, n});
+  for (Index i = 0; i < corpus.size(); ++i) {
+    // Texts of a length have the same mask, but for their words.
+    const Index n = corpus.length(i);
+    if (!lengths.insert(n).second) continue;
+    const mask::Mask bound = mask_of(corpus.item(i).ids);
     for (Index k = 1; alone && k < n; ++k) alone = !bound.allows(0, k);
   }
   if (alone) {
@@ -51,7 +66,7 @@ Example ClassifyExamples::example(records::Record record, TokenId label) const {
   const Index rows = pooling_ == Pooling::kFirst ? 1 : example.size();
   for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
   example.targets.assign(static_cast<std::size_t>(rows), label);
-  if (mask_) example.mask = mask_->bind({example.size(), example.size()});
+  if (mask_) example.mask = mask_of(example.ids);
   return example;
 }
 

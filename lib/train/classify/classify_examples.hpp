@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "mask/expression.hpp"
@@ -20,7 +21,7 @@ struct ClassifyTextOptions {
   /// DropToken of what is learnt: other tokens in each epoch; the mask is one of what is left.
   records::DropOptions drop{.rate = 0};
   std::uint64_t seed = 0;           ///< of that
-  records::TokenTable tokens = {};  ///< of the tokenizer, for that
+  records::TokenTable tokens = {};  ///< of the tokenizer, for that and the words of masks
 };
 
 /// Immutable, thread-safe.
@@ -40,12 +41,14 @@ class ClassifyExamples {
 
  private:
   Example example(records::Record record, TokenId label) const;
+  mask::Mask mask_of(std::span<const TokenId> ids) const;
 
   Pooling pooling_;
   bool segments_;
   Index longest_;  ///< text; 0: any
+  records::TokenTable tokens_;
   std::unique_ptr<const records::Corruption> drop_;
-  std::optional<mask::MaskExpression> mask_;
+  std::optional<mask::MaskExpression> mask_;  ///< none: the model's, the same for all texts
 };
 
 }  // namespace masque::train

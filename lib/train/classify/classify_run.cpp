@@ -95,7 +95,7 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   start.pooling = pooling;
   const JsonValue* mask = config.find(kMaskKey);
   if (mask == nullptr) return;
-  if (const auto problem = usage_error_of([&] { mask::parse_mask(mask->text); }))
+  if (const auto problem = usage_error_of([&] { mask::parse_open_mask(mask->text); }))
     throw InputError(path, fmt::format("{}: {}", kMaskKey, *problem));
   start.mask = mask->text;
 }

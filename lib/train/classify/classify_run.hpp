@@ -83,6 +83,8 @@ class ClassifyRun {
   Trainer& trainer() { return *trainer_; }
   Index parameter_count() const;
   Index trained_count() const { return count_trained(parameters_); }
+  /// Throws as ClassifyExamples::check for texts that classify() cannot take.
+  void check(const LabelledTexts& texts) const { examples_->check(*texts.corpus); }
   Classified classify(const LabelledTexts& texts);
   /// What decides its bytes in addition to the options: pooling, mask, the labels' names, digests
   /// of the texts, the config.json and the values as they are, so to be requested before the first

@@ -46,6 +46,10 @@ void Corpus::add(const CorpusItem& item) {
     masks_.resize(static_cast<std::size_t>(size()));
     masks_.emplace_back(item.mask);
   }
+  if (item.line > 0 || !lines_.empty()) {
+    lines_.resize(static_cast<std::size_t>(size()));
+    lines_.push_back(item.line);
+  }
   ids_.insert(ids_.end(), item.ids.begin(), item.ids.end());
   begins_.push_back(static_cast<Index>(ids_.size()));
 }
@@ -76,6 +80,7 @@ CorpusItem Corpus::item(Index number) const {
   item.labels = part(labels_);
   item.weights = part(weights_);
   if (has_masks()) item.mask = masks_[static_cast<std::size_t>(number)];
+  if (!lines_.empty()) item.line = lines_[static_cast<std::size_t>(number)];
   return item;
 }
 
@@ -105,6 +110,20 @@ void check_length(const Corpus& corpus, Index most, std::string_view model) {
   if (most == 0 || found <= most) return;
   throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
                                found, most, model));
+}
+
+void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model) {
+  for (Index i = 0; most > 0 && i < corpus.size(); ++i) {
+    const CorpusItem item = corpus.item(i);
+    Index found = std::ssize(item.ids);
+    for (const std::int32_t position : item.positions)
+      found = std::max(found, static_cast<Index>(position) + 1);
+    if (found <= most) continue;
+    const std::string place = item.line > 0 ? fmt::format("line {}: ", item.line) : "";
+    throw InputError(corpus.source(),
+                     fmt::format("{}{} tokens, expected at most the {} positions of {}, or {} {}",
+                                 place, found, most, model, field("length"), most));
+  }
 }
 
 records::TokenTable token_table(const text::Tokenizer& tokenizer) {

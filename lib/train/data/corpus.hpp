@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "records/corruption.hpp"
@@ -22,6 +23,7 @@ struct CorpusItem {
   std::span<const std::int32_t> labels = {};
   std::span<const double> weights = {};  ///< of the loss, one an id; empty: 1
   std::string_view mask = {};            ///< an expression of the mask language; empty: none
+  Index line = 0;                        ///< of the file that it stands in, from 1; 0: of none
 };
 
 /// What the labels of a corpus are.
@@ -38,6 +40,8 @@ class Corpus {
   void add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments = {});
   /// The same with everything but the number. All sequences have labels or none has.
   void add(const CorpusItem& item);
+  /// What it was read from, for messages.
+  void set_source(std::string name) { source_ = std::move(name); }
   /// What labels are, of all sequences.
   void set_labels(LabelKind kind) { label_kind_ = kind; }
 
@@ -57,6 +61,8 @@ class Corpus {
   /// One more than the largest position; 0 without any sequence.
   Index position_end() const;
   CorpusItem item(Index number) const;
+  /// The file, as messages name it: "the corpus" of one that was made in memory.
+  const std::string& source() const { return source_; }
   /// XXH3 of ids, what else sequences have and where sequences begin: another digest is another
   /// corpus.
   std::string digest() const;
@@ -70,6 +76,8 @@ class Corpus {
   std::vector<std::int32_t> labels_;
   std::vector<double> weights_;
   std::vector<std::string> masks_;  ///< one a sequence, or none
+  std::vector<Index> lines_;        ///< one a sequence, or none
+  std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
 };
 
@@ -109,11 +117,11 @@ struct CorpusOptions {
 ///         source, its ids, and a target, the original: the target's tokens are predicted under the
 ///         mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
 ///
-/// Memory: 4 bytes a token, 1 more with segments, 4 with positions and labels each, 8 with weights,
-/// besides the mapped file. Throws InputError if there is
-/// no sequence (for blocks with the number of tokens that were found and are needed), a line or
-/// record is wrong (by number), an id is beyond the vocabulary; UsageError if `length` leaves no
-/// room besides the template, or pairs need a separator that the tokenizer has not.
+/// Memory: 8 bytes a sequence, 4 a token, 1 more with segments, 4 with positions and labels each, 8
+/// with weights, besides the mapped file. Throws InputError if there is no sequence (for blocks
+/// with the number of tokens that were found and are needed), a line or record is wrong (by
+/// number), an id is beyond the vocabulary; UsageError if `length` leaves no room besides the
+/// template, or pairs need a separator that the tokenizer has not.
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 
@@ -123,6 +131,9 @@ records::TokenTable token_table(const text::Tokenizer& tokenizer);
 /// Throws UsageError naming the length and `model` if a sequence is longer than `most` positions;
 /// 0: there is no limit.
 void check_length(const Corpus& corpus, Index most, std::string_view model);
+
+/// The same of a corpus that is only evaluated: InputError that names its file and the line.
+void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model);
 
 /// XXH3 of all tokens in the order of their ids: whether a vocabulary has changed.
 std::string vocabulary_digest(const text::Tokenizer& tokenizer);

@@ -108,12 +108,14 @@ Corpus read_lines(const std::string& path, const std::string& name,
       return blocks.add(std::span<const TokenId>(piece.ids).subspan(cut ? 1 : 0));
     }
     std::size_t at = 0;
-    for (const Index length : piece.lengths) {
-      const auto count = static_cast<std::size_t>(length);
-      const bool pair = !piece.segments.empty();
-      corpus.add(std::span<const TokenId>(piece.ids).subspan(at, count),
-                 pair ? std::span<const std::uint8_t>(piece.segments).subspan(at, count)
-                      : std::span<const std::uint8_t>());
+    for (std::size_t i = 0; i < piece.lengths.size(); ++i) {
+      const auto count = static_cast<std::size_t>(piece.lengths[i]);
+      CorpusItem item;
+      item.ids = std::span<const TokenId>(piece.ids).subspan(at, count);
+      if (!piece.segments.empty())
+        item.segments = std::span<const std::uint8_t>(piece.segments).subspan(at, count);
+      item.line = static_cast<Index>(line - piece.lines) + piece.places[i];
+      corpus.add(item);
       at += count;
     }
   };
@@ -134,10 +136,11 @@ Corpus read_lines(const std::string& path, const std::string& name,
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options) {
   const std::string name = path == "-" ? "standard input" : path;
-  if (options.format == CorpusFormat::kRecords) {
-    return read_records(path, name, tokenizer, options);
-  }
-  return read_lines(path, name, tokenizer, options);
+  Corpus corpus = options.format == CorpusFormat::kRecords
+                      ? read_records(path, name, tokenizer, options)
+                      : read_lines(path, name, tokenizer, options);
+  corpus.set_source(name);
+  return corpus;
 }
 
 }  // namespace masque::train

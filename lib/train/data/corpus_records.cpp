@@ -37,6 +37,7 @@ class RecordTaker {
     item.labels = record.labels.values;
     if (record.has_weights) item.weights = record.weights;
     if (record.mask) item.mask = *record.mask;
+    item.line = static_cast<Index>(record.number) + 1;
     corpus_.add(item);
   }
 

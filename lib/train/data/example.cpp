@@ -6,6 +6,8 @@ namespace masque::train {
 
 void ExampleChunk::add(const Example& example) {
   MASQUE_CHECK(example.rows.size() == example.targets.size());
+  MASQUE_CHECK(sequences() == 0 || sparse == example.sparse);
+  sparse = example.sparse;
   const Index first = rows();
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());
   for (Index i = 0; i < example.size(); ++i) {

@@ -20,6 +20,9 @@ struct Example {
   std::vector<Index> rows;               ///< with a loss, ascending
   std::vector<TokenId> targets;          ///< one a row
   std::vector<double> weights;           ///< of the loss, one a row; empty: 1
+  /// Of a longer text only this is left: windows of layers and all relative positions go by
+  /// `positions`, not by the places of the tokens.
+  bool sparse = false;
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };
@@ -37,6 +40,7 @@ struct ExampleChunk {
   std::vector<double> weights;
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
+  bool sparse = false;  ///< of all examples
 
   bool has_loss(Index sequence) const {
     const auto s = static_cast<std::size_t>(sequence);

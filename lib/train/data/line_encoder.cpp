@@ -42,6 +42,7 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
   piece.ids.clear();
   piece.segments.clear();
   piece.lengths.clear();
+  piece.places.clear();
   piece.lines = 0;
   piece.problem.clear();
   std::string repaired;
@@ -72,6 +73,7 @@ void LineEncoder::add_line(text::IdEncoder& encoder, std::string_view line,
   piece.ids.resize(std::min(piece.ids.size(), begin + static_cast<std::size_t>(room_)));
   append(around_.after, piece.ids);
   piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+  piece.places.push_back(static_cast<Index>(piece.lines));
 }
 
 /// A separator in front of every line; the text's first one goes later.
@@ -114,6 +116,7 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
   append(around_.after, piece.ids);
   piece.segments.resize(piece.ids.size(), 1);
   piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+  piece.places.push_back(static_cast<Index>(piece.lines));
 }
 
 }  // namespace masque::train

@@ -17,6 +17,7 @@ struct EncodedLines {
   std::vector<TokenId> ids;
   std::vector<std::uint8_t> segments;  ///< of pairs: one an id
   std::vector<Index> lengths;          ///< of sequences; of blocks none
+  std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;
   std::string problem;  ///< of the last of `lines`; then nothing after it was read
 };

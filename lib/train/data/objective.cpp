@@ -50,15 +50,19 @@ Objective::Objective(const ObjectiveOptions& options) : options_(options) {
 }
 
 void Objective::check(const Corpus& corpus) const {
-  if (corpus.pairs() && !options_.pairs) {
-    throw InputError("sequences of two segments, expected those of one");
-  }
+  if (corpus.pairs() && !options_.pairs)
+    throw InputError(corpus.source(), "sequences of two segments, expected those of one");
   if (!corpus.has_masks()) return;
-  if (!takes_masks())
-    throw InputError("sequences with masks, expected an objective without its own");
+  if (!takes_masks()) {
+    throw UsageError(
+        fmt::format("{}: {} has sequences with masks, expected one that takes them: mlm, tta, clm "
+                    "or records",
+                    field("objective"), corpus.source()));
+  }
   if (drop_) {
-    throw InputError(
-        fmt::format("sequences with masks, which go by place: expected no {}", field("drop")));
+    throw UsageError(
+        fmt::format("{}: {} has sequences with masks, which go by place, expected none",
+                    field("drop"), corpus.source()));
   }
 }
 
@@ -106,6 +110,7 @@ RecordNeeds record_needs(const Corpus& corpus) {
     needs.causal = needs.causal && mask == "causal";
   }
   if (orders) needs.streams = model::Streams::kTwo;
+  needs.predicts_next = needs.causal;
   return needs;
 }
 

@@ -22,7 +22,8 @@ namespace masque::train {
 struct RecordNeeds {
   LabelKind labels = LabelKind::kTokens;
   model::Streams streams = model::Streams::kOne;
-  bool causal = false;  ///< every sequence has the mask causal
+  bool causal = false;         ///< every sequence has the mask causal
+  bool predicts_next = false;  ///< masks, those of the corpus or others, end with the token itself
 };
 /// Two streams where every mask has an order of permutation (xlnet_order), one else.
 RecordNeeds record_needs(const Corpus& corpus);

@@ -66,9 +66,13 @@ void ElectraLoss<T>::check_adversarial() const {
 template <class T>
 void ElectraLoss<T>::check(const Corpus& corpus) const {
   if (corpus.pairs() && !options_.pairs)
-    throw InputError("sequences of two segments, expected those of one");
-  if (corpus.has_masks() || corpus.has_positions())
-    throw InputError("sequences with a mask or positions, expected those without for two networks");
+    throw InputError(corpus.source(), "sequences of two segments, expected those of one");
+  if (!corpus.has_masks() && !corpus.has_positions()) return;
+  throw UsageError(
+      fmt::format("{} {}: {} has sequences with {}, expected an objective of one "
+                  "network",
+                  field("objective"), model_.variant->name, corpus.source(),
+                  corpus.has_masks() ? "masks" : "positions"));
 }
 
 template <class T>

@@ -73,6 +73,7 @@ MaeExamples mae_examples(const Example& hidden) {
   out.decoder = hidden;
   out.decoder.mask.reset();
   Example& kept = out.encoder;
+  kept.sparse = true;
   for (Index i = 0; i < hidden.size(); ++i) {
     if (std::ranges::binary_search(hidden.rows, i)) continue;
     const auto at = static_cast<std::size_t>(i);

@@ -19,9 +19,10 @@ constexpr std::uint64_t kItemsOfStep = 1000003;
 template <class T>
 const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index sequence) {
   const bool query = stream.kind == model::StreamKind::kQuery;
+  const std::span<const Index> places(chunk_.positions);
   return tape_.masks
-      .blocks(encoder_.masks_, l, stream, tape_.content,
-              query ? chunk_.query_masks : chunk_.masks)[static_cast<std::size_t>(sequence)]
+      .blocks(encoder_.masks_, l, stream, tape_.content, query ? chunk_.query_masks : chunk_.masks,
+              chunk_.sparse ? places : std::span<const Index>())[static_cast<std::size_t>(sequence)]
       .get();
 }
 
@@ -34,7 +35,7 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   if (!model::has_position_terms(design_)) return made;
   model::PositionInputs<T> in;
   const bool learned = map.weight(Role::kPositionTable) != ParameterMap::kNone;
-  model::set_rows(stream, source, sequence, learned, made.counted, in);
+  model::set_rows(stream, source, sequence, learned && !chunk_.sparse, made.counted, in);
   if (encoder_.scheme_ != nullptr) {
     in.scheme = encoder_.scheme_.get();
     in.shape = model::position_shape(design_);

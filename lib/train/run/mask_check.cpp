@@ -21,6 +21,8 @@ constexpr Index kFollowedSequences = 32;
 constexpr Index kCountedSequences = 1000;
 /// Following every token costs the third power of the length.
 constexpr Index kFollowedLength = 512;
+/// Masks of any length are of one kind at this one.
+constexpr Index kStandsForAll = 16;
 
 /// What the rows of an example may read, layer by layer; a query stream's own.
 std::vector<mask::Mask> layers_of(const Example& example, const model::Design& design) {
@@ -157,6 +159,25 @@ nn::MaskSupport mask_need(const model::Design& design) {
   return nn::MaskSupport::kAny;
 }
 
+bool ends_with_itself(std::string_view masks) {
+  bool found = true;
+  const auto unread = usage_error_of([&] {
+    for (const mask::MaskLayer& layer : mask::parse_open_mask_layers(masks)) {
+      if (!layer.mask.file_reader().empty()) throw UsageError("a file");
+      const std::vector<Index> words(static_cast<std::size_t>(kStandsForAll), 1);
+      const mask::MaskExpression closed = layer.mask.closed(words, 0);
+      const mask::Lengths usual{kStandsForAll, kStandsForAll};
+      const mask::Mask bound = closed.bind(closed.own_lengths().value_or(usual));
+      const Index n = bound.lengths().queries;
+      for (Index q = 0; q < n && found; ++q) {
+        found = bound.allows(q, q);
+        for (Index k = q + 1; k < n && found; ++k) found = !bound.allows(q, k);
+      }
+    }
+  });
+  return found && !unread;
+}
+
 void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool shorter) {
   if (design.variants.mask.empty()) return;
   std::set<Index> lengths;
@@ -166,16 +187,8 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
     for (const Index length : lengths) {
       const std::vector<Index> words(static_cast<std::size_t>(length), 1);
       const mask::MaskExpression mask = layer.mask.closed(words, 0);
-      const mask::Lengths wanted{length, length};
-      const auto problem = usage_error_of([&] {
-        const mask::Lengths own = mask.own_lengths().value_or(wanted);
-        if (own != wanted)
-          throw UsageError(fmt::format("is for {} × {} tokens", own.queries, own.keys));
-        mask.bind(wanted);
-      });
-      if (problem)
-        throw UsageError(fmt::format("{} '{}' for a sequence of {} tokens: {}", field("mask"),
-                                     layer.mask.text(), length, *problem));
+      if (const auto problem = usage_error_of([&] { mask.bind_sequence(length); }))
+        throw UsageError(fmt::format("{} {}", field("mask"), *problem));
     }
   }
 }

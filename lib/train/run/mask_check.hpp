@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nn/variant.hpp"
 #include "train/data/corpus.hpp"
@@ -13,6 +14,10 @@ namespace masque::train {
 
 /// Which masks the parts of a design must obey for its own mask.
 nn::MaskSupport mask_need(const model::Design& design);
+
+/// Whether under these masks (as set_mask takes them) every token reads itself and none after it,
+/// so that what is left to predict is the next one. False for masks that are none.
+bool ends_with_itself(std::string_view masks);
 
 /// Binds the design's own masks (VariantDesign::mask) to all lengths of the corpus; with `shorter`
 /// to all lengths below as well, as tokens are dropped. Throws UsageError for one that does not

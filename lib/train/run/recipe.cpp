@@ -91,6 +91,42 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
   }
 }
 
+/// Refuses parts that no layer has together, by the names of both.
+void check_parts(const DesignRecipe& recipe, const Design& design) {
+  using model::PositionType;
+  const auto apart = [](const std::string& one, const std::string& other, std::string_view why) {
+    throw UsageError(fmt::format("{} with {}: {}", one, other, why));
+  };
+  const auto named = [](std::string_view name, const std::string& value) {
+    return fmt::format("{} {}", field(name), value);
+  };
+  const std::string talks = named("talking_heads", recipe.talking_heads);
+  if (design.layer_kind == model::LayerKind::kGatedAttention) {
+    const std::string kind = named("layer_kind", recipe.layer_kind);
+    if (recipe.gated) apart(field("gated"), kind, "its units are gated as they are, expected none");
+    if (recipe.norm_placement == "parallel")
+      apart(named("norm_placement", recipe.norm_placement), kind,
+            "a unit is one block, with nothing next to it, expected post or pre");
+    if (recipe.talking_heads != "none") apart(talks, kind, "a unit has one head, expected none");
+    if (!recipe.mixer.empty())
+      apart(named("mixer", recipe.mixer), kind, "a unit is attention and more, expected none");
+  }
+  if (recipe.mixer.empty()) return;
+  const std::string mixer = named("mixer", recipe.mixer);
+  about("mixer", [&] { model::mixer_of(design); });
+  if (recipe.talking_heads != "none")
+    apart(talks, mixer, "a mixer has no weights of attention, expected none");
+  if (recipe.previous_scores != "none")
+    apart(named("previous_scores", recipe.previous_scores), mixer,
+          "a mixer has no scores, expected none");
+  const auto scheme = model::position_scheme(design);
+  const bool inside = scheme && !scheme->facts().input && scheme->name() != "none";
+  if (inside || design.position == PositionType::kRotary)
+    apart(named("position", recipe.position), mixer,
+          "a mixer has no queries and keys, expected learned, sinusoidal, none or another of the "
+          "input");
+}
+
 Index scaled(Index size, double by) {
   return size == 0
              ? 0
@@ -205,6 +241,7 @@ Design design_of(const DesignRecipe& recipe) {
        {"one_layer", PreviousScores::kOneLayer},
        {"accumulated", PreviousScores::kAccumulated}});
   about("position", [&] { set_position(recipe, design); });
+  check_parts(recipe, design);
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {
     design.head.norm = design.norm;

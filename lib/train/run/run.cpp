@@ -208,10 +208,16 @@ std::string TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
     if (steps == PlannedSteps::kOthers && name == "steps") continue;
     const std::string* found = state_fact(state, name);
     const std::string was = found == nullptr ? "absent" : *found;
-    if (was != value) {
-      throw InputError(
-          path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
+    if (was == value) continue;
+    if (found != nullptr && (name == "init" || name == "init_generator")) {
+      const model::StartingModel& start =
+          name == "init" ? *options_.init : *options_.init_generator;
+      throw InputError(path, fmt::format("began with other values than {} {} has, expected the "
+                                         "model that the run began with",
+                                         field(name), escape(start.path())));
     }
+    throw InputError(
+        path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
   }
   read_trainer_state(state, path, *trainer_, parameters_);
   return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);

@@ -86,6 +86,9 @@ class TrainingRun {
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   /// Those of a second network without a checkpoint are left out.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
+  /// Whether RunOptions::initializer_range decides anything: how some tensor starts, or what a
+  /// config.json says.
+  bool reads_initializer_range() const;
   /// What else there is to say of such a start, one line each.
   const std::vector<std::string>& start_notes() const { return start_notes_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
@@ -106,7 +109,7 @@ class TrainingRun {
   /// ObjectiveOptions::allow_leak.
   void check_leak();
   /// Throws UsageError or InputError for a corpus that the model cannot take: another one, to be
-  /// evaluated.
+  /// evaluated. A sequence that is too long is reported with its line.
   void check(const Corpus& corpus) const;
   StepLosses evaluate(const Corpus& corpus, Index most);
   /// Whether some positions of the text never have a loss.
@@ -163,6 +166,8 @@ class TrainingRun {
     std::string folder() const { return name + "/"; }
   };
   Other other() const;
+  /// What messages call it.
+  const std::string& path_of(const Other& second) const;
   void choose_trained();
   void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 

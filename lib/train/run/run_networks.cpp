@@ -69,6 +69,12 @@ void TrainingRun::choose_trained() {
   if (const Other second = other(); second.design != nullptr)
     networks.push_back({model::count_layers(*second.design), second.map});
   train::choose_trained(options_.trained, networks, parameters_);
+  if (!electra_ || options_.switch_step == 0 || any_trained(electra_->second_map, parameters_))
+    return;
+  throw UsageError(
+      fmt::format("{} {}: of the model nothing is trained, which is alone after these steps, "
+                  "expected another {} or {}",
+                  field("switch"), options_.switch_step, field("train"), field("freeze")));
 }
 
 void TrainingRun::fill_in() {
@@ -79,7 +85,9 @@ void TrainingRun::fill_in() {
   requested.own_masks = corpus_.has_masks();
   requested.records = record_needs(corpus_);
   if (options_.streams) requested.records.streams = *options_.streams;
-  const bool plain_records = options_.objective == "records" && !requested.records.causal &&
+  if (!options_.mask.empty() && ends_with_itself(options_.mask))
+    requested.records.predicts_next = true;
+  const bool plain_records = options_.objective == "records" && !requested.records.predicts_next &&
                              requested.records.streams == model::Streams::kOne;
   DesignRecipe& recipe = options_.design;
   const Index longest = std::max(corpus_.longest(), corpus_.position_end());
@@ -119,13 +127,20 @@ void TrainingRun::check_corpus_length(const Corpus& corpus) const {
   check_length(corpus, design_.max_position_embeddings, options_.init->path());
   const Other second = other();
   if (second.design == nullptr) return;
-  check_length(corpus, second.design->max_position_embeddings,
-               options_.init_generator ? options_.init_generator->path() : second.name);
+  check_length(corpus, second.design->max_position_embeddings, path_of(second));
+}
+
+const std::string& TrainingRun::path_of(const Other& second) const {
+  return options_.init_generator ? options_.init_generator->path() : second.name;
 }
 
 void TrainingRun::check(const Corpus& corpus) const {
   loss_->check(corpus);
-  if (options_.init) check_corpus_length(corpus);
+  if (options_.init) {
+    check_evaluated_length(corpus, design_.max_position_embeddings, options_.init->path());
+    if (const Other second = other(); second.design != nullptr)
+      check_evaluated_length(corpus, second.design->max_position_embeddings, path_of(second));
+  }
   if (objective_) check_mask_lengths(design_, corpus, options_.requested.drop.rate > 0);
 }
 
@@ -165,9 +180,10 @@ void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.requested);
   adapt_design([this](model::Design& design) { objective_->adapt(design); });
   set_masks();
+  const auto scheme = model::position_scheme(design_);
   if (design_.streams == model::Streams::kTwo &&
       (design_.position == model::PositionType::kLearned ||
-       design_.position == model::PositionType::kSinusoidal)) {
+       design_.position == model::PositionType::kSinusoidal || (scheme && scheme->facts().input))) {
     throw UsageError(
         fmt::format("{} {} has a query stream, which sees no positions of the input: expected {} "
                     "rope, transformer_xl or the like",
@@ -189,6 +205,15 @@ void TrainingRun::make_one() {
   network_->chunk_rows = options_.chunk_rows;
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+}
+
+bool TrainingRun::reads_initializer_range() const {
+  if (!options_.init || !new_tensors_.empty()) return true;
+  if (other().design != nullptr && !options_.init_generator) return true;
+  model::TrainingConfig another = training_config();
+  another.initializer_range *= 2;
+  return options_.init->config(design_, training_config()) !=
+         options_.init->config(design_, another);
 }
 
 void TrainingRun::check_leak() {

@@ -16,7 +16,8 @@ class Records final : public Objective {
     const RecordNeeds& needs = options().records;
     const bool fixed = needs.streams == model::Streams::kFixedKeys;
     const bool causal = needs.causal && !two_streams();
-    model::HeadKind head = causal ? model::HeadKind::kCausal : model::HeadKind::kMasked;
+    const bool next = causal || (needs.predicts_next && !two_streams());
+    model::HeadKind head = next ? model::HeadKind::kCausal : model::HeadKind::kMasked;
     if (needs.labels == LabelKind::kReplaced) head = model::HeadKind::kDiscriminator;
     adapt_design({.objective = "records",
                   .streams = needs.streams,
@@ -39,7 +40,7 @@ class Records final : public Objective {
       design.head.activation = design.activation;
       design.head.tied = false;
     }
-    if (!causal) return;
+    if (!next) return;
     // As of clm: states go to the vocabulary as they are.
     design.head.transform = false;
     design.head.norm.reset();
@@ -49,7 +50,8 @@ class Records final : public Objective {
   void check(const Corpus& corpus) const override {
     Objective::check(corpus);
     if (corpus.labels() != options().records.labels)
-      throw InputError("sequences without labels of the kind that is learnt, expected some");
+      throw InputError(corpus.source(),
+                       "sequences without labels of the kind that is learnt, expected some");
   }
 
   bool takes_masks() const override { return true; }

@@ -37,7 +37,7 @@ class Unilm final : public Objective {
 
   void check(const Corpus& corpus) const override {
     if (options().pairs && !corpus.pairs()) {
-      throw InputError("sequences of one segment, expected sources and targets");
+      throw InputError(corpus.source(), "sequences of one segment, expected sources and targets");
     }
     Objective::check(corpus);
     for (Index i = 0; i < corpus.size(); ++i) source_size(corpus.item(i).segments);
