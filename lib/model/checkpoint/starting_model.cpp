@@ -1,6 +1,7 @@
 #include "model/checkpoint/starting_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -128,7 +130,7 @@ std::string StartingModel::config_text(const Design& design) const {
   const Family* named = find_family(type);
   const std::string name = class_name(named != nullptr ? *named : family_, type, head.kind);
   if (head.kind != found_.design.head.kind && !name.empty())
-    set("architectures", fmt::format("[{}]", quote_json(name)));
+    set("architectures", json_array(std::array{name}));
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
     set("tie_word_embeddings", "false");
