@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "train/run/ranks.hpp"
+#include "train/loss/ranks.hpp"
 
 namespace masque::lm_train {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/model.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 
 namespace masque::probe {
 

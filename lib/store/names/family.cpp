@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/registry.hpp"
-#include "store/names/name_plan.hpp"
+#include "store/name_plan.hpp"
 
 namespace masque::store {
 

@@ -6,7 +6,7 @@
 #include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/network/parameters.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::train {
 

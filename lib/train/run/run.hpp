@@ -15,7 +15,7 @@
 #include "text/tokenizer.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 #include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 
@@ -43,7 +43,7 @@ struct RunOptions {
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
   Index decoder_layers = 1;
-  /// Weights of the measures in train/loss/diversity.hpp, which the loss rewards; none: not
+  /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
   TrainerOptions trainer;

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "model/checkpoint/starting_model.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::train {
 

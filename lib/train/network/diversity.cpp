@@ -1,4 +1,4 @@
-#include "train/loss/diversity.hpp"
+#include "train/network/diversity.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
-#include "train/run/deepnorm.hpp"
+#include "train/network/deepnorm.hpp"
 
 namespace masque::train {
 
