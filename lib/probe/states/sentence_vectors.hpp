@@ -60,7 +60,7 @@ struct SentenceFolder {
   std::string model;  ///< folder of config.json and weights
   std::optional<Pooling> pooling;
   bool normalize = false;
-  Index max_length = 0;            ///< 0: not said
+  Index max_length = 0;            ///< 0: not stated
   std::vector<std::string> notes;  ///< what is not followed
 };
 

@@ -13,12 +13,12 @@ namespace masque::train {
 
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (!encoder.variants.mixer.empty()) {
-    throw UsageError(fmt::format("{}: the mixer {} goes by places, which hidden tokens leave", kMae,
-                                 encoder.variants.mixer));
+    throw UsageError(fmt::format("{}: the mixer {} goes by positions, which hidden tokens leave",
+                                 kMae, encoder.variants.mixer));
   }
   if (encoder.convolution_size > 0) {
     throw UsageError(
-        fmt::format("{}: a convolution goes by places, which hidden tokens leave", kMae));
+        fmt::format("{}: a convolution goes by positions, which hidden tokens leave", kMae));
   }
   encoder.head = {};
   adapt_design({.objective = kMae,

@@ -28,7 +28,7 @@ struct DropoutOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   Index first_row = 0;  ///< rows of the step before this chunk
-  /// Of randomized positions; none: places as they are.
+  /// Of randomized positions; none: positions as they are.
   std::optional<std::uint64_t> draw;
 };
 
