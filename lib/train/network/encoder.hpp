@@ -101,6 +101,8 @@ class Encoder {
   std::shared_ptr<const nn::Normalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
+  nn::MixerShape mixer_shape_;
+  std::vector<nn::MixerParameter> mixer_parameters_;
   /// Heads that talk, scores of the layer before, diversity: weights of all heads exist at once.
   bool materialized_ = false;
   bool measures_ = false;                ///< the diversity of attention
