@@ -16,7 +16,7 @@
 #include "map_figure.hpp"
 #include "probe/attention/head_maps.hpp"
 #include "probe/score/dump.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 #include "store/numpy/array_writer.hpp"
 
 namespace masque::attn_probe {

@@ -16,7 +16,7 @@
 #include "model/checkpoint/save.hpp"
 #include "timing.hpp"
 #include "train/network/network.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::bench {
 

@@ -9,7 +9,7 @@
 #include "cli/option_values.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 namespace masque::ckpt {
 

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/substitution.hpp"
@@ -46,13 +47,13 @@ void substitute(const store::Checkpoint& checkpoint, const std::string& change,
 
 /// The change OLD=NEW.
 void add(const std::string& change, store::NameMap& names) {
-  const std::size_t equal = change.find('=');
-  if (equal == std::string::npos || change.find('=', equal + 1) != std::string::npos) {
+  const auto names_of_change = split_in_two(change, '=');
+  if (!names_of_change) {
     throw UsageError(
         fmt::format("'{}': expected OLD=NEW (--map takes names with a '=')", escape(change)));
   }
-  const std::string old = change.substr(0, equal);
-  if (!names.emplace(old, store::NewName{change.substr(equal + 1)}).second)
+  const std::string old(names_of_change->first);
+  if (!names.emplace(old, store::NewName{std::string(names_of_change->second)}).second)
     throw UsageError(fmt::format("'{}': a second new name for '{}'", escape(change), escape(old)));
 }
 

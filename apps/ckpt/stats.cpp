@@ -5,7 +5,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 namespace masque::ckpt {
 

@@ -40,7 +40,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   records::CorruptionStats stats;
   records::RecordFilter filter = filter_of(o.stream, tokens, session);
   filter.sink = [](std::string_view) {};
-  filter.look = [&](const records::Record& record) {
+  filter.inspect = [&](const records::Record& record) {
     records::CorruptionStats one;
     one.see(record, tokens.table());
     const std::lock_guard lock(mutex);

@@ -5,7 +5,7 @@
 #include "base/json_writer.hpp"
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/rows/patch_rows.hpp"
+#include "surgery/patch/patch_rows.hpp"
 
 namespace masque::embed_fix {
 

@@ -6,7 +6,7 @@
 
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 namespace masque::embed_fix {
 

@@ -22,23 +22,21 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
 void add_new_rows(cli::Report& out, const std::vector<surgery::NewRow>& rows) {
-  std::vector<std::string> ids;
+  std::vector<cli::Cell> ids;
   std::vector<std::string> tokens;
-  std::vector<std::string> norms;
+  std::vector<cli::Cell> norms;
   ids.reserve(rows.size());
   tokens.reserve(rows.size());
   norms.reserve(rows.size());
   for (const surgery::NewRow& row : rows) {
-    ids.push_back(cli::Cell(row.id).text());
+    ids.emplace_back(row.id);
     if (!row.token.empty()) tokens.push_back(row.token);
-    norms.push_back(cli::Cell(row.norm).text());
+    norms.emplace_back(row.norm);
   }
   if (rows.empty()) return;
-  out.add("new_ids", cli::Cell::raw(fmt::format("{}", fmt::join(ids, " ")),
-                                    fmt::format("[{}]", fmt::join(ids, ","))));
+  out.add("new_ids", cli::list_cell(ids));
   if (!tokens.empty()) out.add("new_tokens", cli::list_cell(tokens));
-  out.add("new_norms", cli::Cell::raw(fmt::format("{}", fmt::join(norms, " ")),
-                                      fmt::format("[{}]", fmt::join(norms, ","))));
+  out.add("new_norms", cli::list_cell(norms));
 }
 
 cli::Report report_of(const surgery::VocabularyReport& r) {

@@ -47,7 +47,7 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
   commands::add_precision(c, o.precision);
   c.option("--eval-lengths", "LIST", o.eval_lengths, "tokens of a block, template included");
   c.option("--train-length", "N", o.train_length, cli::Range{1, 1e6},
-           "the longest sequence of training [as many places as the model has]");
+           "the longest sequence of training [as many positions as the model has]");
   c.option("--position", "LIST", o.treatments.positions,
            "treatments of positions: own, interpolated, hierarchical, ntk, ntk_mixed, yarn, "
            "rerope, leaky_rerope, alibi");
@@ -56,7 +56,7 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
   c.option("--mask", "LIST", o.treatments.masks,
            "own, or masks as in mask-viz, with semicolons between: 'own; window(64)'");
   c.option("--window", "LIST", o.treatments.windows,
-           "once more with keys hidden that are so many places away, or more");
+           "once more with keys hidden that are so many positions away, or more");
   c.option("--policy", "POLICY", o.policy, "how blocks are cut: chunk, slide:STRIDE or last");
   c.option("--eval-tokens", "N", o.eval_tokens, cli::Range{0, 1e12},
            "the first ones of --text; 0: all");

@@ -68,7 +68,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     model.design = requested.arms[arm].recipe;
     model.position = model.design.position;
     train::RunOptions options = commands::run_options(model, steps, seed);
-    // A mixer has weights for every place that there may be.
+    // A mixer has weights for every position that there may be.
     if (!model.design.mixer.empty())
       options.design.max_position_embeddings =
           std::max(subject->longest_trained(), subject->longest_scored());

@@ -142,7 +142,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
   c.option("--finetune-learning-rate", "X", o.finetune_learning_rate, cli::Range{1e-12, 1e3},
            "the largest of them [that of --learning-rate]");
   c.option("--window", "LIST", o.windows,
-           "score once more with keys hidden that are so many places away, or more");
+           "score once more with keys hidden that are so many positions away, or more");
   c.option("--seeds", "N", o.seeds, cli::Range{1, 1000}, "models of each design: --seed and on");
   c.option("--steps", "N", o.steps, cli::Range{1, 1e9}, "updates of each model");
   c.option("--budget", "TIME", o.budget,

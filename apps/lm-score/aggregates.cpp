@@ -133,7 +133,8 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
   report.add("tokens", p.tokens.n);
   report.add("lines", p.lines);
   report.add("bytes", p.bytes);
-  const auto parsed = read_json("{" + provenance + "}");
+  const auto parsed = read_json(
+      json_text([&](JsonWriter& json) { json.begin_object().raw(provenance).end_object(); }));
   for (const JsonMember& entry : std::get<JsonValue>(parsed).members)
     report.add(entry.name, entry.value.text);
   report.print(session, false);

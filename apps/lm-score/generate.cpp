@@ -16,7 +16,7 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 #include "text/template_tokens.hpp"
 
 namespace masque::lm_score {

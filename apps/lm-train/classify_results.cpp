@@ -1,6 +1,5 @@
 #include "classify_results.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "probe/statistics/bootstrap.hpp"
 
@@ -23,10 +23,6 @@ std::vector<std::string> columns() {
   std::vector<std::string> all = {"seed", "data", "texts"};
   all.insert(all.end(), kNames.begin(), kNames.end());
   return all;
-}
-
-std::string measure_text(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
 const JsonValue& member(const JsonValue& of, std::string_view name, const std::string& path) {
@@ -58,16 +54,14 @@ std::string predictions(const train::Classified& found, const std::vector<std::s
 }
 
 std::string record_text(const Settings& settings, const SeedResult& result) {
-  std::string text = "{\n  \"settings\": {";
-  const char* comma = "";
-  for (const auto& [name, value] : settings) {
-    text += fmt::format("{}\n    {}: {}", comma, quote_json(name), quote_json(value));
-    comma = ",";
-  }
-  text += fmt::format("\n  }},\n  \"texts\": {}", result.texts);
-  for (std::size_t i = 0; i < kMeasures; ++i)
-    text += fmt::format(",\n  \"{}\": {}", kNames[i], measure_text(result.measures[i]));
-  return text + "\n}\n";
+  std::string text;
+  JsonWriter json(text, JsonLayout::kLines);
+  json.begin_object().key("settings").begin_object();
+  for (const auto& [name, value] : settings) json.member(name, value);
+  json.end_object().member("texts", result.texts);
+  for (std::size_t i = 0; i < kMeasures; ++i) json.member(kNames[i], result.measures[i]);
+  json.end_object();
+  return text + "\n";
 }
 
 std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings) {
@@ -135,7 +129,7 @@ void Results::print(const cli::Cell& name, std::uint64_t texts,
                     const std::array<double, kMeasures>& measures) {
   std::vector<cli::Cell> cells = {name, data_, texts};
   for (const double value : measures)
-    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), measure_text(value)));
+    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), cli::Cell(value).json()));
   table_.row(cells);
   for (std::size_t i = 0; i < cells.size(); ++i)
     text_ += fmt::format("{}{}", cells[i].text(), i + 1 < cells.size() ? '\t' : '\n');

@@ -89,8 +89,8 @@ constexpr double kMomentBetween = 0.02;
 
 struct Launch::State {
   std::unique_ptr<MpiRanks> ranks;
-  int said = -1;     ///< what this rank says, kept
-  int stderr_ = -1;  ///< where it would go
+  int messages = -1;  ///< what this rank prints to stderr, kept
+  int stderr_ = -1;   ///< where it would go
 };
 
 Launch::Launch(int argc, char** argv) : state_(std::make_unique<State>()) {
@@ -99,11 +99,11 @@ Launch::Launch(int argc, char** argv) : state_(std::make_unique<State>()) {
   MPI_Init(&argc, &argv);
   state_->ranks = std::make_unique<MpiRanks>();
   if (state_->ranks->is_first()) return;
-  // One process speaks for all.
+  // One process prints for all.
   state_->stderr_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  state_->said = ::memfd_create("said", MFD_CLOEXEC);
+  state_->messages = ::memfd_create("messages", MFD_CLOEXEC);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (state_->said >= 0) ::dup2(state_->said, STDERR_FILENO);
+  if (state_->messages >= 0) ::dup2(state_->messages, STDERR_FILENO);
   if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
 }
 
@@ -123,10 +123,10 @@ int Launch::leave(int code) {
     std::this_thread::sleep_for(
         std::chrono::duration<double>(kMoment + kMomentBetween * state_->ranks->rank()));
     std::array<char, 4096> text{};
-    ::lseek(state_->said, 0, SEEK_SET);
-    const ssize_t size = ::read(state_->said, text.data(), text.size());
+    ::lseek(state_->messages, 0, SEEK_SET);
+    const ssize_t size = ::read(state_->messages, text.data(), text.size());
     if (size > 0 && ::write(state_->stderr_, text.data(), static_cast<std::size_t>(size)) < 0)
-      return code;  // nowhere left to say it
+      return code;  // nowhere left to print it
   }
   MPI_Abort(MPI_COMM_WORLD, code);
   return code;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "train/run/ranks.hpp"
+#include "train/loss/ranks.hpp"
 
 namespace masque::lm_train {
 
@@ -18,7 +18,7 @@ class Launch {
 
   train::Ranks& ranks() const;
   /// What main returns after the work ended with `code` here: 0 when all are done. Another one ends
-  /// all processes with it. What rank 0 has to say of it is said; what another has only if rank 0
+  /// all processes with it. Messages of rank 0 are printed; those of another rank only if rank 0
   /// does not come to the same end within a moment.
   int leave(int code);
 

@@ -10,7 +10,7 @@
 #include "budget.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 #include "train/run/training_loop.hpp"
 #include "train_options.hpp"
 

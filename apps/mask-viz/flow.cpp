@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "base/split.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "output.hpp"
@@ -36,9 +37,9 @@ struct Options {
 
 /// "3" or "3-7", both ends in.
 mask::Range parse_range(std::string_view text, std::string_view whole, Index n) {
-  const std::size_t dash = text.find('-');
-  const auto first = parse_unsigned(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : parse_unsigned(text.substr(dash + 1));
+  const auto [begin, end] = split_at_first(text, '-');
+  const auto first = parse_unsigned(begin);
+  const auto last = end ? parse_unsigned(*end) : first;
   if (!first || !last || *last < *first) {
     throw UsageError(
         fmt::format("--forbid: found '{}', expected SRC:DST as in 0-4:5", escape(whole)));
@@ -51,11 +52,8 @@ mask::Range parse_range(std::string_view text, std::string_view whole, Index n) 
 }
 
 mask::Forbidden parse_forbidden(const std::string& text, Index n) {
-  const std::size_t colon = text.find(':');
-  const std::string_view view = text;
-  const std::string_view source = view.substr(0, colon);
-  const std::string_view target = colon == std::string::npos ? "" : view.substr(colon + 1);
-  return {parse_range(source, view, n), parse_range(target, view, n)};
+  const auto [source, target] = split_at_first(text, ':');
+  return {parse_range(source, text, n), parse_range(target.value_or(""), text, n)};
 }
 
 /// One mask for every layer; a list of one stands for all of them.

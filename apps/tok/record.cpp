@@ -50,9 +50,7 @@ void append_ids(std::string& out, const std::vector<TokenId>& ids, char between)
 void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
                    const RecordFields& fields) {
   JsonWriter json(out);
-  json.begin_object().key("ids").begin_array();
-  append_ids(out, encoding.ids, ',');
-  json.end_array();
+  json.begin_object().key("ids").array(encoding.ids);
   if (fields.text) json.member("text", line);
   if (fields.offsets) {
     json.key("offsets").begin_array();

@@ -129,7 +129,7 @@ void InPlaceChange::write(std::size_t file, std::uint64_t offset, Bytes bytes) {
     const std::uint64_t first = offset + begin;
     const std::uint64_t count = at - begin;
     bool written = changed;
-    if (!written) {  // back to what it was, where an earlier write said otherwise
+    if (!written) {  // back to what it was, where an earlier write left something else
       const std::lock_guard<std::mutex> guard(mutex_);
       const auto next = ranges_[file].lower_bound(first + count);
       written =

@@ -1,4 +1,5 @@
-// Edits of JSON texts: every byte that no edit names stays.
+// Edits of JSON texts: every byte that no edit names stays. New members are spaced as their
+// neighbours are, which a JsonWriter does not know.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,9 +1,13 @@
 #include "base/json_writer.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "base/decimal.hpp"
 
 namespace masque {
 
@@ -35,11 +39,53 @@ void append_json_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
-JsonWriter& JsonWriter::key(std::string_view name) {
-  separate();
-  append_json_string(name, out_);
-  out_ += ':';
+void JsonWriter::begin_line() {
+  out_ += '\n';
+  out_.append(2 * objects_, ' ');
+}
+
+void JsonWriter::begin_key() {
+  if (layout_ != JsonLayout::kLines || arrays_ > 0) return separate();
+  if (comma_) out_ += ',';
+  begin_line();
+}
+
+void JsonWriter::end_key() {
+  out_ += layout_ == JsonLayout::kCompact ? ":" : ": ";
   comma_ = false;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  begin_key();
+  append_json_string(name, out_);
+  end_key();
+  return *this;
+}
+
+JsonWriter& JsonWriter::raw_key(std::string_view json) {
+  begin_key();
+  out_ += json;
+  end_key();
+  return *this;
+}
+
+JsonWriter& JsonWriter::open(char bracket, bool object) {
+  separate();
+  out_ += bracket;
+  comma_ = false;
+  if (!object) ++arrays_;
+  if (object && arrays_ == 0) ++objects_;
+  return *this;
+}
+
+JsonWriter& JsonWriter::close(char bracket, bool object) {
+  if (!object) --arrays_;
+  if (object && arrays_ == 0) {
+    --objects_;
+    if (layout_ == JsonLayout::kLines) begin_line();
+  }
+  out_ += bracket;
+  comma_ = true;
   return *this;
 }
 
@@ -75,6 +121,21 @@ JsonWriter& JsonWriter::natural(std::uint64_t number) {
   const fmt::format_int text(number);
   out_.append(text.data(), text.size());
   return *this;
+}
+
+void JsonWriter::numbers(std::span<const std::int32_t> list) {
+  // Through the stack: a string that grows is filled with zeros first.
+  constexpr std::size_t kAtOnce = 512;
+  std::array<char, kAtOnce*(kDecimalChars + 2)> buffer;  // NOLINT(*-member-init)
+  const std::string_view between = layout_ == JsonLayout::kCompact ? "," : ", ";
+  for (std::size_t begin = 0; begin < list.size(); begin += kAtOnce) {
+    char* at = buffer.data();
+    for (std::size_t i = begin; i < std::min(begin + kAtOnce, list.size()); ++i) {
+      if (i > 0) at = std::ranges::copy(between, at).out;
+      at = write_decimal(list[i], at);
+    }
+    out_.append(buffer.data(), static_cast<std::size_t>(at - buffer.data()));
+  }
 }
 
 }  // namespace masque

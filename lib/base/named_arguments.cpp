@@ -51,10 +51,10 @@ NamedArguments::NamedArguments(std::string_view text) {
     const auto end = argument_end(rest);
     if (!end) fail("the parentheses do not fit");
     const std::string_view argument = rest.substr(0, *end);
-    const std::size_t equals = std::min(argument.find('='), argument.size());
-    const std::string_view key = trim(argument.substr(0, equals));
-    if (!is_word(key) || equals == argument.size()) fail("key=value was expected between commas");
-    if (!values_.emplace(key, trim(argument.substr(equals + 1))).second) {
+    const auto [before, value] = split_at_first(argument, '=');
+    const std::string_view key = trim(before);
+    if (!is_word(key) || !value) fail("key=value was expected between commas");
+    if (!values_.emplace(key, trim(*value)).second) {
       fail(fmt::format("{} is given twice", key));
     }
     if (*end + 1 == rest.size()) fail("key=value was expected after the last comma");

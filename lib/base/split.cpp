@@ -4,6 +4,16 @@
 
 namespace masque {
 
+namespace {
+
+std::pair<std::string_view, std::optional<std::string_view>> split_at(std::string_view text,
+                                                                      std::size_t at) {
+  if (at == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+}  // namespace
+
 std::string_view trim(std::string_view text, std::string_view blanks) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   // Nothing found is npos, and npos + 1 is 0: nothing is left.
@@ -42,6 +52,16 @@ std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::s
   if (at == std::string_view::npos || text.find(separator, at + 1) != std::string_view::npos)
     return std::nullopt;
   return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+std::pair<std::string_view, std::optional<std::string_view>> split_at_first(std::string_view text,
+                                                                            char separator) {
+  return split_at(text, text.find(separator));
+}
+
+std::pair<std::string_view, std::optional<std::string_view>> split_at_last(std::string_view text,
+                                                                           char separator) {
+  return split_at(text, text.rfind(separator));
 }
 
 }  // namespace masque

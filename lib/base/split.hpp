@@ -28,6 +28,13 @@ std::vector<std::string_view> split_at_blanks(std::string_view text, std::string
 std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::string_view text,
                                                                           char separator);
 
+/// NAME or NAME:ARGUMENT: what stands before the first separator, and after it if there is one.
+std::pair<std::string_view, std::optional<std::string_view>> split_at_first(std::string_view text,
+                                                                            char separator);
+/// The same at the last separator.
+std::pair<std::string_view, std::optional<std::string_view>> split_at_last(std::string_view text,
+                                                                           char separator);
+
 /// A line without the carriage return that files from Windows have at its end.
 inline std::string_view without_return(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);

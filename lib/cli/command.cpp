@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
 #include "base/version.hpp"
 #include "cli/option_values.hpp"
 
@@ -80,9 +81,9 @@ void refuse_value(const Entry& flag, const std::vector<std::string>& results) {
 }  // namespace
 
 std::vector<std::string> Entry::spellings() const {
-  const auto comma = names.find(',');
-  if (comma == std::string::npos) return {names};
-  return {names.substr(0, comma), names.substr(comma + 1)};
+  const auto [first, second] = split_at_first(names, ',');
+  if (!second) return {names};
+  return {std::string(first), std::string(*second)};
 }
 
 Command::Command(std::string name, std::string summary)

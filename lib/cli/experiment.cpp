@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/split.hpp"
 
 namespace masque::cli {
 
@@ -18,17 +19,16 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::string_view kBlanks = " \t\r";
 
 /// Without its comment, and the blanks at its ends.
 std::string_view bare(std::string_view line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '#' || (i > 0 && kBlanks.find(line[i - 1]) == std::string_view::npos)) continue;
+    if (line[i] != '#' || (i > 0 && kBlanksOfLine.find(line[i - 1]) == std::string_view::npos))
+      continue;
     line = line.substr(0, i);
     break;
   }
-  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
-  return line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+  return trim(line, kBlanksOfLine);
 }
 
 /// The setting of a line that is not empty. Throws InputError.
@@ -62,15 +62,15 @@ Setting read_setting(std::string_view line, const std::string& place) {
 std::vector<Setting> read_settings(const std::string& path) {
   const std::string text = read_text(path, kMostBytes);
   std::vector<Setting> settings;
-  std::string_view rest = text;
-  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::string_view lines = text;
+  if (lines.starts_with(kByteOrderMark)) lines.remove_prefix(kByteOrderMark.size());
   // A line at a time: Boost does not say where it found something.
-  for (int number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = bare(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  int number = 0;
+  for_each_line(lines, [&](std::string_view line) {
+    ++number;
+    line = bare(line);
     if (!line.empty()) settings.push_back(read_setting(line, fmt::format("{}:{}", path, number)));
-  }
+  });
   return settings;
 }
 

@@ -2,12 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 
 namespace masque::cli {
@@ -31,13 +30,12 @@ void InputLines::each(LineBatch& batch, const Use& use) {
   const bool good = valid_utf8(batch.text);
   const std::string_view all = batch.text;
   std::string repaired;
-  std::uint64_t number = batch.first_line;
+  std::uint64_t next = batch.first_line;
   std::uint64_t returns = 0;
-  for (std::size_t begin = 0; begin < all.size(); ++number) {
-    const std::size_t end = std::min(all.find('\n', begin), all.size());
-    std::string_view line = all.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.empty() && line.back() == '\r' && end < all.size()) {
+  for_each_line(all, [&](std::string_view line) {
+    const std::uint64_t number = next++;
+    const bool has_feed = line.data() + line.size() != all.data() + all.size();
+    if (line.ends_with('\r') && has_feed) {
       if (options_.crlf) {
         line.remove_suffix(1);
       } else {
@@ -50,7 +48,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
       }
       if (options_.invalid == Invalid::kSkip) {
         ++skipped_;
-        continue;
+        return;
       }
       repaired.clear();
       repaired_ += append_replacing_invalid(line, repaired);
@@ -58,7 +56,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
       line = repaired;
     }
     use(number, line);
-  }
+  });
   returns_ += returns;
 }
 

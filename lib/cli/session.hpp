@@ -64,7 +64,7 @@ class Session {
   /// With -v: how long the run has taken so far.
   void detail_time();
 
-  /// What is said after "interrupted; " if a signal ends the run, instead of "nothing was
+  /// What is printed after "interrupted; " if a signal ends the run, instead of "nothing was
   /// changed".
   void say_if_interrupted(std::string text) { if_interrupted_ = std::move(text); }
   const std::string& if_interrupted() const { return if_interrupted_; }
@@ -72,7 +72,7 @@ class Session {
   /// A function that keeps a progress line on stderr, "what 45 %": drawn only on a terminal, ten
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
   std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
-  /// A line on stderr of what goes on now, under everything that is said: drawn on a terminal
+  /// A line on stderr of what goes on now, under everything that is printed: drawn on a terminal
   /// alone, ten times a second at most. Removed as progress() is. Text without line ends. For one
   /// thread.
   void status(std::string_view text);

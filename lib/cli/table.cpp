@@ -62,17 +62,21 @@ std::string Cell::json() const {
   }
 }
 
-Cell list_cell(const std::vector<std::string>& items) {
+Cell list_cell(const std::vector<Cell>& items) {
   std::string text;
   std::string json;
   JsonWriter list(json);
   list.begin_array();
-  for (const std::string& item : items) {
-    text += fmt::format("{}{}", text.empty() ? "" : " ", Cell(item).text());
-    list.raw(Cell(item).json());
+  for (const Cell& item : items) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", item.text());
+    list.raw(item.json());
   }
   list.end_array();
   return Cell::raw(text, json);
+}
+
+Cell list_cell(const std::vector<std::string>& items) {
+  return list_cell(std::vector<Cell>(items.begin(), items.end()));
 }
 
 Table::Table(Session& session, const CommonOptions& options, std::vector<std::string> columns)

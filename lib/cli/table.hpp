@@ -37,7 +37,8 @@ class Cell {
   std::string json_;  ///< of kRaw
 };
 
-/// Several texts as one value: separated by spaces, an array in JSON.
+/// Several values as one: separated by spaces, an array in JSON.
+Cell list_cell(const std::vector<Cell>& items);
 Cell list_cell(const std::vector<std::string>& items);
 
 /// Prints rows as they come: TSV with a header line, or with --json one object a line. NaN and

@@ -1,11 +1,14 @@
 #include "commands/files.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
+#include "base/split.hpp"
 #include "base/utf8.hpp"
 
 namespace masque::commands {
@@ -39,13 +42,11 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       text = text.substr(span.begin, span.end - span.begin);
     }
     const std::size_t all = text.size();
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      std::string_view line = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    for_each_line(text, [&](std::string_view line) {
+      const auto end = static_cast<std::size_t>(line.data() - text.data()) + line.size();
       ++number;
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line.empty()) continue;
+      line = without_return(line);
+      if (line.empty()) return;
       const auto problem = input_error_message([&] {
         check(line);
         use({f, line});
@@ -53,8 +54,8 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       if (problem)
         throw InputError(name_of(files[f]), fmt::format("line {}: {}", number, *problem));
       // Files count alike; the bytes of one are spread over a thousand steps.
-      if (progress) progress(f * 1000 + (all - text.size()) * 1000 / all, files.size() * 1000);
-    }
+      if (progress) progress(f * 1000 + std::min(end + 1, all) * 1000 / all, files.size() * 1000);
+    });
   }
 }
 

@@ -10,7 +10,7 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "commands/files.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 #include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 

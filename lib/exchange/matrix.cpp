@@ -43,23 +43,24 @@ class NumberReader {
   store::Array read() {
     std::optional<std::size_t> columns;
     std::uint64_t rows = 0;
-    for (std::size_t line = 1; !text_.empty(); ++line) {
-      const std::size_t end = std::min(text_.find('\n'), text_.size());
-      const std::string_view row = text_.substr(0, end);
-      text_.remove_prefix(std::min(text_.size(), end + 1));
+    std::size_t line = 0;
+    for_each_line(text_, [&](std::string_view row) {
+      ++line;
+      const auto end = static_cast<std::size_t>(row.data() - text_.data()) + row.size();
+      const bool last = end + 1 >= text_.size();
       intervals_ = intervals_ || (line == 1 && row == "query\tbegin\tend");
-      if (line == 1 && is_header(row) && (!text_.empty() || intervals_)) continue;
+      if (line == 1 && is_header(row) && (!last || intervals_)) return;
       const std::size_t before = values_.size();
       read_row(row, line);
       const std::size_t count = values_.size() - before;
-      if (count == 0 && text_.empty()) break;  // an empty last line
+      if (count == 0 && last) return;
       if (columns && *columns != count) {
         throw InputError(path_, fmt::format("line {}: {} numbers, expected {} as before", line,
                                             count, *columns));
       }
       columns = count;
       ++rows;
-    }
+    });
     // An empty mask as intervals is its header alone.
     if (rows == 0 && intervals_) columns = 3;
     if (rows == 0 && !intervals_) throw InputError(path_, "holds no numbers, expected a matrix");
@@ -143,10 +144,10 @@ store::Array read_matrix(const std::string& path) {
   if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), "standard input");
   std::string file_path = path;
   std::string name;
-  const std::size_t colon = path.rfind(':');
-  if (colon != std::string::npos && !exists(path)) {
-    file_path = path.substr(0, colon);
-    name = path.substr(colon + 1);
+  const auto [before, after] = split_at_last(path, ':');
+  if (after && !exists(path)) {
+    file_path = before;
+    name = *after;
   }
   if (name.empty() && is_stream(file_path)) {
     return parse_text(read_text(file_path, kMaxMatrixBytes), file_path);

@@ -9,11 +9,11 @@
 namespace masque::kernel {
 namespace {
 
-/// Turns one head by the angles whose cosines and sines are given; direction −1 turns back, which
-/// is the transposed turn and so the gradient.
+/// Rotates one head by the angles whose cosines and sines are given; direction −1 rotates back,
+/// which is the transposed rotation and so the gradient.
 template <class T>
-void turn_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
-               T* x) {
+void rotate_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
+                 T* x) {
   const Index step = layout == RotaryLayout::kAdjacent ? 2 : 1;
   T* other = layout == RotaryLayout::kAdjacent ? x + 1 : x + pairs;
   for (Index t = 0; t < pairs; ++t) {
@@ -34,8 +34,8 @@ void rotate(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T
   parallel_ranges(x.rows, 64, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       for (Index head = 0; head < x.columns; head += head_size) {
-        turn_head(layout, table.cosine.view().row(i), table.sine.view().row(i), pairs, direction,
-                  x.row(i) + head);
+        rotate_head(layout, table.cosine.view().row(i), table.sine.view().row(i), pairs, direction,
+                    x.row(i) + head);
       }
     }
   });

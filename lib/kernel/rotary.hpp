@@ -32,11 +32,11 @@ template <class T>
 RotaryTable<T> rotary_table(std::span<const double> frequencies, std::span<const Index> positions,
                             double factor = 1, bool float_angles = false);
 
-/// Turns, in place, the first 2 · pairs features of each head of x (rows, heads · head_size).
+/// Rotates, in place, the first 2 · pairs features of each head of x (rows, heads · head_size).
 template <class T>
 void rotary_forward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
                     MatrixView<T> x);
-/// d_x ← its gradient, in place: turns back.
+/// d_x ← its gradient, in place: rotates back.
 template <class T>
 void rotary_backward(RotaryLayout layout, const RotaryTable<T>& table, Index head_size,
                      MatrixView<T> d_x);

@@ -24,10 +24,10 @@ void pause_briefly() {
 /// within microseconds, then asleep.
 void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
   constexpr std::chrono::microseconds kBusy{100};
-  constexpr int kLooks = 64;  // between looks at the clock
+  constexpr int kSpins = 64;  // between readings of the clock
   const auto end = std::chrono::steady_clock::now() + kBusy;
   do {
-    for (int i = 0; i < kLooks; ++i) {
+    for (int i = 0; i < kSpins; ++i) {
       if (value.load(std::memory_order_acquire) != old) return;
       pause_briefly();
     }

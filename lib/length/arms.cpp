@@ -60,9 +60,9 @@ std::vector<Index> parse_lengths(std::string_view name, std::string_view text, I
   };
   std::vector<Index> lengths;
   for (const std::string_view word : split(text, ',')) {
-    const std::size_t dash = word.find('-');
-    const Index first = number(word.substr(0, dash));
-    const Index last = dash == std::string_view::npos ? first : number(word.substr(dash + 1));
+    const auto [begin, end] = split_at_first(word, '-');
+    const Index first = number(begin);
+    const Index last = end ? number(*end) : first;
     if (last < first) refuse();
     for (Index length = first; length <= last; ++length) lengths.push_back(length);
   }

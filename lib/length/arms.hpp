@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::length {
 

@@ -53,8 +53,8 @@ class Cell {
 
   std::vector<LengthRow> all() {
     learn();
-    const Index places = request_.subject->longest_trained();
-    if (!files_.model.empty()) learner_->save(files_.model, places);
+    const Index positions = request_.subject->longest_trained();
+    if (!files_.model.empty()) learner_->save(files_.model, positions);
     score(scored_lengths(request_, options_.design), false);
     if (request_.finetuning) finetune(*request_.finetuning);
     return std::move(rows_);

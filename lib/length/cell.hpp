@@ -18,7 +18,7 @@ struct CellFiles {
 std::string finetuned_model(const std::string& model, Index length);
 
 /// Those of the request's lengths at which the trained model is scored before it is fine-tuned:
-/// all, but for a table of learned places, which has random rows after the longest sequence of
+/// all, but for a table of learned positions, which has random rows after the longest sequence of
 /// training.
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design);
 

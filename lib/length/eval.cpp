@@ -170,8 +170,8 @@ void for_each_cell(const LengthCells& cells,
         reached.push_back({t, length});
         continue;
       }
-      cells.note(
-          fmt::format("{}: {} places, so nothing at length {}", position.text(), longest, length));
+      cells.note(fmt::format("{}: {} positions, so nothing at length {}", position.text(), longest,
+                             length));
     }
   }
   if (reached.empty()) {
@@ -200,8 +200,8 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
   std::vector<LengthScore> all;
   for_each_cell(cells, [&](const LengthCell& cell, const model::Model& model) {
     CellScorer scorer(model, cells.batch_tokens, parts);
-    std::vector<Index> part_of = stream.places(cell.length);
-    for (Index& place : part_of) place /= room;
+    std::vector<Index> part_of = stream.positions(cell.length);
+    for (Index& position : part_of) position /= room;
     std::size_t first = 0;
     for (const train::Example& block : stream.examples(cell.length)) {
       scorer.add(treated_block(block, cells, cell.treatment),

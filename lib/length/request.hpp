@@ -38,8 +38,9 @@ struct LengthRequest {
   std::vector<std::uint64_t> seeds;
   std::vector<Index> eval_lengths;
   std::vector<Index> windows{0};  ///< of scoring; training sees none of them
-  /// A model that is fine-tuned at a length is scored there alone. Where a table of learned places
-  /// ends with the lengths of fine-tuning, the trained model is scored up to its own alone.
+  /// A model that is fine-tuned at a length is scored there alone. Where a table of learned
+  /// positions ends with the lengths of fine-tuning, the trained model is scored up to its own
+  /// alone.
   std::optional<Finetuning> finetuning;
   /// Only this one of the arms × seeds, seeds varying fastest; not with a budget.
   std::optional<std::size_t> only;

@@ -178,20 +178,20 @@ namespace {
 void check_table(const LengthRequest& request, const train::DesignRecipe& design) {
   const LengthSubject& subject = *request.subject;
   const Index trained = subject.longest_trained();
-  Index places = trained;
+  Index positions = trained;
   if (request.finetuning) {
     for (const Index length : request.finetuning->lengths)
-      places = std::max(places, subject.tokens(length));
+      positions = std::max(positions, subject.tokens(length));
   }
-  if (subject.longest_scored() > places) {
-    throw UsageError(
-        fmt::format("{} learned has {} places, found sequences of {} to score, expected no longer "
-                    "ones, or learned(alpha=0.4), which extends its table",
-                    field("position"), places, subject.longest_scored()));
+  if (subject.longest_scored() > positions) {
+    throw UsageError(fmt::format(
+        "{} learned has {} positions, found sequences of {} to score, expected no longer "
+        "ones, or learned(alpha=0.4), which extends its table",
+        field("position"), positions, subject.longest_scored()));
   }
   if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
   request.note(
-      fmt::format("{} learned: training reaches {} places, longer sequences are scored after "
+      fmt::format("{} learned: training reaches {} positions, longer sequences are scored after "
                   "fine-tuning alone",
                   field("position"), trained));
 }

@@ -156,7 +156,7 @@ void LengthStream::make_examples(const StreamRequest& request, const text::Token
         if (target < 0) continue;
         one.rows.push_back(before + t - window.begin - shift);
         one.targets.push_back(target);
-        cut.places.push_back(t);
+        cut.positions.push_back(t);
       }
     }
   }

@@ -43,7 +43,7 @@ class LengthStream {
     return cuts_.at(length).examples;
   }
   /// For every target of `examples`, in order, where it stands among `ids`.
-  const std::vector<Index>& places(Index length) const { return cuts_.at(length).places; }
+  const std::vector<Index>& positions(Index length) const { return cuts_.at(length).positions; }
   /// Tokens of text in the longest sequence: parts of so many tokens hold the same targets at all
   /// lengths.
   Index longest_room() const;
@@ -58,7 +58,7 @@ class LengthStream {
     Shape shape;
     std::vector<probe::Window> windows;
     std::vector<train::Example> examples;
-    std::vector<Index> places;
+    std::vector<Index> positions;
   };
 
   void read(const StreamRequest& request, const text::Tokenizer& tokenizer);

@@ -23,9 +23,9 @@ class Learner {
   /// Another trainer of the same values, on sequences of one of the subject's fine-tuning lengths.
   virtual std::unique_ptr<train::Trainer> finetuner(Index length,
                                                     const train::TrainerOptions& options) = 0;
-  /// The model as a folder that all tools read, over an older one of the same name; `places`, the
-  /// longest sequence of its training, is what they will take for it (set_trained_places).
-  virtual void save(const std::string& folder, Index places) const = 0;
+  /// The model as a folder that all tools read, over an older one of the same name; `positions`,
+  /// the longest sequence of its training, is what they will take for it (set_trained_positions).
+  virtual void save(const std::string& folder, Index positions) const = 0;
 };
 
 /// What is learnt, and what is scored. Immutable; for one thread.

@@ -12,7 +12,7 @@
 #include "length/subject.hpp"
 #include "model/checkpoint/save.hpp"
 #include "train/data/record_example.hpp"
-#include "train/network/trained_places.hpp"
+#include "train/network/trained_positions.hpp"
 
 namespace masque::length {
 
@@ -106,13 +106,13 @@ class TaskLearner final : public Learner {
     finer.loss = std::make_unique<train::ObjectiveLoss>(*network_, *finer.objective);
     return std::make_unique<train::Trainer>(*finer.loss, parameters_, corpus_, options);
   }
-  void save(const std::string& folder, Index places) const override {
+  void save(const std::string& folder, Index positions) const override {
     model::SaveOptions options;
     options.training = training_;
     options.write.existing = Existing::kReplace;
     model::Design design = network_->design();
     model::ModelWeights<float> weights = weights_of(design, map_, parameters_);
-    train::set_trained_places(places, design, weights);
+    train::set_trained_positions(positions, design, weights);
     model::save_model(folder, design, weights, options);
   }
 
@@ -152,9 +152,9 @@ class OneTask final : public LengthSubject {
   }
 
   std::unique_ptr<Learner> learner(const train::RunOptions& options) const override {
-    // A table that nothing extends needs places for fine-tuning, too.
-    const Index places = options.design.position == "learned" ? longest_ : longest_trained_;
-    return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, places);
+    // A table that nothing extends needs positions for fine-tuning, too.
+    const Index positions = options.design.position == "learned" ? longest_ : longest_trained_;
+    return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, positions);
   }
   const std::vector<train::Example>& examples(Index length) const override {
     return examples_.at(length);

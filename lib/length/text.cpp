@@ -25,8 +25,8 @@ class TextLearner final : public Learner {
                                             const train::TrainerOptions& options) override {
     return run_.trainer_on(others_.at(length), options);
   }
-  void save(const std::string& folder, Index places) const override {
-    run_.save_model(folder, places);
+  void save(const std::string& folder, Index positions) const override {
+    run_.save_model(folder, positions);
   }
 
  private:
@@ -60,9 +60,10 @@ class Text final : public LengthSubject {
 
   std::unique_ptr<Learner> learner(const train::RunOptions& options) const override {
     train::RunOptions fitting = options;
-    Index& places = fitting.design.max_position_embeddings;
-    // A table that nothing extends needs places for fine-tuning, too.
-    if (places == 0) places = fitting.design.position == "learned" ? longest_ : corpus_.longest();
+    Index& positions = fitting.design.max_position_embeddings;
+    // A table that nothing extends needs positions for fine-tuning, too.
+    if (positions == 0)
+      positions = fitting.design.position == "learned" ? longest_ : corpus_.longest();
     return std::make_unique<TextLearner>(fitting, tokenizer_, corpus_, others_);
   }
   const std::vector<train::Example>& examples(Index length) const override {

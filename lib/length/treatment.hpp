@@ -18,7 +18,7 @@ struct LengthTreatment {
   std::shared_ptr<const model::PositionTreatment> position;
   std::string normalizer = "own";      ///< or as nn::parse_normalizer takes it
   std::vector<mask::MaskLayer> masks;  ///< in place of the model's; empty: its own
-  Index window = 0;  ///< keys so many places away, or more, are hidden; 0: none are
+  Index window = 0;  ///< keys so many positions away, or more, are hidden; 0: none are
 
   /// "own", "window:64", or the masks.
   std::string mask_text() const;

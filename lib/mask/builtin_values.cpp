@@ -24,7 +24,7 @@ Values narrowed(const std::vector<Index>& values) {
 }
 
 /// Smallest and largest value of any range: of runs of 64 by a table of powers of two, of the ends
-/// by looking.
+/// by a scan.
 class Extremes {
  public:
   using Pair = std::pair<std::int32_t, std::int32_t>;
@@ -32,7 +32,7 @@ class Extremes {
   explicit Extremes(const Values& values) : values_(values) {
     std::vector<Pair> runs;
     for (std::size_t begin = 0; begin + kRun <= values.size(); begin += kRun) {
-      runs.push_back(look(begin, begin + kRun));
+      runs.push_back(scan(begin, begin + kRun));
     }
     levels_.push_back(std::move(runs));
     for (std::size_t width = 1; 2 * width <= levels_.front().size(); width *= 2) {
@@ -50,13 +50,13 @@ class Extremes {
     const auto end = static_cast<std::size_t>(range.end);
     const std::size_t first = (begin + kRun - 1) / kRun;
     const std::size_t last = end / kRun;
-    if (first >= last) return look(begin, end);
+    if (first >= last) return scan(begin, end);
     std::size_t level = 0;
     while (std::size_t{2} << level <= last - first) ++level;
     const std::size_t width = std::size_t{1} << level;
     Pair found = both(levels_[level][first], levels_[level][last - width]);
-    if (begin < first * kRun) found = both(found, look(begin, first * kRun));
-    return last * kRun < end ? both(found, look(last * kRun, end)) : found;
+    if (begin < first * kRun) found = both(found, scan(begin, first * kRun));
+    return last * kRun < end ? both(found, scan(last * kRun, end)) : found;
   }
 
  private:
@@ -66,7 +66,7 @@ class Extremes {
     return {std::min(a.first, b.first), std::max(a.second, b.second)};
   }
 
-  Pair look(std::size_t begin, std::size_t end) const {
+  Pair scan(std::size_t begin, std::size_t end) const {
     Pair found{values_[begin], values_[begin]};
     for (std::size_t i = begin + 1; i < end; ++i) found = both(found, {values_[i], values_[i]});
     return found;

@@ -153,7 +153,7 @@ std::vector<Index> candidate_numbers(const Mask& mask) {
     }
   };
   // Where the runs of a few rows and columns begin and end, how long they are, how far away.
-  const auto look = [&](Index line, Index length, const auto& visible) {
+  const auto note_runs = [&](Index line, Index length, const auto& visible) {
     Index begin = 0;
     int runs = 0;
     for (Index at = 1; at <= length && runs < 64; ++at) {
@@ -168,10 +168,10 @@ std::vector<Index> candidate_numbers(const Mask& mask) {
     }
   };
   for (const Index row : {Index{0}, queries / 3, queries / 2, 2 * queries / 3, queries - 1}) {
-    if (row < queries) look(row, keys, [&](Index k) { return mask.allows(row, k); });
+    if (row < queries) note_runs(row, keys, [&](Index k) { return mask.allows(row, k); });
   }
   for (const Index key : {Index{0}, keys / 2, keys - 1}) {
-    if (key < keys) look(key, queries, [&](Index q) { return mask.allows(q, key); });
+    if (key < keys) note_runs(key, queries, [&](Index q) { return mask.allows(q, key); });
   }
   std::vector<std::pair<int, Index>> order;
   order.reserve(seen.size());

@@ -166,7 +166,7 @@ struct Design {
   NormPlacement norm_placement = NormPlacement::kPost;
   NormDesign norm;
   bool norm_weights = true;  ///< norms have weights (false: gau_alpha, RoFormerV2)
-  /// Dense layers have biases; said by families that leave it open (gau_alpha, roformer, masque).
+  /// Dense layers have biases; stated by families that leave it open (gau_alpha, roformer, masque).
   bool use_bias = true;
   bool final_norm = false;
   kernel::Activation activation = kernel::Activation::kGelu;

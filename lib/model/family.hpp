@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "model/checkpoint/start_value.hpp"
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 #include "model/role.hpp"
+#include "model/start_value.hpp"
 #include "store/names/family.hpp"
 #include "tensor/dtype.hpp"
 

@@ -79,7 +79,7 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::input_terms(const Stream& stream,
   problem.shape = model_.scheme_shape;
   problem.parameters = model_.shared_position.views;
   const auto where = of_sequence(stream.positions, stream.begins, sequence);
-  problem.places = {where, where};
+  problem.positions = {where, where};
   return model_.scheme->terms(problem);
 }
 

@@ -59,8 +59,8 @@ double scale_yarn(const FamilyConfig& rope, double theta, double original, doubl
                                                                attention_scale(factor, mscale_all)
                                                          : attention_scale(factor, 1);
   const auto size = static_cast<double>(2 * frequencies.size());
-  const auto pair_of = [&](double turns) {
-    return size * std::log(original / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  const auto pair_of = [&](double rotations) {
+    return size * std::log(original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(theta));
   };
   double low = pair_of(rope.positive("beta_fast", 32));
   double high = pair_of(rope.positive("beta_slow", 1));
@@ -108,7 +108,7 @@ RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size)
 
 std::optional<double> rotary_base(std::span<const double> frequencies, double tolerance) {
   const auto size = static_cast<Index>(2 * frequencies.size());
-  // One pair turns by 1 whatever the base.
+  // One pair is rotated by 1 whatever the base.
   double base = 10000;
   if (frequencies.size() > 1) base = std::pow(frequencies[1], -static_cast<double>(size) / 2);
   for (const double guess : {std::round(base), base}) {

@@ -12,7 +12,7 @@ namespace masque::model {
 /// What a family assumes where config.json says nothing, and its own names.
 struct RotaryDefaults {
   double theta = 10000;
-  double share = 1;                            ///< of the head's features that are turned
+  double share = 1;                            ///< of the head's features that are rotated
   std::string_view theta_name = "rope_theta";  ///< next to the rope parameters
   std::string_view share_name;                 ///< "rotary_pct"
   std::string_view parameters_name = "rope_parameters";

@@ -27,15 +27,15 @@ const Weight<T>& table_of(const LoadedModel<T>& model) {
   return model.weights.position_table;
 }
 
-/// The rows in front of the first place as they are, then `rows`.
+/// The rows in front of the first position as they are, then `rows`.
 template <class T>
 Weight<T> extended(const Weight<T>& table, Index offset, const std::vector<TableRows>& rows) {
-  const MatrixView<const T> places = table.view.middle_rows(offset, table.view.rows - offset);
+  const MatrixView<const T> positions = table.view.middle_rows(offset, table.view.rows - offset);
   auto more =
-      std::make_shared<Matrix<T>>(Matrix<T>::zero(offset + std::ssize(rows), places.columns));
+      std::make_shared<Matrix<T>>(Matrix<T>::zero(offset + std::ssize(rows), positions.columns));
   for (Index i = 0; i < offset; ++i) std::ranges::copy(table.view.row_span(i), more->view().row(i));
   for (Index p = 0; p < std::ssize(rows); ++p)
-    add_rows(places, rows[static_cast<std::size_t>(p)], more->view().row_span(offset + p));
+    add_rows(positions, rows[static_cast<std::size_t>(p)], more->view().row_span(offset + p));
   return {std::as_const(*more).view(), more};
 }
 
@@ -73,14 +73,14 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
   treatment.apply(extension, positions);
   Design& design = positions.design;
   if (!positions.rows.empty()) {
-    const Index places = trained_length();
-    if (extension.trained > places) {
-      throw UsageError(fmt::format("a trained length of {}, but the model's table has {} places",
-                                   extension.trained, places));
+    const Index trained = trained_length();
+    if (extension.trained > trained) {
+      throw UsageError(fmt::format("a trained length of {}, but the model's table has {} positions",
+                                   extension.trained, trained));
     }
     if (!design.variants.mixer.empty()) {
       throw UsageError(
-          fmt::format("{} has as many places as it was trained for", design.variants.mixer));
+          fmt::format("{} has as many positions as it was trained for", design.variants.mixer));
     }
     design.max_position_embeddings = std::ssize(positions.rows);
   } else if (!positions.table && design.variants.mixer.empty() &&

@@ -18,13 +18,13 @@ std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
 nn::PositionShape position_shape(const Design& design);
 /// What it trains, or nothing.
 std::vector<nn::PositionParameter> position_parameters(const Design& design);
-/// Whether its positions have parameters by place, as many as the longest sequence has.
+/// Whether it has parameters for each position, as many as the longest sequence has.
 bool has_position_table(const Design& design);
 /// Whether these are ModelWeights::position, one set, not LayerWeights::position.
 bool shares_position(const Design& design);
 
-/// The angles of a scheme that only turns queries and keys by their places: `rope`, `rope_yarn` and
-/// the like. Nothing for other schemes, or none.
+/// The angles of a scheme that only rotates queries and keys by their positions: `rope`,
+/// `rope_yarn` and the like. Nothing for other schemes, or none.
 std::optional<RotaryDesign> rotary_of(const Design& design);
 /// Takes PositionType::kRotary with these angles, in all layers, in place of the scheme.
 void set_rotary(const RotaryDesign& rotary, Design& design);

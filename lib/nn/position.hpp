@@ -24,7 +24,7 @@ Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectio
 
 /// ALiBi: −slope_h · |i − j|. Press 2021, arXiv:2108.12409.
 template <class T>
-std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds places);
+std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds positions);
 /// Slopes 2^(−8h/H); for H that is no power of two those of the paper's code.
 std::vector<double> alibi_slopes(Index num_heads);
 

@@ -1,7 +1,7 @@
 // Position schemes: how a layer of attention learns where its tokens stand. Files under
 // nn/position/scheme/ register them: one each, all of RoPE one for its methods.
 //
-// A scheme acts at one or more of these places, in this order:
+// A scheme acts at one or more of these points, in this order:
 //     x ← input(x)                      before the projections
 //     q, k ← query_key(q, k)            before their product
 //     s_ij = scale · q_i·k_j + terms    scale is the scheme's; 0: the terms are the whole score
@@ -34,7 +34,7 @@ struct PositionShape {
   Index num_attention_heads = 1;
   Index head_size = 0;  ///< of queries and keys
   Index value_size = 0;
-  Index max_position_embeddings = 0;  ///< rows of trained tables of places: the trained length
+  Index max_position_embeddings = 0;  ///< rows of trained tables of positions: the trained length
 };
 
 /// A trained parameter.
@@ -48,12 +48,12 @@ struct PositionParameter {
   std::vector<double> values;
 };
 
-/// One sequence for a scheme. Spans, views and places are borrowed by what is made from it.
+/// One sequence for a scheme. Spans, views and positions are borrowed by what is made from it.
 template <class T>
 struct PositionProblem {
   PositionShape shape;
-  /// Of the queries and keys of the layer; inputs are the tokens of `places.keys`.
-  PositionIds places;
+  /// Of the queries and keys of the layer; inputs are the tokens of `positions.keys`.
+  PositionIds positions;
   /// In the order of PositionScheme::parameters.
   std::span<const MatrixView<const T>> parameters;
   /// Where their gradients are added; empty: none are wanted. A view without data is left out.
@@ -61,7 +61,7 @@ struct PositionProblem {
   /// xlnet: segments of queries and keys; empty: all one segment.
   std::span<const Index> query_segments;
   std::span<const Index> key_segments;
-  /// randomized: the number of the random draw, while training; nullopt: places as they are.
+  /// randomized: the number of the random draw, while training; nullopt: positions as they are.
   std::optional<std::uint64_t> draw;
 };
 
@@ -93,7 +93,7 @@ struct PositionFacts {
   bool scores = false;     ///< adds terms to scores
   bool weights = false;    ///< multiplies weights after the normalizer
   bool values = false;     ///< adds to values
-  /// A shift of all places changes nothing.
+  /// A shift of all positions changes nothing.
   bool relative = true;
   /// Tells a key on the left from the same key as far on the right.
   bool direction_aware = true;
@@ -128,7 +128,7 @@ class PositionScheme {
   std::string name_;
 };
 
-/// Whether parameters, gradients and places fit (MASQUE_CHECK).
+/// Whether parameters, gradients and positions fit (MASQUE_CHECK).
 template <class T>
 void check_position_problem(const PositionScheme& scheme, const PositionProblem<T>& problem);
 

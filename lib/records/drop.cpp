@@ -21,7 +21,7 @@ TokenId true_id(const Record& record, std::size_t i) {
   return labelled && record.labels.values[i] != kNoLabel ? record.labels.values[i] : record.ids[i];
 }
 
-/// Packed documents become shorter; other masks that depend on places cannot follow.
+/// Packed documents become shorter; other masks that depend on positions cannot follow.
 void check_mask(const Record& record) {
   if (record.original.present && record.original.values.size() != record.size()) {
     throw InputError("original of another length, expected tokens to be dropped first");
@@ -30,7 +30,7 @@ void check_mask(const Record& record) {
   for (const char* free : {"full", "causal", "reverse", "strict_causal", "diagonal", "tta"}) {
     if (*record.mask == free) return;
   }
-  throw InputError(fmt::format("a mask of places, '{}', expected tokens to be dropped first",
+  throw InputError(fmt::format("a mask of positions, '{}', expected tokens to be dropped first",
                                escape(*record.mask)));
 }
 

@@ -1,44 +1,18 @@
 #include "records/record.hpp"
 
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include "base/decimal.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 
 namespace masque::records {
 
 namespace {
 
-void append_number(std::int32_t value, std::string& out) {
-  std::array<char, kDecimalChars> text{};
-  out.append(text.data(), write_decimal(value, text.data()));
-}
-
-void append_list(std::string_view key, const std::vector<std::int32_t>& values, std::string& out) {
-  const std::size_t begin = out.size();
-  out.resize(begin + key.size() + 8 + values.size() * 12);
-  char* at = out.data() + begin;
-  const auto put = [&](std::string_view text) {
-    std::memcpy(at, text.data(), text.size());
-    at += text.size();
-  };
-  put(",\"");
-  put(key);
-  put("\":[");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) *at++ = ',';
-    at = write_decimal(values[i], at);
-  }
-  *at++ = ']';
-  out.resize(static_cast<std::size_t>(at - out.data()));
-}
-
-void append_if(std::string_view key, const Numbers& numbers, std::string& out) {
-  if (numbers.present) append_list(key, numbers.values, out);
+void add_if(std::string_view key, const Numbers& numbers, JsonWriter& json) {
+  if (numbers.present) json.key(key).array(numbers.values);
 }
 
 }  // namespace
@@ -101,41 +75,25 @@ void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {
 }
 
 void append_record(const Record& record, std::string& out) {
-  out += "{\"schema\":1";
-  append_list("ids", record.ids, out);
-  append_if("pos", record.pos, out);
-  append_if("seg", record.seg, out);
-  append_if("doc", record.doc, out);
-  append_if("words", record.words, out);
-  append_if("labels", record.labels, out);
-  if (record.has_weights) {
-    out += ",\"weights\":[";
-    for (std::size_t i = 0; i < record.weights.size(); ++i) {
-      fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", record.weights[i]);
-    }
-    out += ']';
-  }
-  if (record.mask) out += ",\"mask\":" + quote_json(*record.mask);
-  append_if("cu_seqlens", record.cu_seqlens, out);
+  JsonWriter json(out);
+  json.begin_object().member("schema", kRecordSchema).key("ids").array(record.ids);
+  add_if("pos", record.pos, json);
+  add_if("seg", record.seg, json);
+  add_if("doc", record.doc, json);
+  add_if("words", record.words, json);
+  add_if("labels", record.labels, json);
+  if (record.has_weights) json.key("weights").array(record.weights);
+  if (record.mask) json.member("mask", *record.mask);
+  add_if("cu_seqlens", record.cu_seqlens, json);
   if (record.has_dropped) {
-    out += ",\"dropped\":[";
-    for (std::size_t i = 0; i < record.dropped.size(); ++i) {
-      out += i == 0 ? "[" : ",[";
-      append_number(record.dropped[i].pos, out);
-      out += ',';
-      append_number(record.dropped[i].id, out);
-      out += ']';
-    }
-    out += ']';
+    json.key("dropped").begin_array();
+    for (const DroppedToken& token : record.dropped) json.array(std::array{token.pos, token.id});
+    json.end_array();
   }
-  append_if("original", record.original, out);
-  for (const OtherField& field : record.other) {
-    out += ',';
-    out += field.key;
-    out += ':';
-    out += field.value;
-  }
-  out += "}\n";
+  add_if("original", record.original, json);
+  for (const OtherField& field : record.other) json.raw_key(field.key).raw(field.value);
+  json.end_object();
+  out += '\n';
 }
 
 }  // namespace masque::records

@@ -177,7 +177,7 @@ class Versions {
       : filter_(filter), corruption_(corruption) {}
 
   Problem print(Record& record, Scratch& scratch, Tally& tally, std::string& out) const {
-    if (filter_.look) filter_.look(record);
+    if (filter_.inspect) filter_.inspect(record);
     const std::size_t before = out.size();
     for (std::uint64_t epoch = 0; epoch < filter_.epochs; ++epoch) {
       if (filter_.epochs == 1) {

@@ -38,8 +38,8 @@ struct RecordFilter {
   TokenTable tokens = {};    ///< ids at or beyond `size` are bad, if it is known
   /// Takes the output in order.
   std::function<void(std::string_view out)> sink = {};
-  /// Looks at every record before corruption; called from several threads.
-  std::function<void(const Record& record)> look = {};
+  /// Gets every record before corruption; called from several threads.
+  std::function<void(const Record& record)> inspect = {};
 };
 
 /// A line that was left out.

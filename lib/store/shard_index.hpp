@@ -9,7 +9,7 @@
 
 namespace masque::store {
 
-/// One line of the map: where a tensor is, and where that is said.
+/// One line of the map: where a tensor is, and where that stands.
 struct ShardEntry {
   std::string tensor;
   std::string shard;

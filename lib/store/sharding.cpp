@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/parse_number.hpp"
 #include "store/safetensors/safetensors.hpp"
 
@@ -94,16 +94,14 @@ OutputExtra index_extra(const std::vector<OutputWeights>& shards) {
       parameters += element_count(tensor.info.shape).value();
     }
   }
-  std::string text = fmt::format(
-      "{{\n  \"metadata\": {{\n    \"total_parameters\": {},\n    \"total_size\": {}\n  }},\n"
-      "  \"weight_map\": {{",
-      parameters, bytes);
-  bool first = true;
-  for (const auto& [tensor, shard] : map) {
-    text += fmt::format("{}\n    {}: {}", first ? "" : ",", quote_json(tensor), quote_json(shard));
-    first = false;
-  }
-  text += "\n  }\n}\n";
+  std::string text;
+  JsonWriter json(text, JsonLayout::kLines);
+  json.begin_object().key("metadata").begin_object();
+  json.member("total_parameters", parameters).member("total_size", bytes).end_object();
+  json.key("weight_map").begin_object();
+  for (const auto& [tensor, shard] : map) json.member(tensor, shard);
+  json.end_object().end_object();
+  text += '\n';
   const std::uint64_t size = text.size();
   return {index_name(weights_writer(shards.at(0).writer)), Literal{std::move(text)}, size, 0644};
 }

@@ -1,4 +1,4 @@
-// Rows of a trained table of places, and what stands beyond its end.
+// Rows of a trained table of positions, and what stands beyond its end.
 #pragma once
 
 #include <algorithm>
@@ -25,22 +25,23 @@ struct TableRows {
 /// Within the table of N rows its row. Beyond, with k = qN + r, the hierarchical extension of
 /// Su 2020 (kexue.fm/archives/7947) α u_q + (1 − α) u_r, u = (p − α p_0) / (1 − α), that is
 /// p_r + α/(1 − α) (p_q − p_0), up to N² − 1 and from there the last; with alpha 0 the last row.
-inline TableRows table_rows(Index place, Index rows, double alpha) {
+inline TableRows table_rows(Index position, Index rows, double alpha) {
   MASQUE_CHECK(rows > 0);
-  place = std::max<Index>(place, 0);
-  if (place < rows) return {{{{place, 1.0}}}, 1};
+  position = std::max<Index>(position, 0);
+  if (position < rows) return {{{{position, 1.0}}}, 1};
   if (alpha == 0) return {{{{rows - 1, 1.0}}}, 1};
-  const Index capped = std::min(place, rows * rows - 1);
+  const Index capped = std::min(position, rows * rows - 1);
   const double upper = alpha / (1 - alpha);
   return {{{{capped % rows, 1.0}, {capped / rows, upper}, {0, -upper}}}, 3};
 }
 
-/// What stands between two places: on the line that joins their rows; after the last row that one.
-inline TableRows table_rows_between(double place, Index rows) {
-  MASQUE_CHECK(rows > 0 && place >= 0);
-  const auto low = std::min(static_cast<Index>(std::floor(place)), rows - 1);
+/// What stands between two positions: on the line that joins their rows; after the last row that
+/// one.
+inline TableRows table_rows_between(double position, Index rows) {
+  MASQUE_CHECK(rows > 0 && position >= 0);
+  const auto low = std::min(static_cast<Index>(std::floor(position)), rows - 1);
   const Index high = std::min(low + 1, rows - 1);
-  const double above = place - static_cast<double>(low);
+  const double above = position - static_cast<double>(low);
   if (above == 0 || low == high) return {{{{low, 1.0}}}, 1};
   return {{{{low, 1 - above}, {high, above}}}, 2};
 }

@@ -41,9 +41,10 @@ std::string role_token(const FolderConfig& config, std::string_view role, std::s
 }
 
 void add_mpnet_tokens(const Model& model, std::string& special, std::string& processor) {
-  special = added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"});
-  const std::string mask = added_json(model, "<mask>", true, true);
-  special += (special.empty() || mask.empty() ? "" : ",") + mask;
+  special.clear();
+  JsonWriter(special)
+      .raw(added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"}))
+      .raw(added_json(model, "<mask>", true, true));
   processor = template_json(model, "<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0");
 }
 

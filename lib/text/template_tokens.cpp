@@ -21,8 +21,9 @@ TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts) {
       if (id >= 0) {
         (found == 0 ? out.before : found < texts ? out.between : out.after).push_back(id);
       } else if (++found > texts || id != -static_cast<TokenId>(found)) {
-        throw InputError(tokenizer.parts().path,
-                         "a template that repeats or turns texts around, expected each once");
+        throw InputError(
+            tokenizer.parts().path,
+            "a template that repeats texts or reverses their order, expected each once");
       }
     }
   }

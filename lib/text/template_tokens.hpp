@@ -15,7 +15,7 @@ struct TemplateTokens {
 };
 
 /// Of one text or two; nothing where the tokenizer has no template. Throws InputError for a
-/// template that repeats texts or turns them around.
+/// template that repeats texts or reverses their order.
 TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts);
 
 /// Of a source and its target: where the template has nothing between them, the sep token, else the

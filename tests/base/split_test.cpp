@@ -25,6 +25,12 @@ TEST_CASE("text is cut at separators, ends and blanks") {
   CHECK(split_in_two("a=b", '=') == std::pair<std::string_view, std::string_view>("a", "b"));
   CHECK(!split_in_two("a=b=c", '='));
   CHECK(!split_in_two("a", '='));
+  using Named = std::pair<std::string_view, std::optional<std::string_view>>;
+  CHECK(split_at_first("a:b:c", ':') == Named("a", "b:c"));
+  CHECK(split_at_last("a:b:c", ':') == Named("a:b", "c"));
+  CHECK(split_at_first("a:", ':') == Named("a", ""));
+  CHECK(split_at_first("a", ':') == Named("a", std::nullopt));
+  CHECK(split_at_last("", ':') == Named("", std::nullopt));
   CHECK(without_return("a\r") == "a");
   Parts lines;
   for_each_line("a\n\nb", [&](std::string_view line) { lines.push_back(line); });

@@ -34,7 +34,7 @@ Matrix<double> repeated(Index rows, Index columns, std::uint64_t item) {
   return result;
 }
 
-TEST_CASE("rotary scores depend on the distance alone, and turning keeps lengths") {
+TEST_CASE("rotary scores depend on the distance alone, and rotation keeps lengths") {
   for (const auto layout : {kernel::RotaryLayout::kAdjacent, kernel::RotaryLayout::kHalf}) {
     const Index n = 20, size = 16;
     std::vector<Index> positions;
@@ -73,7 +73,7 @@ TEST_CASE("rotary scores depend on the distance alone, and turning keeps lengths
   }
 }
 
-TEST_CASE("rotary turns the pairs of its layout by the angle of the position") {
+TEST_CASE("rotary rotates the pairs of its layout by the angle of the position") {
   const std::vector<double> frequencies = {0.5, 0.25};
   const std::vector<Index> positions = {2};
   const auto rotated = [&](kernel::RotaryLayout layout) {

@@ -150,7 +150,7 @@ TEST_CASE("the lengths of fine-tuning leave the trained model's rows of a table 
 }
 
 TEST_CASE("kept models say how long the sequences of their training were") {
-  const auto places = [](const std::string& folder) {
+  const auto positions = [](const std::string& folder) {
     return model::TreatableModel(folder, "", kernel::Precision::kF32).trained_length();
   };
   for (const std::string position : {"rope", "alibi", "learned", "learned(alpha=0.4)"}) {
@@ -162,10 +162,10 @@ TEST_CASE("kept models say how long the sequences of their training were") {
     kept.rows();
     const Index trained = kept.subject->tokens(3), longest = kept.subject->tokens(6);
     REQUIRE(longest > trained);
-    CHECK(places(kept.files.model) == trained);
-    CHECK(places(finetuned_model(kept.files.model, 2)) == trained);
+    CHECK(positions(kept.files.model) == trained);
+    CHECK(positions(finetuned_model(kept.files.model, 2)) == trained);
     // A table that is extended has the rows of training alone.
-    CHECK(places(finetuned_model(kept.files.model, 6)) ==
+    CHECK(positions(finetuned_model(kept.files.model, 6)) ==
           (position == "learned(alpha=0.4)" ? trained : longest));
   }
 }

@@ -51,7 +51,7 @@ TEST_CASE("without a treatment, chunks are blocks that the model reads one by on
     for (const LengthScore& score : scores) {
       CHECK(score.loss.values ==
             doctest::Approx(plain_loss(model, stream, score.cell.length)).epsilon(1e-12));
-      CHECK(score.loss.counts == static_cast<double>(stream.places(8).size()));
+      CHECK(score.loss.counts == static_cast<double>(stream.positions(8).size()));
       CHECK(score.accuracy.mean() <= 1);
       CHECK(score.loss.standard_error() > 0);
     }
@@ -142,7 +142,7 @@ TEST_CASE("what a model cannot do is refused") {
   REQUIRE(scores.size() == 3);
   CHECK(scores[0].cell.length == 8);
   CHECK(scores[1].cell.treatment == 1);
-  CHECK(bench.notes == std::vector<std::string>{"own: 12 places, so nothing at length 30"});
+  CHECK(bench.notes == std::vector<std::string>{"own: 12 positions, so nothing at length 30"});
   CHECK_THROWS_AS(score_lengths(bench.cells(causal, {}, {30}), stream, "clm"), UsageError);
 }
 

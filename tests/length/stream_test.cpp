@@ -15,17 +15,17 @@ namespace {
 using test::Bench;
 using Kind = probe::LengthPolicy::Kind;
 
-/// Targets by their place in the text.
+/// Targets by their position in the text.
 std::map<Index, TokenId> targets_of(const LengthStream& stream, Index length) {
   std::map<Index, TokenId> all;
   std::size_t next = 0;
   for (const Example& block : stream.examples(length)) {
     for (const TokenId target : block.targets) {
-      CHECK(all.emplace(stream.places(length)[next], target).second);
+      CHECK(all.emplace(stream.positions(length)[next], target).second);
       ++next;
     }
   }
-  CHECK(next == stream.places(length).size());
+  CHECK(next == stream.positions(length).size());
   return all;
 }
 
@@ -46,19 +46,19 @@ TEST_CASE("whatever the policy, the same tokens are targets at every length") {
         const bool causal = std::string(objective) == "clm";
         const auto expected = targets_of(stream, 9);
         CHECK(expected.size() > 5);
-        std::map<Index, TokenId> read;  // what stands in the text at a place
+        std::map<Index, TokenId> read;  // what stands in the text at a position
         for (const Index length : lengths) {
           CHECK(targets_of(stream, length) == expected);
           std::size_t next = 0;
           for (const Example& block : stream.examples(length)) {
             CHECK(block.size() == length);
             for (std::size_t r = 0; r < block.rows.size(); ++r) {
-              const Index place = stream.places(length)[next++];
+              const Index position = stream.positions(length)[next++];
               const Index row = block.rows[r] + (causal ? 1 : 0);
-              CHECK(block.targets[r] == stream.ids()[static_cast<std::size_t>(place)]);
+              CHECK(block.targets[r] == stream.ids()[static_cast<std::size_t>(position)]);
               // Hidden in the same way.
               const TokenId id = block.ids.at(static_cast<std::size_t>(row));
-              CHECK(read.emplace(place, id).first->second == id);
+              CHECK(read.emplace(position, id).first->second == id);
             }
           }
         }

@@ -81,8 +81,8 @@ class Plain {
         weights_(weights),
         mask_(mask),
         scheme_(position_scheme(design)),
-        places_(static_cast<std::size_t>(length)) {
-    std::iota(places_.begin(), places_.end(), Index{0});
+        positions_(static_cast<std::size_t>(length)) {
+    std::iota(positions_.begin(), positions_.end(), Index{0});
   }
 
   M embed(const std::vector<TokenId>& ids) const {
@@ -131,7 +131,7 @@ class Plain {
     }
     nn::PositionProblem<double> problem;
     problem.shape = position_shape(design_);
-    problem.places = {places_, places_};
+    problem.positions = {positions_, positions_};
     problem.parameters = parameters_;
     return scheme_->terms(problem);
   }
@@ -212,7 +212,7 @@ class Plain {
   const ModelWeights<double>& weights_;
   const mask::BlockMap* mask_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
-  std::vector<Index> places_;
+  std::vector<Index> positions_;
   mutable std::vector<View> parameters_;
   std::vector<M> previous_;
 };

@@ -18,7 +18,7 @@ namespace {
 
 using masque::test::TempFolder;
 
-// Of tiny_design: places that training had.
+// Of tiny_design: positions that training had.
 constexpr Index kTrained = 12;
 
 class Logits final : public Observer {
@@ -150,12 +150,13 @@ TEST_CASE("own is the model as it is opened, whatever its family") {
     CHECK(states(*treated) == states(*open_model(one.folder, exact())));
     if (model.design().position != PositionType::kLearned) continue;
     // Rows for padding in front of the table stay where they are.
-    const std::vector<Index> places{0, 1, 2, 3, 4, 5}, twice{0, 2, 4, 6, 8, 10};
+    const std::vector<Index> positions{0, 1, 2, 3, 4, 5}, twice{0, 2, 4, 6, 8, 10};
     if (model.design().head.kind == HeadKind::kNone) continue;
     const auto half = parse_position_treatment("interpolated(factor=2)");
     const auto longer = model.open(*half, {trained, 2 * trained}, exact());
     const std::vector<TokenId> ids = text_of(6, model.design().vocab_size);
-    CHECK(farthest(run_treated(*longer, ids, twice), run_treated(*treated, ids, places)) < 1e-12);
+    CHECK(farthest(run_treated(*longer, ids, twice), run_treated(*treated, ids, positions)) <
+          1e-12);
   }
 }
 
@@ -197,7 +198,7 @@ TEST_CASE("stretched frequencies are those of the schemes of nn") {
   }
 }
 
-TEST_CASE("interpolated by 2, even places are what all places were") {
+TEST_CASE("interpolated by 2, even positions are what all positions were") {
   for (const std::string& members : {kRotary, kLearned}) {
     const Tiny tiny(members);
     const auto half = parse_position_treatment("interpolated(factor=2)");
@@ -213,7 +214,7 @@ TEST_CASE("interpolated by 2, even places are what all places were") {
 
 TEST_CASE("an interpolated table is the one that is drawn between its rows") {
   const Tiny tiny(kLearned);
-  // The same by hand: 30 places on 12 rows.
+  // The same by hand: 30 positions on 12 rows.
   ModelWeights<float> weights = tiny.weights;
   const MatrixView<const float> table = tiny.weights.position_table.view;
   auto longer = std::make_shared<Matrix<float>>(30, table.columns);

@@ -155,9 +155,9 @@ TEST_CASE("zero probe: equal inputs tell positions apart unless rows sum to 1") 
     std::fill(x->span().begin(), x->span().end(), 1.0);
   }
   const Matrix<double> table = random_matrix<double>(32, 1, 5);
-  std::vector<Index> places(kLength);
-  std::iota(places.begin(), places.end(), 0);
-  const auto terms = nn::t5_terms<double>(table.view(), {}, 128, true, {places, places});
+  std::vector<Index> positions(kLength);
+  std::iota(positions.begin(), positions.end(), 0);
+  const auto terms = nn::t5_terms<double>(table.view(), {}, 128, true, {positions, positions});
   for (const nn::Normalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     nn::AttentionProblem<double> problem = example.problem(*normalizer);

@@ -45,10 +45,10 @@ TEST_CASE("gradients of queries, keys and values, for every normalizer and mask"
   const Example<double> example(shape);
   Example<Complex> steps(shape);
   const Matrix<double> w = random_matrix<double>(7, 8, 9);
-  std::vector<Index> places(7);
-  std::iota(places.begin(), places.end(), 0);
-  const auto bias = nn::alibi_bias<double>(4, {places, places});
-  const auto complex_bias = nn::alibi_bias<Complex>(4, {places, places});
+  std::vector<Index> positions(7);
+  std::iota(positions.begin(), positions.end(), 0);
+  const auto bias = nn::alibi_bias<double>(4, {positions, positions});
+  const auto complex_bias = nn::alibi_bias<Complex>(4, {positions, positions});
   for (const char* text :
        {"full", "causal", "strict_causal", "tta", "window(1)", "random(0.4,2)"}) {
     CAPTURE(text);

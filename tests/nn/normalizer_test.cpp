@@ -282,10 +282,10 @@ TEST_CASE("with position terms, every evaluation and temperature") {
       CAPTURE(text);
       for (const Index n : {1, 77}) {
         const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
-        std::vector<Index> places(static_cast<std::size_t>(n));
-        std::iota(places.begin(), places.end(), 0);
-        const auto bias = nn::alibi_bias<double>(2, {places, places});
-        const auto float_bias = nn::alibi_bias<float>(2, {places, places});
+        std::vector<Index> positions(static_cast<std::size_t>(n));
+        std::iota(positions.begin(), positions.end(), 0);
+        const auto bias = nn::alibi_bias<double>(2, {positions, positions});
+        const auto float_bias = nn::alibi_bias<float>(2, {positions, positions});
         const Example<double> exact({n, n, 2, 1, 8, 5});
         const Example<float> example(exact.shape);
         nn::AttentionProblem<double> problem = exact.problem(*normalizer, &blocks);

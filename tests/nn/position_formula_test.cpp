@@ -51,9 +51,9 @@ TEST_CASE("rope for longer texts: factor 1 is rope, and the frequencies that for
   // κ = 8^(d / (d − 2)) = 64 for d = 4.
   CHECK(apart(score(Layer("rope_ntk(factor=8)")), score(Layer("rope(base=640000)"))) < 1e-13);
   Layer spaced("rope_pi(factor=4)");
-  for (Index& place : spaced.places) place *= 4;
+  for (Index& position : spaced.positions) position *= 4;
   CHECK(apart(score(spaced), rope) < 1e-13);
-  // Both pairs of a head of 4 turn less than once in 6 places: yarn interpolates them all.
+  // Both pairs of a head of 4 rotate less than once in 6 positions: yarn interpolates them all.
   const Scored slow = score(Layer("rope_yarn(factor=8,length=6)"));
   const Scored divided = score(Layer("rope_pi(factor=8)"));
   const double grown = std::pow(1 + 0.1 * std::log(8.0), 2);
@@ -63,7 +63,7 @@ TEST_CASE("rope for longer texts: factor 1 is rope, and the frequencies that for
   check_scores(fast, [&](Index h, Index i, Index j) { return grown * rope.at(h, i, j); });
 }
 
-/// The angle by which place 1 turns pair t of a head of 8.
+/// The angle by which position 1 rotates pair t of a head of 8.
 double angle_of(std::string_view text, Index t) {
   Layer layer(text, 2);
   layer.shape.head_size = 8;
@@ -81,8 +81,8 @@ TEST_CASE("frequencies of rope_ntk_mixed and rope_yarn") {
     const double plain = std::pow(10.0, -number(t));
     const double divisor = std::exp(std::log(8.0) * std::pow(number(t + 1) / 4, 0.625));
     CHECK(angle_of("rope_ntk_mixed", t) == doctest::Approx(plain / divisor).epsilon(1e-13));
-    const double turns = plain * 512 / (2 * std::numbers::pi);
-    const double kept = std::clamp((turns - 1) / 31, 0.0, 1.0);
+    const double rotations = plain * 512 / (2 * std::numbers::pi);
+    const double kept = std::clamp((rotations - 1) / 31, 0.0, 1.0);
     CHECK(angle_of("rope_yarn", t) ==
           doctest::Approx((kept + (1 - kept) / 8) * plain).epsilon(1e-13));
   }
@@ -165,9 +165,9 @@ TEST_CASE("kerple and sandwich: their kernels of the distance") {
            r[0].view().at(0, h) * std::log1p(r[1].view().at(0, h) * number(std::abs(i - j)));
   });
   const Scored sandwich = score(Layer("sandwich(size=6)"));
-  const std::vector<double> places = {0, 1, 2, 3, 4, 5, 6};
+  const std::vector<double> positions = {0, 1, 2, 3, 4, 5, 6};
   Matrix<double> p(7, 6);
-  nn::sinusoidal_table<double>(places, true, p.view());
+  nn::sinusoidal_table<double>(positions, true, p.view());
   check_scores(sandwich, [&](Index h, Index i, Index j) {
     double sum = 0;
     for (Index d = 0; d < 6; ++d) sum += p.view().at(i, d) * p.view().at(j, d);

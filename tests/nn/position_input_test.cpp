@@ -63,9 +63,9 @@ TEST_CASE("sinusoidal, recursive, complex_order and convolutional: their formula
   }
   CHECK(r.view().at(0, 5) == doctest::Approx(1 + in.parameters[0].view().at(0, 5)));
 
-  const Layer turns("complex_order");
-  const LayerInput<double> frequencies = random_input<double>(turns);
-  const Matrix<double> c = moved(turns, frequencies);
+  const Layer layer("complex_order");
+  const LayerInput<double> frequencies = random_input<double>(layer);
+  const Matrix<double> c = moved(layer, frequencies);
   for (Index k = 0; k < 7; ++k) {
     for (Index t = 0; t < 4; ++t) {
       const double angle = number(k) * frequencies.parameters[0].view().at(0, t);
@@ -85,40 +85,40 @@ TEST_CASE("sinusoidal, recursive, complex_order and convolutional: their formula
   CHECK(v.view().at(2, 2) == doctest::Approx(plain + f.at(0, 2) + f.at(1, 2)));
 }
 
-/// The places that a draw gives to consecutive tokens.
-std::vector<Index> drawn_places(std::string_view text, Index tokens,
-                                std::optional<std::uint64_t> draw) {
+/// The positions that a draw gives to consecutive tokens.
+std::vector<Index> drawn_positions(std::string_view text, Index tokens,
+                                   std::optional<std::uint64_t> draw) {
   Layer layer(text, tokens);
   layer.draw = draw;
   LayerInput<double> in = random_input<double>(layer);
   for (Index r = 0; r < in.parameters[0].rows(); ++r) in.parameters[0].view().at(r, 0) = number(r);
   const Matrix<double> x = moved(layer, in);
-  std::vector<Index> places;
+  std::vector<Index> positions;
   for (Index i = 0; i < tokens; ++i) {
-    places.push_back(static_cast<Index>(std::lround(x.view().at(i, 0) - 1)));
+    positions.push_back(static_cast<Index>(std::lround(x.view().at(i, 0) - 1)));
   }
-  return places;
+  return positions;
 }
 
-TEST_CASE("randomized: a sorted sample of distinct places for each draw, all places alike") {
+TEST_CASE("randomized: a sorted sample of distinct positions for each draw, all positions alike") {
   constexpr std::string_view kText = "randomized(length=20,seed=1,scheme=learned)";
   constexpr int kDraws = 4000;
   std::vector<int> times(20);
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-    const std::vector<Index> places = drawn_places(kText, 5, draw);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      REQUIRE((places[i] >= 0 && places[i] < 20));
-      if (i > 0) REQUIRE(places[i] > places[i - 1]);
-      ++times[static_cast<std::size_t>(places[i])];
+    const std::vector<Index> positions = drawn_positions(kText, 5, draw);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      REQUIRE((positions[i] >= 0 && positions[i] < 20));
+      if (i > 0) REQUIRE(positions[i] > positions[i - 1]);
+      ++times[static_cast<std::size_t>(positions[i])];
     }
   }
   // 1000 expected, with a deviation of √(4000 · ¼ · ¾) = 27.
   for (const int count : times) CHECK(std::abs(count - kDraws / 4) < 5 * 27);
-  CHECK(drawn_places(kText, 5, 7) == drawn_places(kText, 5, 7));
-  CHECK(drawn_places(kText, 5, 7) !=
-        drawn_places("randomized(length=20,seed=2,scheme=learned)", 5, 7));
-  CHECK(drawn_places(kText, 5, {}) == std::vector<Index>{0, 1, 2, 3, 4});
-  CHECK(drawn_places("randomized(length=3,scheme=learned)", 4, 7) ==
+  CHECK(drawn_positions(kText, 5, 7) == drawn_positions(kText, 5, 7));
+  CHECK(drawn_positions(kText, 5, 7) !=
+        drawn_positions("randomized(length=20,seed=2,scheme=learned)", 5, 7));
+  CHECK(drawn_positions(kText, 5, {}) == std::vector<Index>{0, 1, 2, 3, 4});
+  CHECK(drawn_positions("randomized(length=3,scheme=learned)", 4, 7) ==
         std::vector<Index>{0, 1, 2, 3});
 }
 

@@ -1,5 +1,5 @@
-// One layer of attention with a position scheme, in plain loops, forward and backward: every place
-// where a scheme can act.
+// One layer of attention with a position scheme, in plain loops, forward and backward: every
+// position where a scheme can act.
 #pragma once
 
 #include <cmath>
@@ -18,17 +18,17 @@ namespace masque::test {
 /// A scheme, where its tokens stand, and who may read whom.
 struct Layer {
   std::shared_ptr<const nn::PositionScheme> scheme;
-  std::vector<Index> places;
+  std::vector<Index> positions;
   bool causal = false;
   std::vector<Index> segments;
   std::optional<std::uint64_t> draw;
   nn::PositionShape shape{8, 2, 4, 3, 4};
 
   explicit Layer(std::string_view text, Index tokens = 7) : scheme(nn::parse_position(text)) {
-    places.resize(static_cast<std::size_t>(tokens));
-    std::iota(places.begin(), places.end(), 0);
+    positions.resize(static_cast<std::size_t>(tokens));
+    std::iota(positions.begin(), positions.end(), 0);
   }
-  Index tokens() const { return static_cast<Index>(places.size()); }
+  Index tokens() const { return static_cast<Index>(positions.size()); }
 };
 
 /// What goes in: x, and what is added to the projections of x', so that gradients of queries, keys
@@ -108,7 +108,7 @@ struct LayerProblem {
   LayerProblem(const Layer& layer, const LayerInput<T>& in) {
     for (const Matrix<T>& p : in.parameters) parameters.push_back(p.view());
     problem.shape = layer.shape;
-    problem.places = {layer.places, layer.places};
+    problem.positions = {layer.positions, layer.positions};
     problem.parameters = parameters;
     problem.query_segments = problem.key_segments = layer.segments;
     problem.draw = layer.draw;

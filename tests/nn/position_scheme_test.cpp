@@ -62,7 +62,7 @@ TEST_CASE("gradients of input, queries, keys, values and parameters, for every p
       check_gradients(layer);
     }
     Layer apart = layer_of(text);
-    apart.places = {0, 3, 4, 11, 40, 41, 300};
+    apart.positions = {0, 3, 4, 11, 40, 41, 300};
     check_gradients(apart);
   }
 }
@@ -118,17 +118,17 @@ TEST_CASE("parameters that are trained have gradients, and unwanted ones are lef
   }
 }
 
-TEST_CASE_TEMPLATE("places of any size and number are served", T, float, double) {
+TEST_CASE_TEMPLATE("positions of any size and number are served", T, float, double) {
   for (const std::string& text : spellings()) {
     CAPTURE(text);
-    for (const std::vector<Index>& places : {std::vector<Index>{0},
-                                             {17},
-                                             {5, 6, 7},
-                                             {0, 4, 15, 16, 17, 63, 64},
-                                             {0, 20000, 3},
-                                             {9, 9, 2, 2}}) {
-      Layer layer = layer_of(text, std::ssize(places));
-      layer.places = places;
+    for (const std::vector<Index>& positions : {std::vector<Index>{0},
+                                                {17},
+                                                {5, 6, 7},
+                                                {0, 4, 15, 16, 17, 63, 64},
+                                                {0, 20000, 3},
+                                                {9, 9, 2, 2}}) {
+      Layer layer = layer_of(text, std::ssize(positions));
+      layer.positions = positions;
       layer.causal = true;
       const Matrix<T> context = layer_context(layer, smooth_input<T>(layer));
       CHECK(std::all_of(context.span().begin(), context.span().end(),
@@ -146,7 +146,7 @@ TEST_CASE("float is double but for rounding") {
   }
 }
 
-TEST_CASE("a shift of all places changes nothing for relative schemes alone") {
+TEST_CASE("a shift of all positions changes nothing for relative schemes alone") {
   for (const std::string& text : spellings()) {
     CAPTURE(text);
     Layer here = layer_of(text);
@@ -154,7 +154,7 @@ TEST_CASE("a shift of all places changes nothing for relative schemes alone") {
     here.causal = true;
     Layer there = here;
     const bool relative = here.scheme->facts().relative;
-    for (Index& place : there.places) place += relative ? 1000 : 3;
+    for (Index& position : there.positions) position += relative ? 1000 : 3;
     const double moved = distance(layer_context(here, smooth_input<double>(here)),
                                   layer_context(there, smooth_input<double>(there)));
     if (relative) {
@@ -324,8 +324,8 @@ TEST_CASE("parameters start as stated, the same for a seed") {
   }
   const auto urpe = nn::start_position<double>(*nn::parse_position("urpe"), shape, 1);
   CHECK(std::all_of(urpe[0].span().begin(), urpe[0].span().end(), [](double x) { return x == 1; }));
-  const auto turns = nn::start_position<double>(*nn::parse_position("complex_order"), shape, 1);
-  CHECK(turns[0].view().at(0, 1) == doctest::Approx(0.1));
+  const auto started = nn::start_position<double>(*nn::parse_position("complex_order"), shape, 1);
+  CHECK(started[0].view().at(0, 1) == doctest::Approx(0.1));
 }
 
 TEST_CASE("what is no position scheme is refused, with what there is") {

@@ -119,7 +119,7 @@ TEST_CASE("shaw: clipped distances with keys and values") {
   }
 }
 
-TEST_CASE("tupe: places with projections of their own, and a first token without any") {
+TEST_CASE("tupe: positions with projections of their own, and a first token without any") {
   const Layer layer("tupe(relative=true,cls=true)", 4);
   const Scored found = score(layer);
   const auto& p = found.in.parameters;

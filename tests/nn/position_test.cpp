@@ -17,7 +17,7 @@ constexpr Index kSize = 5;
 struct Positions {
   std::vector<Index> queries;
   std::vector<Index> keys;
-  nn::PositionIds places() const { return {queries, keys}; }
+  nn::PositionIds positions() const { return {queries, keys}; }
 };
 
 std::vector<Index> run_of(Index first, Index count, Index step = 1) {
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE("T5: a table entry of the bucket", T, float, double) {
   for (const Positions& p : all_positions()) {
     const Matrix<T> table = random_matrix<T>(32, kHeads, 4);
     for (const bool bidirectional : {false, true}) {
-      const auto made = nn::t5_terms<T>(table.view(), {}, 128, bidirectional, p.places());
+      const auto made = nn::t5_terms<T>(table.view(), {}, 128, bidirectional, p.positions());
       check_terms<T>(*made->bias(), p, {}, {}, [&](Index head, Index i, Index j) {
         const Index bucket =
             nn::t5_bucket(at(p.keys, j) - at(p.queries, i), 32, 128, bidirectional);
@@ -160,7 +160,7 @@ TEST_CASE("slopes of ALiBi") {
 
 TEST_CASE_TEMPLATE("ALiBi: minus slope times distance", T, float, double) {
   for (const Positions& p : all_positions()) {
-    const auto bias = nn::alibi_bias<T>(kHeads, p.places());
+    const auto bias = nn::alibi_bias<T>(kHeads, p.positions());
     const std::vector<double> slopes = nn::alibi_slopes(kHeads);
     check_terms<T>(*bias, p, {}, {}, [&](Index head, Index i, Index j) {
       return -slopes[static_cast<std::size_t>(head)] *
@@ -195,7 +195,7 @@ TEST_CASE_TEMPLATE("XLNet: distance and segment terms", T, float, double) {
         terms.key_segments = key_segments;
       }
       terms.scale = 0.3;
-      const auto made = nn::xlnet_terms<T>(terms, p.places());
+      const auto made = nn::xlnet_terms<T>(terms, p.positions());
       check_terms<T>(*made->bias(), p, query.view(), key.view(), [&](Index head, Index i, Index j) {
         const Index row = 320 - (at(p.queries, i) - at(p.keys, j));
         double sum = dot(query, i, relative, row, head) + dot(biases, 0, relative, row, head) +
@@ -228,7 +228,7 @@ TEST_CASE_TEMPLATE("DeBERTa: queries with distances, keys with distances, or bot
         terms.buckets = buckets;
         terms.max_distance = 32;
         terms.scale = 0.2;
-        const auto made = nn::disentangled_terms<T>(terms, p.places());
+        const auto made = nn::disentangled_terms<T>(terms, p.positions());
         check_terms<T>(*made->bias(), p, query.view(), key.view(),
                        [&](Index head, Index i, Index j) {
                          const Index distance = at(p.queries, i) - at(p.keys, j);
@@ -244,7 +244,7 @@ TEST_CASE_TEMPLATE("DeBERTa: queries with distances, keys with distances, or bot
   }
 }
 
-TEST_CASE("a shift of all places changes nothing") {
+TEST_CASE("a shift of all positions changes nothing") {
   const Matrix<double> query = random_matrix<double>(30, kHeads * kSize, 1);
   const Matrix<double> key = random_matrix<double>(30, kHeads * kSize, 2);
   const Matrix<double> table = random_matrix<double>(32, kHeads * kSize, 3);
@@ -259,13 +259,13 @@ TEST_CASE("a shift of all places changes nothing") {
     const auto k = key.view().middle_columns(0, kSize);
     return distance(added<double>(a, 0, here, q, k), added<double>(b, 0, there, q, k)) == 0;
   };
-  const auto near = nn::disentangled_terms(terms, here.places());
-  const auto far = nn::disentangled_terms(terms, there.places());
+  const auto near = nn::disentangled_terms(terms, here.positions());
+  const auto far = nn::disentangled_terms(terms, there.positions());
   CHECK(same(*near->bias(), *far->bias()));
-  CHECK(same(*nn::alibi_bias<double>(kHeads, here.places()),
-             *nn::alibi_bias<double>(kHeads, there.places())));
-  const auto t5_near = nn::t5_terms<double>(table.view(), {}, 128, true, here.places());
-  const auto t5_far = nn::t5_terms<double>(table.view(), {}, 128, true, there.places());
+  CHECK(same(*nn::alibi_bias<double>(kHeads, here.positions()),
+             *nn::alibi_bias<double>(kHeads, there.positions())));
+  const auto t5_near = nn::t5_terms<double>(table.view(), {}, 128, true, here.positions());
+  const auto t5_far = nn::t5_terms<double>(table.view(), {}, 128, true, there.positions());
   CHECK(same(*t5_near->bias(), *t5_far->bias()));
 }
 
@@ -303,8 +303,8 @@ void check_in_attention(const Make& make) {
 }
 
 TEST_CASE("every evaluation adds position terms") {
-  const std::vector<Index> places = run_of(0, 150);
-  const nn::PositionIds both{places, places};
+  const std::vector<Index> positions = run_of(0, 150);
+  const nn::PositionIds both{positions, positions};
   const Matrix<double> table = random_matrix<double>(300, kHeads * kSize, 5);
   check_in_attention([&](const auto&) {
     return nn::t5_terms<double>(table.view().middle_rows(0, 32), {}, 128, true, both);

@@ -1,5 +1,5 @@
 // Sentences: the template around the text, words, parts.
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Moments and differences of tensors against plain loops, for every type, and the same bits for any
 // number of threads.
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 #include <bit>
 #include <cmath>

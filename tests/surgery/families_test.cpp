@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "model/weights.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/checkpoint.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 #include "surgery/edit/head.hpp"

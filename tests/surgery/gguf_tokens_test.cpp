@@ -11,9 +11,9 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/gguf_files.hpp"
+#include "surgery/patch/patch_rows.hpp"
 #include "surgery/positions/resize_positions.hpp"
 #include "surgery/positions/resize_types.hpp"
-#include "surgery/rows/patch_rows.hpp"
 
 namespace masque::surgery {
 namespace {

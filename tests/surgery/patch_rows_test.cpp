@@ -1,4 +1,4 @@
-#include "surgery/rows/patch_rows.hpp"
+#include "surgery/patch/patch_rows.hpp"
 
 #include <cmath>
 

@@ -126,11 +126,13 @@ TEST_CASE("what is no way is refused by name") {
     return message_of<UsageError>([&] { parse_position_extension(text); });
   };
   CHECK(refused("mirror") ==
-        "how 'mirror': expected one of hierarchical[:ALPHA], interpolate, last, repeat, truncate");
-  CHECK(refused("last:2") == "how 'last:2': expected last");
-  CHECK(refused("hierarchical:") == "how 'hierarchical:': expected a number after 'hierarchical:'");
+        "how: found 'mirror', expected one of hierarchical[:ALPHA], interpolate, last, repeat, "
+        "truncate");
+  CHECK(refused("last:2") == "how: found 'last:2', expected last");
+  CHECK(refused("hierarchical:") ==
+        "how: found 'hierarchical:', expected a number after 'hierarchical:'");
   CHECK(refused("hierarchical:0.4x") ==
-        "how 'hierarchical:0.4x': expected a number after 'hierarchical:'");
+        "how: found 'hierarchical:0.4x', expected a number after 'hierarchical:'");
   for (const char* alpha : {"0", "1", "-0.1", "nan"}) {
     CHECK(refused((std::string("hierarchical:") + alpha).c_str()) ==
           "how hierarchical: expected ALPHA between 0 and 1");

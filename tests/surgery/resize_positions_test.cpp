@@ -302,7 +302,7 @@ TEST_CASE("token types grow by mean, zero or a copy, and shrink") {
   };
   CHECK(refused(types_of(3, "copy:2")) == "init copy:2: expected a token type below 2");
   CHECK(refused(types_of(3, "copy")) ==
-        "init 'copy': expected mean, zero or copy:K with a token type K");
+        "init: found 'copy', expected mean, zero or copy:K with a token type K");
   CHECK(refused(types_of(1, "mean")) == "init: 1 token types of 2 have no new row");
 }
 

@@ -7,8 +7,8 @@
 #include "store/convert/aliases.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
+#include "surgery/patch/patch_rows.hpp"
 #include "surgery/positions/resize_positions.hpp"
-#include "surgery/rows/patch_rows.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 
 namespace masque::surgery {

@@ -7,9 +7,9 @@
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/example.hpp"
+#include "surgery/patch/patch_rows.hpp"
 #include "surgery/positions/resize_positions.hpp"
 #include "surgery/positions/resize_types.hpp"
-#include "surgery/rows/patch_rows.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 

@@ -1,4 +1,4 @@
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 #include <doctest/doctest.h>
 

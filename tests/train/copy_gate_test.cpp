@@ -1,5 +1,5 @@
 // The gate of All-Tokens MLM: probabilities that sum to one, gradients against differences.
-#include "train/loss/copy_gate.hpp"
+#include "train/network/copy_gate.hpp"
 
 #include <algorithm>
 #include <cmath>

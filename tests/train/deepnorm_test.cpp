@@ -20,7 +20,7 @@
 #include <doctest/doctest.h>
 
 #include "model/checkpoint/save.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 #include "train/run/trainer.hpp"
 #include "train_case.hpp"
 

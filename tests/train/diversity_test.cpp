@@ -1,5 +1,5 @@
 // The diversity of attention: values, gradients, and as a reward in the loss.
-#include "train/loss/diversity.hpp"
+#include "train/network/diversity.hpp"
 
 #include <functional>
 #include <set>

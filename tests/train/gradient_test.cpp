@@ -11,7 +11,7 @@
 #include "support/model_cases.hpp"
 #include "train/family_cases.hpp"
 #include "train/network/network.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::test {
 

@@ -15,8 +15,8 @@
 #include "nn/mixer.hpp"
 #include "nn/position_scheme.hpp"
 #include "support/message.hpp"
+#include "train/network/recipe.hpp"
 #include "train/run/leak_probe.hpp"
-#include "train/run/recipe.hpp"
 #include "train_case.hpp"
 
 namespace masque::train {

@@ -1,5 +1,5 @@
 // Ranks: threads in place of processes.
-#include "train/run/ranks.hpp"
+#include "train/loss/ranks.hpp"
 
 #include <algorithm>
 #include <barrier>

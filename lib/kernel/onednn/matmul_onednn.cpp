@@ -169,7 +169,7 @@ Rows rows_of_block(std::span<const float* const> rows, Index count, Index inputs
   return {buffer.data(), padded};
 }
 
-/// Turns rows (columns, inputs) into the layout of `target` (inputs, columns).
+/// Transposes rows (columns, inputs) into the layout of `target` (inputs, columns).
 void pack(Rows from, Index columns, Index inputs, dnnl::memory& target) {
   const Desc desc(Dims{inputs, columns}, Type::f32, Dims{1, from.stride});
   dnnl::memory source(desc, engine(), const_cast<float*>(from.data));  // only read

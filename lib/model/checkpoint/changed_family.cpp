@@ -123,7 +123,7 @@ bool can_change(const Design& base, const Design& wanted) {
       wanted.position == PositionType::kLearned || wanted.position == PositionType::kSinusoidal;
   if (wanted.streams == Streams::kTwo && (added || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
-  // Tables of places are as long as the model.
+  // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
 

@@ -1,13 +1,12 @@
 // config.json being written.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/design.hpp"
 
@@ -16,26 +15,25 @@ namespace masque::model {
 /// Members in the order of their calls. Numbers are written so that they are read back the same.
 class ConfigText {
  public:
-  void text(std::string_view name, std::string_view value) { add(name, quote_json(value)); }
-  void count(std::string_view name, Index value) { add(name, fmt::format("{}", value)); }
-  void number(std::string_view name, double value) { add(name, fmt::format("{}", value)); }
-  void flag(std::string_view name, bool value) { add(name, value ? "true" : "false"); }
-  void null(std::string_view name) { add(name, "null"); }
-  template <class I>
-  void optional(std::string_view name, const std::optional<I>& value) {
-    value ? count(name, *value) : null(name);
-  }
-  void architecture(std::string_view name) {
-    add("architectures", fmt::format("[{}]", quote_json(name)));
-  }
+  ConfigText() { json_.begin_object(); }
+  ConfigText(const ConfigText&) = delete;
+  ConfigText& operator=(const ConfigText&) = delete;
 
-  std::string str() const { return "{\n" + members_ + "\n}\n"; }
+  template <class T>
+  void member(std::string_view name, const T& value) {
+    json_.member(name, value);
+  }
+  void architecture(std::string_view name) { json_.key("architectures").array(std::array{name}); }
+
+  /// The text, complete: the last call.
+  std::string finish() {
+    json_.end_object();
+    return text_ + "\n";
+  }
 
  private:
-  void add(std::string_view name, std::string_view value) {
-    members_ += fmt::format("{}  \"{}\": {}", members_.empty() ? "" : ",\n", name, value);
-  }
-  std::string members_;
+  std::string text_;
+  JsonWriter json_{text_, JsonLayout::kLines};
 };
 
 /// The config of the family `masque`; nothing if it has no words for the design.

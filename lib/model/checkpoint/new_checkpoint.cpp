@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/random.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "store/sharding.hpp"
@@ -75,7 +76,7 @@ std::string config_with_class(const Family& family, const store::ModelConfig& co
   if (name.empty() || !is_own_family(family, config) ||
       std::ranges::find(known, name) != known.end())
     return config.text();
-  return set_json_member(config.text(), {"architectures"}, fmt::format("[{}]", quote_json(name)));
+  return set_json_member(config.text(), {"architectures"}, json_array(std::array{name}));
 }
 
 /// Whether values of this start fit a type.

@@ -23,38 +23,38 @@ bool is_plain(const Design& design) {
 bool is_encoder(const Design& design) { return is_plain(design) && design.type_vocab_size > 0; }
 
 void add_common(const Design& design, const TrainingConfig& training, ConfigText& to) {
-  to.count("vocab_size", design.vocab_size);
-  to.optional("pad_token_id", design.pad_token_id);
-  if (design.mask_token_id) to.optional("mask_token_id", design.mask_token_id);
-  to.flag("tie_word_embeddings", design.head.kind == HeadKind::kNone || design.head.tied);
-  to.number("initializer_range", training.initializer_range);
-  to.text("dtype", "float32");
+  to.member("vocab_size", design.vocab_size);
+  to.member("pad_token_id", design.pad_token_id);
+  if (design.mask_token_id) to.member("mask_token_id", design.mask_token_id);
+  to.member("tie_word_embeddings", design.head.kind == HeadKind::kNone || design.head.tied);
+  to.member("initializer_range", training.initializer_range);
+  to.member("dtype", "float32");
 }
 
 /// model_type, and the class that has the design's head.
 void add_type(const Design& design, std::string_view type, ConfigText& to) {
-  to.text("model_type", type);
+  to.member("model_type", type);
   to.architecture(class_name(*find_family(type), type, design.head.kind));
 }
 
 /// What BERT's spelling has after the sizes of a layer.
 void add_after_sizes(const Design& design, const TrainingConfig& training, ConfigText& to) {
-  to.text("hidden_act", word_of(kActivations, design.activation));
-  to.count("max_position_embeddings", design.max_position_embeddings);
-  to.count("type_vocab_size", design.type_vocab_size);
-  to.number("layer_norm_eps", design.norm.epsilon);
-  to.number("hidden_dropout_prob", training.hidden_dropout);
-  to.number("attention_probs_dropout_prob", training.attention_dropout);
+  to.member("hidden_act", word_of(kActivations, design.activation));
+  to.member("max_position_embeddings", design.max_position_embeddings);
+  to.member("type_vocab_size", design.type_vocab_size);
+  to.member("layer_norm_eps", design.norm.epsilon);
+  to.member("hidden_dropout_prob", training.hidden_dropout);
+  to.member("attention_probs_dropout_prob", training.attention_dropout);
 }
 
 void add_encoder(const Design& design, const TrainingConfig& training, ConfigText& to) {
   add_common(design, training, to);
-  to.count("hidden_size", design.hidden_size);
-  to.count("num_hidden_layers", design.num_hidden_layers);
-  to.count("num_attention_heads", design.num_attention_heads);
-  to.count("intermediate_size", design.intermediate_size);
+  to.member("hidden_size", design.hidden_size);
+  to.member("num_hidden_layers", design.num_hidden_layers);
+  to.member("num_attention_heads", design.num_attention_heads);
+  to.member("intermediate_size", design.intermediate_size);
   add_after_sizes(design, training, to);
-  if (design.mask == DefaultMask::kCausal) to.flag("is_decoder", true);
+  if (design.mask == DefaultMask::kCausal) to.member("is_decoder", true);
 }
 
 Config bert(const Design& design, const TrainingConfig& training) {
@@ -62,7 +62,7 @@ Config bert(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "bert", to);
   add_encoder(design, training, to);
-  return to.str();
+  return to.finish();
 }
 
 Config roformer(const Design& design, const TrainingConfig& training) {
@@ -72,13 +72,13 @@ Config roformer(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "roformer", to);
   add_encoder(design, training, to);
-  to.count("embedding_size", design.embedding_size);
-  to.flag("rotary_value", design.layers[0].rotary.values);
+  to.member("embedding_size", design.embedding_size);
+  to.member("rotary_value", design.layers[0].rotary.values);
   if (design.norm.kind == kernel::Norm::kRms) {
-    to.text("norm_type", "rms_norm");
-    to.flag("use_bias", false);
+    to.member("norm_type", "rms_norm");
+    to.member("use_bias", false);
   }
-  return to.str();
+  return to.finish();
 }
 
 Config gpt2(const Design& design, const TrainingConfig& training) {
@@ -86,21 +86,21 @@ Config gpt2(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "gpt2", to);
   add_common(design, training, to);
-  to.count("n_embd", design.hidden_size);
-  to.count("n_layer", design.num_hidden_layers);
-  to.count("n_head", design.num_attention_heads);
-  to.count("n_inner", design.intermediate_size);
-  to.count("n_positions", design.max_position_embeddings);
+  to.member("n_embd", design.hidden_size);
+  to.member("n_layer", design.num_hidden_layers);
+  to.member("n_head", design.num_attention_heads);
+  to.member("n_inner", design.intermediate_size);
+  to.member("n_positions", design.max_position_embeddings);
   const bool by_layer = design.layers.size() > 1 && design.layers[1].attention_scale != 1;
-  if (by_layer) to.flag("scale_attn_by_inverse_layer_idx", true);
-  to.text("activation_function", word_of(kActivations, design.activation));
-  to.number("layer_norm_epsilon", design.norm.epsilon);
-  to.number("embd_pdrop", training.hidden_dropout);
-  to.number("resid_pdrop", training.hidden_dropout);
-  to.number("attn_pdrop", training.attention_dropout);
-  to.null("bos_token_id");
-  to.null("eos_token_id");
-  return to.str();
+  if (by_layer) to.member("scale_attn_by_inverse_layer_idx", true);
+  to.member("activation_function", word_of(kActivations, design.activation));
+  to.member("layer_norm_epsilon", design.norm.epsilon);
+  to.member("embd_pdrop", training.hidden_dropout);
+  to.member("resid_pdrop", training.hidden_dropout);
+  to.member("attn_pdrop", training.attention_dropout);
+  to.member("bos_token_id", nullptr);
+  to.member("eos_token_id", nullptr);
+  return to.finish();
 }
 
 Config electra(const Design& design, const TrainingConfig& training) {
@@ -108,8 +108,8 @@ Config electra(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "electra", to);
   add_encoder(design, training, to);
-  to.count("embedding_size", design.embedding_size);
-  return to.str();
+  to.member("embedding_size", design.embedding_size);
+  return to.finish();
 }
 
 Config gau_alpha(const Design& design, const TrainingConfig& training) {
@@ -124,15 +124,15 @@ Config gau_alpha(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "gau_alpha", to);
   add_common(design, training, to);
-  to.count("hidden_size", design.hidden_size);
-  to.count("num_hidden_layers", design.num_hidden_layers);
-  to.count("intermediate_size", design.intermediate_size);
-  to.count("attention_key_size", design.attention_key_size);
+  to.member("hidden_size", design.hidden_size);
+  to.member("num_hidden_layers", design.num_hidden_layers);
+  to.member("intermediate_size", design.intermediate_size);
+  to.member("attention_key_size", design.attention_key_size);
   add_after_sizes(design, training, to);
-  to.text("normalization", design.normalizer);
-  to.flag("attention_scale", design.attention_scale != 1);
-  to.flag("use_bias", design.use_bias);
-  return to.str();
+  to.member("normalization", design.normalizer);
+  to.member("attention_scale", design.attention_scale != 1);
+  to.member("use_bias", design.use_bias);
+  return to.finish();
 }
 
 Config tta(const Design& design, const TrainingConfig& training) {
@@ -143,7 +143,7 @@ Config tta(const Design& design, const TrainingConfig& training) {
   ConfigText to;
   add_type(design, "tta", to);
   add_encoder(design, training, to);
-  return to.str();
+  return to.finish();
 }
 
 struct Writer {

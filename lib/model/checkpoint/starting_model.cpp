@@ -1,6 +1,7 @@
 #include "model/checkpoint/starting_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -129,7 +131,7 @@ std::string StartingModel::config_text(const Design& design) const {
   const Family* named = find_family(type);
   const std::string name = class_name(named != nullptr ? *named : family_, type, head.kind);
   if (head.kind != found_.design.head.kind) {
-    if (!name.empty()) set("architectures", fmt::format("[{}]", quote_json(name)));
+    if (!name.empty()) set("architectures", json_array(std::array{name}));
     // What a classifier says of its labels.
     for (const char* key :
          {"id2label", "label2id", "problem_type", "classifier_mask", "classifier_pooling"})

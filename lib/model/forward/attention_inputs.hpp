@@ -30,8 +30,8 @@ nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, con
   return problem;
 }
 
-/// Places and segments of such a sequence, in `in`. `learned`: the model has a table of positions;
-/// then `counted` keeps what the places point to.
+/// Positions and segments of such a sequence, in `in`. `learned`: the model has a table of
+/// positions; then `counted` keeps what the positions point to.
 template <class T>
 void set_rows(const StreamRows& stream, const StreamRows& content, Index sequence, bool learned,
               std::vector<Index>& counted, PositionInputs<T>& in) {
@@ -39,10 +39,11 @@ void set_rows(const StreamRows& stream, const StreamRows& content, Index sequenc
     std::optional<std::span<const Index>> rows;
     if (stream.kind != StreamKind::kContent)
       rows = of_sequence(stream.rows, stream.begins, sequence);
-    in.places = counted_places(content.begin(sequence), content.begin(sequence + 1), rows, counted);
+    in.positions =
+        counted_positions(content.begin(sequence), content.begin(sequence + 1), rows, counted);
   } else {
-    in.places = {of_sequence(stream.positions, stream.begins, sequence),
-                 of_sequence(content.positions, content.begins, sequence)};
+    in.positions = {of_sequence(stream.positions, stream.begins, sequence),
+                    of_sequence(content.positions, content.begins, sequence)};
   }
   in.query_segments = of_sequence(stream.segments, stream.begins, sequence);
   in.key_segments = of_sequence(content.segments, content.begins, sequence);

@@ -58,9 +58,9 @@ void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& 
     check_rows<Index>("position", rows, tables.position.rows);
     kernel::embedding_add<T, Index>(tables.position, rows, x);
   } else if (design.position == PositionType::kSinusoidal) {
-    const std::vector<double> places(stream.positions.begin(), stream.positions.end());
+    const std::vector<double> positions(stream.positions.begin(), stream.positions.end());
     Matrix<T> waves(x.rows, x.columns);
-    nn::sinusoidal_table<T>(places, design.sinusoidal_interleaved, waves.view());
+    nn::sinusoidal_table<T>(positions, design.sinusoidal_interleaved, waves.view());
     kernel::add_to<T>(waves.view(), x);
   }
 }

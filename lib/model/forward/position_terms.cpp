@@ -21,7 +21,7 @@ template <class T>
 std::unique_ptr<nn::PositionTerms<T>> scheme_terms(const PositionInputs<T>& inputs) {
   nn::PositionProblem<T> problem;
   problem.shape = inputs.shape;
-  problem.places = inputs.places;
+  problem.positions = inputs.positions;
   problem.parameters = inputs.parameters;
   problem.gradients = inputs.gradients;
   problem.query_segments = inputs.query_segments;
@@ -55,16 +55,17 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
   switch (design.position) {
     case PositionType::kT5:
       return nn::t5_terms<T>(inputs.table, inputs.d_table, design.relative_max_distance, true,
-                             inputs.places);
-    case PositionType::kAlibi: return nn::alibi_terms<T>(design.num_attention_heads, inputs.places);
-    case PositionType::kXlnet: return nn::xlnet_terms(xlnet_of(design, inputs), inputs.places);
+                             inputs.positions);
+    case PositionType::kAlibi:
+      return nn::alibi_terms<T>(design.num_attention_heads, inputs.positions);
+    case PositionType::kXlnet: return nn::xlnet_terms(xlnet_of(design, inputs), inputs.positions);
     case PositionType::kDisentangled: {
       nn::DisentangledTerms<T>& terms = inputs.disentangled;
       terms.buckets = design.position_buckets;
       terms.max_distance = design.max_relative_positions;
       terms.span = terms.buckets > 0 ? terms.buckets : terms.max_distance;
       terms.scale = design.attention_scale;
-      return nn::disentangled_terms(terms, inputs.places);
+      return nn::disentangled_terms(terms, inputs.positions);
     }
     default: return nullptr;
   }
@@ -76,8 +77,9 @@ bool has_position_terms(const Design& design) {
          design.position == PositionType::kDisentangled;
 }
 
-nn::PositionIds counted_places(Index begin, Index end, std::optional<std::span<const Index>> rows,
-                               std::vector<Index>& counted) {
+nn::PositionIds counted_positions(Index begin, Index end,
+                                  std::optional<std::span<const Index>> rows,
+                                  std::vector<Index>& counted) {
   const auto keys = static_cast<std::size_t>(end - begin);
   counted.resize(keys);
   std::iota(counted.begin(), counted.end(), Index{0});

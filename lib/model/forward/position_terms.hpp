@@ -19,7 +19,7 @@ template <class T>
 struct PositionInputs {
   /// The given positions; 0, 1, … next to a learned table, whose rows given positions choose, as
   /// in transformers.
-  nn::PositionIds places;
+  nn::PositionIds positions;
   std::span<const Index> query_segments;  ///< empty: all of segment 0
   std::span<const Index> key_segments;
   // VariantDesign::position
@@ -46,11 +46,12 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
 /// Whether position_terms gives any.
 bool has_position_terms(const Design& design);
 
-/// PositionInputs::places next to a learned table, of a sequence of rows begin … end − 1.
+/// PositionInputs::positions next to a learned table, of a sequence of rows begin … end − 1.
 /// rows     those of the queries; nothing: all
 /// counted  keeps what the result points to
-nn::PositionIds counted_places(Index begin, Index end, std::optional<std::span<const Index>> rows,
-                               std::vector<Index>& counted);
+nn::PositionIds counted_positions(Index begin, Index end,
+                                  std::optional<std::span<const Index>> rows,
+                                  std::vector<Index>& counted);
 
 /// XLNet: sinusoids of all distances of some sequences.
 template <class T>

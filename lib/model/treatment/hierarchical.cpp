@@ -1,4 +1,4 @@
-// hierarchical: a learned table of N rows reaches N² places, as sums of two of them.
+// hierarchical: a learned table of N rows reaches N² positions, as sums of two of them.
 #include "base/named_arguments.hpp"
 #include "model/treatment.hpp"
 
@@ -11,7 +11,7 @@ class Hierarchical final : public PositionTreatment {
   explicit Hierarchical(NamedArguments& arguments)
       : alpha_(arguments.number("alpha", 0.4, 0, 0.99)) {}
   std::string_view about() const override {
-    return "learned rows: alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, "
+    return "learned rows: alpha of u_q and 1 - alpha of u_r at position q N + r: Su 2020, "
            "kexue.fm/archives/7947";
   }
   void apply(const LengthExtension& extension, TreatedPositions& positions) const override {

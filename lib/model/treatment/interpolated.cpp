@@ -1,5 +1,5 @@
-// interpolated: place p reads what training had at p / factor. Between two rows of a table it is on
-// the line that joins them; after the last row it is that one.
+// interpolated: position p reads what training had at p / factor. Between two rows of a table it is
+// on the line that joins them; after the last row it is that one.
 #include <fmt/format.h>
 
 #include "base/named_arguments.hpp"

@@ -20,7 +20,7 @@ constexpr std::string_view kLeaky = "leaky_rerope";
 // Checkpoints of transformers have frequencies that were made in float.
 constexpr double kTolerance = 1e-6;
 
-/// "layout=half, base=10000, size=64": the schemes of nn that turn features of every head as the
+/// "layout=half, base=10000, size=64": the schemes of nn that rotate features of every head as the
 /// design does in all layers. Nothing if none does: scaled frequencies, rotated values, another
 /// scale of scores than 1/√(head size).
 std::optional<std::string> rotary_arguments(const Design& design) {

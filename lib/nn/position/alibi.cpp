@@ -25,18 +25,18 @@ std::vector<double> alibi_slopes(Index num_heads) {
 }
 
 template <class T>
-std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds places) {
+std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds positions) {
   return offset_bias<T>(
       [slopes = alibi_slopes(num_heads)](Index head, Index offset) {
         const double slope = slopes[static_cast<std::size_t>(head)];
         return static_cast<T>(-slope * static_cast<double>(std::abs(offset)));
       },
-      places);
+      positions);
 }
 
 template <class T>
-std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds places) {
-  return std::make_unique<OffsetTerms<T>>(alibi_bias<T>(num_heads, places), places);
+std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds positions) {
+  return std::make_unique<OffsetTerms<T>>(alibi_bias<T>(num_heads, positions), positions);
 }
 
 template std::unique_ptr<ScoreBias<float>> alibi_bias(Index, PositionIds);

@@ -35,10 +35,10 @@ class PairBias final : public HeadBias<T> {
 template <class T>
 class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> {
  public:
-  /// offset = key place − query place.
+  /// offset = key position − query position.
   using Slope = std::function<void(Index head, Index offset, const T& d)>;
-  OffsetTerms(std::unique_ptr<ScoreBias<T>> bias, const PositionIds& places, Slope slope = {})
-      : bias_(std::move(bias)), places_(places), slope_(std::move(slope)) {}
+  OffsetTerms(std::unique_ptr<ScoreBias<T>> bias, const PositionIds& positions, Slope slope = {})
+      : bias_(std::move(bias)), positions_(positions), slope_(std::move(slope)) {}
 
   const ScoreBias<T>* bias() const override { return bias_.get(); }
   ScoreTermsGradient<T>* bias_gradient() override { return this; }
@@ -47,13 +47,13 @@ class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> 
                 MatrixView<const T> d_scores, MatrixView<T> /*d_query*/,
                 MatrixView<T> /*d_key*/) override {
     if (!slope_ || d_scores.empty()) return;
-    const OffsetBounds bounds = offset_bounds(places_);
-    const bool dense = worth_a_table(bounds, places_);
+    const OffsetBounds bounds = offset_bounds(positions_);
+    const bool dense = worth_a_table(bounds, positions_);
     std::vector<T> sums(dense ? static_cast<std::size_t>(bounds.count()) : 0, T{});
     for (Index i = 0; i < d_scores.rows; ++i) {
-      const Index query = places_.queries[static_cast<std::size_t>(i)];
+      const Index query = positions_.queries[static_cast<std::size_t>(i)];
       for (Index j = 0; j < d_scores.columns; ++j) {
-        const Index offset = places_.keys[static_cast<std::size_t>(j)] - query;
+        const Index offset = positions_.keys[static_cast<std::size_t>(j)] - query;
         if (dense) {
           sums[static_cast<std::size_t>(offset - bounds.least)] += d_scores.at(i, j);
         } else {
@@ -67,7 +67,7 @@ class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> 
 
  private:
   std::unique_ptr<ScoreBias<T>> bias_;
-  PositionIds places_;
+  PositionIds positions_;
   Slope slope_;
 };
 

@@ -24,13 +24,13 @@ Index disentangled_bucket(Index distance, Index buckets, Index max_distance) {
 
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,
-                                                     PositionIds places) {
+                                                     PositionIds positions) {
   for (const MatrixView<const T>& table : {terms.position_key, terms.position_query})
     MASQUE_CHECK(table.data == nullptr || table.rows == 2 * terms.span);
   std::vector<PairTables<T>> all(1);
   PairTables<T>& tables = all.front();
-  tables.row = distance_rows(places, [span = terms.span, buckets = terms.buckets,
-                                      farthest = terms.max_distance](Index distance) {
+  tables.row = distance_rows(positions, [span = terms.span, buckets = terms.buckets,
+                                         farthest = terms.max_distance](Index distance) {
     return std::clamp<Index>(disentangled_bucket(distance, buckets, farthest) + span, 0,
                              2 * span - 1);
   });

@@ -1,4 +1,4 @@
-// The distances that occur between places, each once: rows of a table made for one sequence.
+// The distances that occur between positions, each once: rows of a table made for one sequence.
 #pragma once
 
 #include <algorithm>
@@ -8,21 +8,21 @@
 
 namespace masque::nn {
 
-/// Dense from the least to the largest where places are, else those of the pairs.
+/// Dense from the least to the largest where positions are, else those of the pairs.
 class Distances {
  public:
-  explicit Distances(const PositionIds& places) {
-    const OffsetBounds bounds = offset_bounds(places);
-    dense_ = worth_a_table(bounds, places);
+  explicit Distances(const PositionIds& positions) {
+    const OffsetBounds bounds = offset_bounds(positions);
+    dense_ = worth_a_table(bounds, positions);
     if (dense_) {
       values_.reserve(static_cast<std::size_t>(bounds.count()));
       for (Index o = bounds.least; o <= bounds.most; ++o) values_.push_back(-o);
       std::reverse(values_.begin(), values_.end());
       return;
     }
-    values_.reserve(places.queries.size() * places.keys.size());
-    for (const Index query : places.queries) {
-      for (const Index key : places.keys) values_.push_back(query - key);
+    values_.reserve(positions.queries.size() * positions.keys.size());
+    for (const Index query : positions.queries) {
+      for (const Index key : positions.keys) values_.push_back(query - key);
     }
     std::sort(values_.begin(), values_.end());
     values_.erase(std::unique(values_.begin(), values_.end()), values_.end());

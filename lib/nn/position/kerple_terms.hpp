@@ -57,7 +57,7 @@ class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
           return Kernel::template value<T>(numbers.first(head), numbers.second(head),
                                            static_cast<double>(std::abs(offset)));
         },
-        problem.places);
+        problem.positions);
     const auto slope = [=](Index head, Index offset, const T& d) {
       const auto distance = static_cast<double>(std::abs(offset));
       const T first = numbers.first(head);
@@ -69,7 +69,7 @@ class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
         d_r2.at(0, head) += d * Kernel::template by_r2<T>(first, second, distance);
       }
     };
-    return std::make_unique<OffsetTerms<T>>(std::move(bias), problem.places, slope);
+    return std::make_unique<OffsetTerms<T>>(std::move(bias), problem.positions, slope);
   }
 };
 

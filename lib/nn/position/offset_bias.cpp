@@ -13,10 +13,13 @@ using Value = std::function<T(Index head, Index offset)>;
 template <class T>
 class OffsetHead final : public HeadBias<T> {
  public:
-  OffsetHead(Index head, const Value<T>& value, const PositionIds& places, bool dense)
-      : head_(head), value_(value), places_(places), consecutive_(consecutive(places.keys)) {
+  OffsetHead(Index head, const Value<T>& value, const PositionIds& positions, bool dense)
+      : head_(head),
+        value_(value),
+        positions_(positions),
+        consecutive_(consecutive(positions.keys)) {
     if (!dense) return;
-    const OffsetBounds bounds = offset_bounds(places);
+    const OffsetBounds bounds = offset_bounds(positions);
     least_ = bounds.least;
     table_.reserve(static_cast<std::size_t>(bounds.count()));
     for (Index o = bounds.least; o <= bounds.most; ++o) table_.push_back(value(head, o));
@@ -24,14 +27,14 @@ class OffsetHead final : public HeadBias<T> {
 
   void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     for (Index i = 0; i < queries.size(); ++i) {
-      const Index query = places_.queries[static_cast<std::size_t>(queries.begin + i)];
+      const Index query = positions_.queries[static_cast<std::size_t>(queries.begin + i)];
       add_row(query, keys, scores.row(i));
     }
   }
 
  private:
   void add_row(Index query, mask::Range keys, T* row) const {
-    const Index* key = places_.keys.data() + keys.begin;
+    const Index* key = positions_.keys.data() + keys.begin;
     const Index count = keys.size();
     if (table_.empty()) {
       for (Index j = 0; j < count; ++j) row[j] += value_(head_, key[j] - query);
@@ -46,7 +49,7 @@ class OffsetHead final : public HeadBias<T> {
 
   Index head_;
   const Value<T>& value_;
-  PositionIds places_;
+  PositionIds positions_;
   bool consecutive_;
   Index least_ = 0;
   std::vector<T> table_;
@@ -55,47 +58,48 @@ class OffsetHead final : public HeadBias<T> {
 template <class T>
 class OffsetBias final : public ScoreBias<T> {
  public:
-  OffsetBias(Value<T> value, const PositionIds& places)
+  OffsetBias(Value<T> value, const PositionIds& positions)
       : value_(std::move(value)),
-        places_(places),
-        dense_(worth_a_table(offset_bounds(places), places)) {}
+        positions_(positions),
+        dense_(worth_a_table(offset_bounds(positions), positions)) {}
 
   std::unique_ptr<HeadBias<T>> head(Index head, MatrixView<const T> /*query*/,
                                     MatrixView<const T> /*key*/) const override {
-    return std::make_unique<OffsetHead<T>>(head, value_, places_, dense_);
+    return std::make_unique<OffsetHead<T>>(head, value_, positions_, dense_);
   }
 
  private:
   Value<T> value_;
-  PositionIds places_;
+  PositionIds positions_;
   bool dense_;
 };
 
 }  // namespace
 
-OffsetBounds offset_bounds(const PositionIds& places) {
-  const auto [q_least, q_most] = std::minmax_element(places.queries.begin(), places.queries.end());
-  const auto [k_least, k_most] = std::minmax_element(places.keys.begin(), places.keys.end());
-  if (places.queries.empty() || places.keys.empty()) return {0, -1};
+OffsetBounds offset_bounds(const PositionIds& positions) {
+  const auto [q_least, q_most] =
+      std::minmax_element(positions.queries.begin(), positions.queries.end());
+  const auto [k_least, k_most] = std::minmax_element(positions.keys.begin(), positions.keys.end());
+  if (positions.queries.empty() || positions.keys.empty()) return {0, -1};
   return {*k_least - *q_most, *k_most - *q_least};
 }
 
-bool consecutive(std::span<const Index> places) {
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    if (places[i] != places[i - 1] + 1) return false;
+bool consecutive(std::span<const Index> positions) {
+  for (std::size_t i = 1; i < positions.size(); ++i) {
+    if (positions[i] != positions[i - 1] + 1) return false;
   }
   return true;
 }
 
-bool worth_a_table(const OffsetBounds& bounds, const PositionIds& places) {
-  const std::size_t number = places.queries.size() + places.keys.size();
+bool worth_a_table(const OffsetBounds& bounds, const PositionIds& positions) {
+  const std::size_t number = positions.queries.size() + positions.keys.size();
   return bounds.count() <= 4 * static_cast<Index>(number);
 }
 
 template <class T>
 std::unique_ptr<ScoreBias<T>> offset_bias(std::function<T(Index head, Index offset)> value,
-                                          PositionIds places) {
-  return std::make_unique<OffsetBias<T>>(std::move(value), places);
+                                          PositionIds positions) {
+  return std::make_unique<OffsetBias<T>>(std::move(value), positions);
 }
 
 template std::unique_ptr<ScoreBias<float>> offset_bias(Value<float>, PositionIds);

@@ -7,25 +7,25 @@
 
 namespace masque::nn {
 
-/// The smallest and largest key − query of places, both inclusive.
+/// The smallest and largest key − query of positions, both inclusive.
 struct OffsetBounds {
   Index least = 0;
   Index most = 0;
   Index count() const { return most - least + 1; }
 };
-OffsetBounds offset_bounds(const PositionIds& places);
+OffsetBounds offset_bounds(const PositionIds& positions);
 
-/// Whether each place is one more than the last.
-bool consecutive(std::span<const Index> places);
+/// Whether each position is one more than the last.
+bool consecutive(std::span<const Index> positions);
 
-/// Whether a table over all offsets is not much longer than the places.
-bool worth_a_table(const OffsetBounds& bounds, const PositionIds& places);
+/// Whether a table over all offsets is not much longer than the positions.
+bool worth_a_table(const OffsetBounds& bounds, const PositionIds& positions);
 
-/// b(i, j) = value(head, key place − query place). `value` must be thread-safe. Where places are
-/// dense a table over the offsets of each head, made when the head begins; else `value` is called
-/// for every pair.
+/// b(i, j) = value(head, key position − query position). `value` must be thread-safe. Where
+/// positions are dense a table over the offsets of each head, made when the head begins; else
+/// `value` is called for every pair.
 template <class T>
 std::unique_ptr<ScoreBias<T>> offset_bias(std::function<T(Index head, Index offset)> value,
-                                          PositionIds places);
+                                          PositionIds positions);
 
 }  // namespace masque::nn

@@ -12,11 +12,11 @@ namespace {
 
 class DistanceRows final : public PairRows {
  public:
-  DistanceRows(const PositionIds& places, std::function<Index(Index)> row)
-      : places_(places), row_(std::move(row)) {
-    if (places.queries.empty() || places.keys.empty()) return;
-    const OffsetBounds bounds = offset_bounds(places);
-    if (!worth_a_table(bounds, places)) return;
+  DistanceRows(const PositionIds& positions, std::function<Index(Index)> row)
+      : positions_(positions), row_(std::move(row)) {
+    if (positions.queries.empty() || positions.keys.empty()) return;
+    const OffsetBounds bounds = offset_bounds(positions);
+    if (!worth_a_table(bounds, positions)) return;
     least_ = bounds.least;
     table_.reserve(static_cast<std::size_t>(bounds.count()));
     for (Index offset = bounds.least; offset <= bounds.most; ++offset)
@@ -25,8 +25,8 @@ class DistanceRows final : public PairRows {
 
   void fill(mask::Range queries, mask::Range keys, std::int32_t* out) const override {
     for (Index i = queries.begin; i < queries.end; ++i) {
-      const Index query = places_.queries[static_cast<std::size_t>(i)];
-      const Index* const key = places_.keys.data() + keys.begin;
+      const Index query = positions_.queries[static_cast<std::size_t>(i)];
+      const Index* const key = positions_.keys.data() + keys.begin;
       if (table_.empty()) {
         for (Index j = 0; j < keys.size(); ++j)
           out[j] = static_cast<std::int32_t>(row_(query - key[j]));
@@ -40,7 +40,7 @@ class DistanceRows final : public PairRows {
   }
 
  private:
-  PositionIds places_;
+  PositionIds positions_;
   std::function<Index(Index)> row_;
   Index least_ = 0;
   std::vector<std::int32_t> table_;  ///< of key − query, from least_ on
@@ -70,9 +70,9 @@ class SegmentRows final : public PairRows {
 
 }  // namespace
 
-std::shared_ptr<const PairRows> distance_rows(const PositionIds& places,
+std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
                                               std::function<Index(Index distance)> row) {
-  return std::make_shared<const DistanceRows>(places, std::move(row));
+  return std::make_shared<const DistanceRows>(positions, std::move(row));
 }
 
 std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,

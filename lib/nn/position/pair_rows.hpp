@@ -18,8 +18,8 @@ class PairRows {
   virtual void fill(mask::Range queries, mask::Range keys, std::int32_t* out) const = 0;
 };
 
-/// row(query place − key place). `row` must be thread-safe; the places are borrowed.
-std::shared_ptr<const PairRows> distance_rows(const PositionIds& places,
+/// row(query position − key position). `row` must be thread-safe; the positions are borrowed.
+std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
                                               std::function<Index(Index distance)> row);
 
 /// 0 where query and key are of one segment, else 1. The segments are borrowed; empty: all are one.

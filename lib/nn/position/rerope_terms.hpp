@@ -30,8 +30,8 @@ class ReropeTerms final : public PositionTerms<T>,
       : layout_(settings.layout),
         head_size_(problem.shape.head_size),
         scale_(scale),
-        places_(problem.places),
-        rows_(problem.places) {
+        positions_(problem.positions),
+        rows_(problem.positions) {
     const std::vector<double> frequencies =
         kernel::rotary_frequencies(settings.base, settings.size > 0 ? settings.size : head_size_);
     const auto pairs = static_cast<Index>(frequencies.size());
@@ -102,10 +102,10 @@ class ReropeTerms final : public PositionTerms<T>,
 
  private:
   Index row_of(Index i, Index j) const {
-    return rows_.row(places_.queries[static_cast<std::size_t>(i)] -
-                     places_.keys[static_cast<std::size_t>(j)]);
+    return rows_.row(positions_.queries[static_cast<std::size_t>(i)] -
+                     positions_.keys[static_cast<std::size_t>(j)]);
   }
-  /// Features that are rotated: those after them have no place.
+  /// Features that are rotated: those after them have no position.
   Index rotated() const { return 2 * cosine_.columns(); }
   std::pair<Index, Index> pair(Index t) const {
     if (layout_ == kernel::RotaryLayout::kAdjacent) return {2 * t, 2 * t + 1};
@@ -115,7 +115,7 @@ class ReropeTerms final : public PositionTerms<T>,
   kernel::RotaryLayout layout_;
   Index head_size_;
   double scale_;
-  PositionIds places_;
+  PositionIds positions_;
   Distances rows_;
   Matrix<T> cosine_;
   Matrix<T> sine_;

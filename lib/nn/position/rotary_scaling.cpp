@@ -37,16 +37,17 @@ void mix_radix(const RotaryArguments& given, std::span<double> frequencies) {
   }
 }
 
-/// By how often a pair turns in the trained length, r_t = θ_t · length / 2π: pairs that turn more
-/// than beta_fast times stay, those below beta_slow are divided by `factor`, between them a blend
-/// that is linear in r_t. Configs of transformers blend linearly in t (model/rotary_config.hpp).
-void blend_by_turns(const RotaryArguments& given, std::span<double> frequencies) {
+/// By how often a pair rotates in the trained length, r_t = θ_t · length / 2π: pairs that rotate
+/// more than beta_fast times stay, those below beta_slow are divided by `factor`, between them a
+/// blend that is linear in r_t. Configs of transformers blend linearly in t
+/// (model/rotary_config.hpp).
+void blend_by_rotations(const RotaryArguments& given, std::span<double> frequencies) {
   const double fast = given.beta_fast;
   const double slow = given.beta_slow;
   for (double& f : frequencies) {
-    const double turns = f * given.length / (2 * std::numbers::pi);
-    const double kept = fast == slow ? static_cast<double>(turns > fast)
-                                     : std::clamp((turns - slow) / (fast - slow), 0.0, 1.0);
+    const double rotations = f * given.length / (2 * std::numbers::pi);
+    const double kept = fast == slow ? static_cast<double>(rotations > fast)
+                                     : std::clamp((rotations - slow) / (fast - slow), 0.0, 1.0);
     f *= kept + (1 - kept) / given.factor;
   }
 }
@@ -61,10 +62,10 @@ constexpr std::array kYarn{
 
 constexpr std::array<RotaryScaling, 5> kScalings{{
     {.name = "rope",
-     .effect = "pairs of features turned by place · θ_t",
+     .effect = "pairs of features rotated by position · θ_t",
      .source = "Su et al. 2021, arXiv:2104.09864"},
     {.name = "rope_pi",
-     .effect = "places divided by factor",
+     .effect = "positions divided by factor",
      .source = "Chen et al. 2023, arXiv:2306.15595",
      .parameters = kFactorAlone,
      .scale = divide},
@@ -79,10 +80,10 @@ constexpr std::array<RotaryScaling, 5> kScalings{{
      .parameters = kMixed,
      .scale = mix_radix},
     {.name = "rope_yarn",
-     .effect = "frequencies blended by turns within the trained length",
+     .effect = "frequencies blended by rotations within the trained length",
      .source = "Peng et al. 2023, arXiv:2309.00071",
      .parameters = kYarn,
-     .scale = blend_by_turns,
+     .scale = blend_by_rotations,
      .amplitude = [](const RotaryArguments& given) { return 1 + 0.1 * std::log(given.factor); }},
 }};
 

@@ -16,7 +16,7 @@ struct RotaryArguments {
   double factor = 8;      ///< how many times longer texts are than those of training
   double length = 512;    ///< of the texts of training
   double power = 0.625;   ///< of the number of a pair
-  double beta_fast = 32;  ///< turns within `length`
+  double beta_fast = 32;  ///< rotations within `length`
   double beta_slow = 1;   ///< at most beta_fast
 };
 

@@ -74,8 +74,8 @@ class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
     const std::vector<double> frequencies = this->frequencies(size);
     return std::make_unique<RotaryTerms<T>>(
         settings_.layout, size,
-        kernel::rotary_table<T>(frequencies, problem.places.queries, factor()),
-        kernel::rotary_table<T>(frequencies, problem.places.keys, factor()));
+        kernel::rotary_table<T>(frequencies, problem.positions.queries, factor()),
+        kernel::rotary_table<T>(frequencies, problem.positions.keys, factor()));
   }
 
  private:

@@ -12,7 +12,7 @@ namespace masque::nn {
 
 /// −slope_h · |i − j|. Press 2021, arXiv:2108.12409.
 template <class T>
-std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds places);
+std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds positions);
 
 /// T5: bias β of a bucket of the distance, per head, shared by layers. MPNet uses it too.
 /// Raffel 2019, arXiv:1910.10683: half of the buckets are exact distances, the others logarithmic
@@ -22,7 +22,7 @@ std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds place
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
                                            Index max_distance, bool bidirectional,
-                                           PositionIds places);
+                                           PositionIds positions);
 
 /// XLNet and Transformer-XL: scale · (r_w_bias·k_j + (q_i + r_r_bias)·R_{i−j} + (q_i +
 /// r_s_bias)·s_ij), what is added to scale · q_i·k_j. Widths are heads · head size; views are
@@ -44,7 +44,7 @@ struct XlnetTerms {
   TableOwner<T> projected;  ///< of `relative`
 };
 template <class T>
-std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds places);
+std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds positions);
 
 /// DeBERTa: scale · (q_i · K^r_{δ(i,j)} + k_j · Q^r_{δ(i,j)}), either part may be left out. As
 /// released models do, both parts read the row of i − j; the paper writes δ(j, i) for the keys. He
@@ -63,6 +63,6 @@ struct DisentangledTerms {
 };
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,
-                                                     PositionIds places);
+                                                     PositionIds positions);
 
 }  // namespace masque::nn

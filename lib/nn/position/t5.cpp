@@ -53,7 +53,7 @@ class Buckets {
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
                                            Index max_distance, bool bidirectional,
-                                           PositionIds places) {
+                                           PositionIds positions) {
   const auto buckets = std::make_shared<const Buckets>(table.rows, max_distance, bidirectional);
   typename OffsetTerms<T>::Slope slope;
   if (d_table.data != nullptr) {
@@ -62,8 +62,8 @@ std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView
     };
   }
   auto bias = offset_bias<T>(
-      [=](Index head, Index offset) { return table.at(buckets->of(offset), head); }, places);
-  return std::make_unique<OffsetTerms<T>>(std::move(bias), places, slope);
+      [=](Index head, Index offset) { return table.at(buckets->of(offset), head); }, positions);
+  return std::make_unique<OffsetTerms<T>>(std::move(bias), positions, slope);
 }
 
 template std::unique_ptr<PositionTerms<float>> t5_terms(MatrixView<const float>, MatrixView<float>,

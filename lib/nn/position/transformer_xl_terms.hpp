@@ -24,14 +24,14 @@ inline std::vector<PositionParameter> transformer_xl_parameters(const PositionSh
 template <class T>
 XlnetTerms<T> transformer_xl_terms(const PositionProblem<T>& problem, double scale) {
   const PositionShape& shape = problem.shape;
-  const auto distances = std::make_shared<const Distances>(problem.places);
-  const std::vector<double> places(distances->values().begin(), distances->values().end());
+  const auto distances = std::make_shared<const Distances>(problem.positions);
+  const std::vector<double> positions(distances->values().begin(), distances->values().end());
   struct Projected {
     Matrix<T> waves, rows;
   };
   const auto made = std::make_shared<Projected>();
-  made->waves = Matrix<T>(std::ssize(places), shape.hidden_size);
-  sinusoidal_table<T>(places, false, made->waves.view());
+  made->waves = Matrix<T>(std::ssize(positions), shape.hidden_size);
+  sinusoidal_table<T>(positions, false, made->waves.view());
   made->rows = product_of<T>(std::as_const(made->waves).view(), problem.parameters[0]);
   XlnetTerms<T> terms;
   terms.relative = std::as_const(made->rows).view();

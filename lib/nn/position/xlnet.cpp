@@ -7,10 +7,10 @@
 namespace masque::nn {
 
 template <class T>
-std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds places) {
+std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds positions) {
   std::vector<PairTables<T>> all(1);
   PairTables<T>& distances = all.front();
-  distances.row = distance_rows(places, terms.row);
+  distances.row = distance_rows(positions, terms.row);
   distances.scale = terms.scale;
   distances.by_query = terms.relative;
   distances.content_bias = terms.content_bias;
@@ -23,8 +23,8 @@ std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, Positi
     const auto& queries = terms.query_segments;
     const auto& keys = terms.key_segments;
     MASQUE_CHECK(queries.empty() == keys.empty());
-    MASQUE_CHECK(queries.empty() ||
-                 (queries.size() == places.queries.size() && keys.size() == places.keys.size()));
+    MASQUE_CHECK(queries.empty() || (queries.size() == positions.queries.size() &&
+                                     keys.size() == positions.keys.size()));
     PairTables<T>& segments = all.emplace_back();
     segments.row = segment_rows(queries, keys);
     segments.scale = terms.scale;

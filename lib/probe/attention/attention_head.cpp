@@ -59,7 +59,7 @@ class Measure {
     sum_spreads(head_.map, facts_.columns(), s_.rows.data(), s_.sums.data(), head_.mass.data(),
                 s_.spreads.data(), s_.squares.data());
     shape();
-    places();
+    positions();
     repeats();
     diversity();
     return sample_;
@@ -99,7 +99,7 @@ class Measure {
     rows(HeadField::kSparsity, [&](Index i) { return 1 / (visible(i) * row(i).squares); });
   }
 
-  void places() {
+  void positions() {
     const MatrixView<const float>& p = head_.map;
     rows(HeadField::kDistance, [&](Index i) { return row(i).distance; });
     rows(HeadField::kOffset, [&](Index i) { return row(i).offset; });
@@ -203,22 +203,22 @@ SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::
     : size_(std::ssize(ids)),
       knows_special_(!special.empty()),
       knows_punctuation_(!punctuation.empty()),
-      places_(static_cast<std::size_t>(padded(size_))),
-      uniform_(places_.size(), 0.0F),
+      positions_(static_cast<std::size_t>(padded(size_))),
+      uniform_(positions_.size(), 0.0F),
       special_(padded_marks(special, size_)),
       punctuation_(padded_marks(punctuation, size_)) {
-  for (std::size_t j = 0; j < places_.size(); ++j) places_[j] = static_cast<float>(j);
+  for (std::size_t j = 0; j < positions_.size(); ++j) positions_[j] = static_cast<float>(j);
   std::fill_n(uniform_.begin(), ids.size(), 1.0F / static_cast<float>(ids.size()));
   std::unordered_map<TokenId, std::vector<Index>> seen;
   earlier_ends_.reserve(ids.size());
   after_ends_.reserve(ids.size());
   for (Index i = 0; i < size_; ++i) {
-    std::vector<Index>& places = seen[ids[static_cast<std::size_t>(i)]];
-    for (const Index j : places) {
+    std::vector<Index>& positions = seen[ids[static_cast<std::size_t>(i)]];
+    for (const Index j : positions) {
       earlier_.push_back(j);
       if (j + 1 < i) after_.push_back(j + 1);
     }
-    places.push_back(i);
+    positions.push_back(i);
     earlier_ends_.push_back(std::ssize(earlier_));
     after_ends_.push_back(std::ssize(after_));
   }

@@ -22,13 +22,13 @@ class SentenceFacts {
 
   Index size() const { return size_; }
   ColumnFacts columns() const {
-    return {places_.data(), uniform_.data(), special_.data(), punctuation_.data()};
+    return {positions_.data(), uniform_.data(), special_.data(), punctuation_.data()};
   }
   bool knows_special() const { return knows_special_; }
   bool knows_punctuation() const { return knows_punctuation_; }
-  /// The places j < i of the token at i.
+  /// The positions j < i of the token at i.
   std::span<const Index> earlier(Index i) const { return of(earlier_, earlier_ends_, i); }
-  /// The places j + 1 < i after an earlier occurrence j of the token at i.
+  /// The positions j + 1 < i after an earlier occurrence j of the token at i.
   std::span<const Index> after_earlier(Index i) const { return of(after_, after_ends_, i); }
 
  private:
@@ -43,7 +43,7 @@ class SentenceFacts {
   Index size_ = 0;
   bool knows_special_ = false;
   bool knows_punctuation_ = false;
-  std::vector<float> places_, uniform_, special_, punctuation_;
+  std::vector<float> positions_, uniform_, special_, punctuation_;
   std::vector<Index> earlier_, earlier_ends_, after_, after_ends_;
 };
 

@@ -69,7 +69,7 @@ void sum_rows_loop(MatrixView<const float> map, const ColumnFacts& columns, floa
   const Floats least = set_group(threshold);
   for (Index i = 0; i < map.rows; ++i) {
     const float* row = map.row(i);
-    const Floats place = set_group(static_cast<float>(i));
+    const Floats position = set_group(static_cast<float>(i));
     entropy_terms(row, width, buffer);
     // Two passes over the row: all sums at once do not fit the registers of AVX2.
     Floats entropy = zero, largest = zero, squares = zero, spread = zero;
@@ -84,7 +84,7 @@ void sum_rows_loop(MatrixView<const float> map, const ColumnFacts& columns, floa
     Floats distance = zero, offset = zero, special = zero, punctuation = zero;
     for (Index j = 0; j < width; j += kWidth) {
       const Floats p = load_group(row + j);
-      const Floats step = load_group(columns.places + j) - place;
+      const Floats step = load_group(columns.positions + j) - position;
       offset = offset + p * step;
       distance = distance + p * magnitude(step);
       special = special + p * load_group(columns.special + j);
@@ -107,11 +107,11 @@ void sum_spreads_loop(MatrixView<const float> map, const ColumnFacts& columns, c
   for (Index i = 0; i < map.rows; ++i) {
     if (mass[i] == 0) continue;
     const float* row = map.row(i);
-    const Floats place = set_group(static_cast<float>(i));
+    const Floats position = set_group(static_cast<float>(i));
     Floats distance = zero_group<float>(), offset = distance;
     for (Index j = 0; j < map.columns; j += kWidth) {
       const Floats p = load_group(row + j);
-      const Floats step = load_group(columns.places + j) - place;
+      const Floats step = load_group(columns.positions + j) - position;
       const Floats farther = magnitude(step) - set_group(rows[i].distance);
       const Floats right = step - set_group(rows[i].offset);
       distance = distance + p * farther * farther;

@@ -14,7 +14,7 @@ constexpr Index padded(Index n) {
 
 /// What columns are, padded with zeros. Borrowed.
 struct ColumnFacts {
-  const float* places = nullptr;       ///< 0, 1, …; any number in the padding
+  const float* positions = nullptr;    ///< 0, 1, …; any number in the padding
   const float* uniform = nullptr;      ///< 1/n
   const float* special = nullptr;      ///< 1 or 0
   const float* punctuation = nullptr;  ///< 1 or 0

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 namespace masque::probe {
 

@@ -13,7 +13,7 @@
 
 namespace masque::probe {
 
-/// One thing that was looked at, in all its places.
+/// One thing that was checked, in all its places.
 struct SaneRow {
   std::string check;
   std::uint64_t checked = 0;             ///< places

@@ -65,7 +65,7 @@ SaneRow zero_heads(const LoadedModel<float>& model) {
 
 SaneRow zero_norms(const LoadedModel<float>& model) {
   SaneRow row{.check = "zero_norm", .value = std::numeric_limits<double>::infinity()};
-  const auto look = [&](const NormWeights<float>& norm, const std::string& place) {
+  const auto check = [&](const NormWeights<float>& norm, const std::string& place) {
     if (!norm.weight) return;
     ++row.checked;
     const double most = largest(norm.weight.span());
@@ -73,15 +73,15 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
     if (most == 0) row.places.push_back(place);
   };
   const auto& w = model.weights;
-  look(w.embedding_norm, "embedding norm");
-  look(w.relative_norm, "relative norm");
+  check(w.embedding_norm, "embedding norm");
+  check(w.relative_norm, "relative norm");
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
-    look(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l + 1));
-    look(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l + 1));
-    look(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l + 1));
+    check(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l + 1));
+    check(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l + 1));
+    check(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l + 1));
   }
-  look(w.final_norm, "final norm");
-  look(w.head_norm, "head norm");
+  check(w.final_norm, "final norm");
+  check(w.head_norm, "head norm");
   if (row.checked == 0) row.value = 0;
   return row;
 }

@@ -20,14 +20,14 @@ namespace masque::probe {
 namespace {
 
 /// Where the tensors of an item begin in the file.
-struct PositionIds {
+struct ItemTensors {
   std::uint64_t hidden_states = 0;
   std::uint64_t query_states = 0;
   std::uint64_t logits = 0;
   std::uint64_t attentions = 0;
 };
 
-/// Names, sizes and places of everything, before anything is computed.
+/// Names, sizes and offsets of everything, before anything is computed.
 class Layout {
  public:
   Layout(const model::Design& design, DType dtype, const DumpRequest& request)
@@ -39,27 +39,27 @@ class Layout {
     const auto hidden = static_cast<std::uint64_t>(design_.hidden_size);
     const auto heads = static_cast<std::uint64_t>(design_.num_attention_heads);
     const std::string name = fmt::format("{}.", item.number);
-    PositionIds& places = places_.emplace_back();
+    ItemTensors& of_item = items_.emplace_back();
     if (request_.attentions)
-      places.attentions = tensor(name + "attentions", {layers, heads, length, length});
+      of_item.attentions = tensor(name + "attentions", {layers, heads, length, length});
     if (request_.hidden_states)
-      places.hidden_states = tensor(name + "hidden_states", {layers + 1, length, hidden});
-    if (request_.logits) places.logits = tensor(name + "logits", {length, columns()});
+      of_item.hidden_states = tensor(name + "hidden_states", {layers + 1, length, hidden});
+    if (request_.logits) of_item.logits = tensor(name + "logits", {length, columns()});
     if (request_.hidden_states && design_.streams == model::Streams::kTwo)
-      places.query_states = tensor(name + "query_states", {layers + 1, length, hidden});
+      of_item.query_states = tensor(name + "query_states", {layers + 1, length, hidden});
   }
 
-  /// The header, after which places count from the start of the file.
+  /// The header, after which offsets count from the start of the file.
   std::string finish() {
     std::string header = store::write_safetensors_header(tensors_, request_.metadata);
-    for (PositionIds& p : places_) {
-      for (std::uint64_t* place : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions})
-        *place += header.size();
+    for (ItemTensors& p : items_) {
+      for (std::uint64_t* offset : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions})
+        *offset += header.size();
     }
     return header;
   }
 
-  const std::vector<PositionIds>& places() const { return places_; }
+  const std::vector<ItemTensors>& items() const { return items_; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -84,7 +84,7 @@ class Layout {
   DType dtype_;
   const DumpRequest& request_;
   std::vector<store::TensorInfo> tensors_;
-  std::vector<PositionIds> places_;
+  std::vector<ItemTensors> items_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -92,20 +92,20 @@ class Layout {
 class FileWriter : public model::Observer {
  public:
   FileWriter(const model::Model& model, const OutputFile& file, const model::Batch& batch,
-             std::span<const PositionIds> places)
-      : model_(model), file_(file), batch_(batch), places_(places) {}
+             std::span<const ItemTensors> tensors)
+      : model_(model), file_(file), batch_(batch), items_(tensors) {}
 
   void hidden_states(Index s, Index state, MatrixView<const float> rows) override {
-    put(place(s).hidden_states, state * rows.rows, rows);
+    put(item(s).hidden_states, state * rows.rows, rows);
   }
   void hidden_states(Index s, Index state, MatrixView<const double> rows) override {
-    put(place(s).hidden_states, state * rows.rows, rows);
+    put(item(s).hidden_states, state * rows.rows, rows);
   }
   void query_states(Index s, Index state, MatrixView<const float> rows) override {
-    put(place(s).query_states, state * rows.rows, rows);
+    put(item(s).query_states, state * rows.rows, rows);
   }
   void query_states(Index s, Index state, MatrixView<const double> rows) override {
-    put(place(s).query_states, state * rows.rows, rows);
+    put(item(s).query_states, state * rows.rows, rows);
   }
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override {
     put_attention(s, layer, head, weights);
@@ -114,20 +114,20 @@ class FileWriter : public model::Observer {
     put_attention(s, layer, head, weights);
   }
   void logits(Index s, Index first, MatrixView<const float> rows) override {
-    put(place(s).logits, first - begin_of(s), rows);
+    put(item(s).logits, first - begin_of(s), rows);
   }
   void logits(Index s, Index first, MatrixView<const double> rows) override {
-    put(place(s).logits, first - begin_of(s), rows);
+    put(item(s).logits, first - begin_of(s), rows);
   }
 
  private:
-  const PositionIds& place(Index s) const { return places_[static_cast<std::size_t>(s)]; }
+  const ItemTensors& item(Index s) const { return items_[static_cast<std::size_t>(s)]; }
   Index begin_of(Index s) const { return batch_.begins[static_cast<std::size_t>(s)]; }
 
   template <class T>
   void put_attention(Index s, Index layer, Index head, MatrixView<const T> weights) {
     const Index heads = model_.design().num_attention_heads;
-    put(place(s).attentions, (layer * heads + head) * weights.rows, weights);
+    put(item(s).attentions, (layer * heads + head) * weights.rows, weights);
   }
 
   /// Rows of a tensor whose first element stands at `begin`, from row `first`.
@@ -146,19 +146,19 @@ class FileWriter : public model::Observer {
   const model::Model& model_;
   const OutputFile& file_;
   const model::Batch& batch_;
-  std::span<const PositionIds> places_;
+  std::span<const ItemTensors> items_;
 };
 
 mask::Mask all_but_itself(Index length) { return mask::parse_mask("tta").bind({length, length}); }
 
 void run_items(const model::Model& model, std::span<const Sequence> items,
-               std::span<const PositionIds> places, const DumpRequest& request,
+               std::span<const ItemTensors> tensors, const DumpRequest& request,
                const OutputFile& file) {
   const bool two_streams = model.design().streams == model::Streams::kTwo;
   model::Batch batch = batch_of(items, two_streams);
   // Two streams without a mask: logits come from the content stream, as in transformers.
   const bool apart = two_streams && !items.front().mask && request.logits;
-  FileWriter writer(model, file, batch, places);
+  FileWriter writer(model, file, batch, tensors);
   model::Request wanted{.hidden_states = request.hidden_states,
                         .attentions = request.attentions,
                         .logits = request.logits && !apart,
@@ -223,7 +223,7 @@ void dump(const model::Model& model, std::span<const Sequence> items, const Dump
     }
     if (tokens > 0) {
       run_items(model, items.subspan(begin, end - begin),
-                std::span(layout.places()).subspan(begin, end - begin), request, file);
+                std::span(layout.items()).subspan(begin, end - begin), request, file);
     }
     begin = end;
     if (request.progress) request.progress(begin, items.size());

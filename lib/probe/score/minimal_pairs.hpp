@@ -12,9 +12,9 @@ namespace masque::probe {
 struct MinimalPair {
   std::string good;
   std::string bad;
-  std::string uid;    ///< paradigm; empty: not said
-  std::string field;  ///< syntax, morphology …; empty: not said
-  std::string term;   ///< linguistics_term; empty: not said
+  std::string uid;    ///< paradigm; empty: not stated
+  std::string field;  ///< syntax, morphology …; empty: not stated
+  std::string term;   ///< linguistics_term; empty: not stated
 };
 
 /// Reads a JSON object with `sentence_good` and `sentence_bad`, and `UID`, `field` and

@@ -170,10 +170,8 @@ double LengthNormalization::divisor(Index tokens) const {
 LengthNormalization parse_length_normalization(std::string_view text) {
   using Kind = LengthNormalization::Kind;
   if (text == "none") return {};
-  const std::size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  const std::optional<double> alpha =
-      colon == std::string_view::npos ? std::nullopt : parse_finite(text.substr(colon + 1));
+  const auto [name, argument] = split_at_first(text, ':');
+  const std::optional<double> alpha = argument ? parse_finite(*argument) : std::nullopt;
   if (alpha && *alpha >= 0 && name == "gnmt") return {Kind::kGnmt, *alpha};
   if (alpha && *alpha >= 0 && name == "power") return {Kind::kPower, *alpha};
   throw UsageError(fmt::format("{}: found '{}', expected none, gnmt:ALPHA or power:ALPHA",

@@ -10,7 +10,7 @@
 #include "probe/score/batching.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/score/score_kind.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 
 namespace masque::probe {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/model.hpp"
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 
 namespace masque::probe {
 
@@ -63,7 +63,7 @@ struct SentenceFolder {
   std::string model;  ///< folder of config.json and weights
   std::optional<Pooling> pooling;
   bool normalize = false;
-  Index max_length = 0;            ///< 0: not said
+  Index max_length = 0;            ///< 0: not stated
   std::vector<std::string> notes;  ///< what is not followed
 };
 

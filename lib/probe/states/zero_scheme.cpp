@@ -93,11 +93,11 @@ std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request) {
   std::vector<MatrixView<const double>> views;
   views.reserve(parameters.size());
   for (const Matrix<double>& p : parameters) views.push_back(p.view());
-  std::vector<Index> places(static_cast<std::size_t>(n));
-  std::iota(places.begin(), places.end(), Index{0});
+  std::vector<Index> positions(static_cast<std::size_t>(n));
+  std::iota(positions.begin(), positions.end(), Index{0});
   nn::PositionProblem<double> position;
   position.shape = shape;
-  position.places = {places, places};
+  position.positions = {positions, positions};
   position.parameters = views;
   const auto terms = scheme->terms(position);
 

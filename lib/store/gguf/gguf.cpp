@@ -17,11 +17,11 @@ namespace masque::store {
 namespace {
 
 constexpr std::uint64_t kLeastMetadata = 13;  ///< bytes of a key, a type and a value
-constexpr std::uint64_t kLeastTensor = 24;    ///< bytes of what is said about a tensor
+constexpr std::uint64_t kLeastTensor = 24;    ///< bytes of the description of a tensor
 constexpr std::uint64_t kMostAlignment = 1 << 20;
 constexpr auto kMostSize = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
-/// What is said about a tensor.
+/// The description of a tensor.
 struct Entry {
   std::string name;
   const GgmlType* type = nullptr;

@@ -98,7 +98,8 @@ void describe_array(TypedValue& value) {
       shown.push_back(number_text(element, value.bytes, kArrayBytes + i * size, true));
   }
   std::string list;
-  for (const std::string& text : shown) list += fmt::format("{}{}", list.empty() ? "" : ",", text);
+  JsonWriter items(list);
+  for (const std::string& text : shown) items.raw(text);
   value.type = fmt::format("{}[]", gguf_type_name(element));
   value.text = fmt::format("{}: {}{}", count, list, count > kShown ? ",…" : "");
   value.json.clear();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/transfer.hpp"
 
 namespace masque::store {

@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
+#include "base/split.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::store {
@@ -28,16 +29,15 @@ bool is_finite_text(const std::string& text) {
 RowRange parse_row_range(std::string_view text, const TensorInfo& tensor) {
   const std::uint64_t rows = rows_of(tensor);
   if (text.empty()) return {0, rows};
-  const std::size_t colon = text.find(':');
-  const std::string_view first = text.substr(0, colon);
-  const auto begin = first.empty() && colon != std::string_view::npos ? 0 : parse_unsigned(first);
+  const auto [first, last] = split_at_first(text, ':');
+  const auto begin = first.empty() && last ? 0 : parse_unsigned(first);
   std::optional<std::uint64_t> end;
-  if (colon == std::string_view::npos) {
+  if (!last) {
     if (begin) end = *begin + 1;
-  } else if (colon + 1 == text.size()) {
+  } else if (last->empty()) {
     end = rows;
   } else {
-    end = parse_unsigned(text.substr(colon + 1));
+    end = parse_unsigned(*last);
   }
   if (!begin || !end) {
     throw UsageError(

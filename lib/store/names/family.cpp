@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/names/name_plan.hpp"
+#include "store/name_plan.hpp"
 
 namespace masque::store {
 

@@ -6,7 +6,7 @@
 
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
-#include "store/names/name_plan.hpp"
+#include "store/name_plan.hpp"
 
 namespace masque::store {
 

@@ -12,8 +12,8 @@ namespace masque::store {
 /// Gives the next out.size() bytes of a file or member.
 using ByteSource = std::function<std::optional<Violation>(MutableBytes out)>;
 
-/// Turns numbers around: big-endian to little-endian. The two parts of a complex one stay in order.
-/// `data` is of whole numbers.
+/// Swaps the bytes of numbers: big-endian to little-endian. The two parts of a complex one stay in
+/// order. `data` is of whole numbers.
 void swap_bytes(DType dtype, MutableBytes data);
 
 /// Whether the elements lie column by column where that makes a difference.

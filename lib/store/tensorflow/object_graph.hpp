@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/checkpoint.hpp"
-#include "store/names/name_plan.hpp"
+#include "store/name_plan.hpp"
 
 namespace masque::store {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
+#include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/registry.hpp"
 
 namespace masque::store {
@@ -191,8 +191,8 @@ bool has_tensor(const Checkpoint& checkpoint, std::string_view name) {
 
 std::vector<std::pair<std::string, std::string>> tf_fields(std::string_view model_type,
                                                            std::string_view architecture) {
-  return {{"model_type", fmt::format("\"{}\"", model_type)},
-          {"architectures", fmt::format("[\"{}\"]", architecture)},
+  return {{"model_type", quote_json(model_type)},
+          {"architectures", json_array(std::array{architecture})},
           {"tie_word_embeddings", "true"}};
 }
 

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/tensorflow/object_graph.hpp"
 
 namespace masque::store {

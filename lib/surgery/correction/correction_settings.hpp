@@ -9,7 +9,7 @@
 #include "surgery/correction/correction_request.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/rows/embedding_table.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 namespace masque::surgery {
 

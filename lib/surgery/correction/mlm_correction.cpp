@@ -92,10 +92,9 @@ std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
   MlmCorrection out;
   int found = 0;
   for (const std::string_view field : split_terminated(marker, ' ')) {
-    const std::size_t sign = field.find('=');
-    if (sign == std::string_view::npos) return std::nullopt;
-    const std::string_view name = field.substr(0, sign);
-    const std::string_view value = field.substr(sign + 1);
+    const auto [name, text] = split_at_first(field, '=');
+    if (!text) return std::nullopt;
+    const std::string_view value = *text;
     double* share = name == "rate"     ? &out.rates.rate
                     : name == "mask"   ? &out.rates.mask
                     : name == "keep"   ? &out.rates.keep
@@ -157,15 +156,14 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
   };
   for (std::string_view line : split_terminated(text, '\n')) {
     line = without_return(line);
-    const std::size_t tab = line.rfind('\t');
-    const auto count =
-        tab == std::string_view::npos ? std::nullopt : parse_number<double>(line.substr(tab + 1));
+    const auto [key, text_of_count] = split_at_last(line, '\t');
+    const auto count = text_of_count ? parse_number<double>(*text_of_count) : std::nullopt;
     if (!count || !(*count >= 0) || !std::isfinite(*count)) {
       throw fail(
           lines.size() + 1,
           fmt::format("found '{}', expected a token or id, a tab and a count", escape(line)));
     }
-    lines.push_back({line.substr(0, tab), *count});
+    lines.push_back({key, *count});
     all_ids = all_ids && parse_unsigned(lines.back().key).has_value();
   }
   std::vector<double> weights(rows, 0.0);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "surgery/rows/row_map.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 namespace masque::surgery {
 

@@ -11,8 +11,8 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
-#include "store/inspect/tensor_stats.hpp"
 #include "store/strided_reader.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/tensorflow/bundle_patch.hpp"
 
 namespace masque::surgery {

@@ -10,7 +10,7 @@
 #include "base/hash.hpp"
 #include "base/parallel.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "text/google_folder.hpp"
 
 namespace masque::surgery {

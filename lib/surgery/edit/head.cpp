@@ -9,7 +9,7 @@
 #include "base/escape.hpp"
 #include "store/convert/aliases.hpp"
 #include "store/gguf/gguf_names.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 

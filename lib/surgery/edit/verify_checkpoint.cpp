@@ -13,7 +13,7 @@
 #include "base/parallel.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 namespace masque::surgery {
 

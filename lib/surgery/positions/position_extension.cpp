@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "base/registry.hpp"
+#include "base/split.hpp"
 
 namespace masque::surgery {
 
@@ -33,17 +34,17 @@ std::string position_extension_spellings() {
 }
 
 std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const PositionExtensionInfo* found = Extensions::of_process().find(text.substr(0, colon));
+  const auto [name, value] = split_at_first(text, ':');
+  const PositionExtensionInfo* found = Extensions::of_process().find(name);
   if (found == nullptr) {
-    throw UsageError(fmt::format("{} '{}': expected one of {}", field("how"), escape(text),
+    throw UsageError(fmt::format("{}: found '{}', expected one of {}", field("how"), escape(text),
                                  position_extension_spellings()));
   }
   std::optional<double> argument;
-  if (colon != std::string_view::npos) {
-    argument = parse_number<double>(text.substr(colon + 1));
+  if (value) {
+    argument = parse_number<double>(*value);
     if (found->argument.empty() || !argument) {
-      throw UsageError(fmt::format("{} '{}': expected {}", field("how"), escape(text),
+      throw UsageError(fmt::format("{}: found '{}', expected {}", field("how"), escape(text),
                                    found->argument.empty()
                                        ? std::string(found->name)
                                        : fmt::format("a number after '{}:'", found->name)));

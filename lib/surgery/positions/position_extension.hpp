@@ -19,11 +19,12 @@ class PositionExtension {
   virtual ~PositionExtension() = default;
   /// One line: what it does, with author, year and identifier where it is published.
   virtual std::string_view about() const = 0;
-  /// The fewest and the most places that it makes of a table of `rows`.
+  /// The fewest and the most positions that it makes of a table of `rows`.
   virtual Index fewest(Index rows) const { return rows; }
   virtual Index most(Index /*rows*/) const { return std::numeric_limits<Index>::max(); }
-  /// What stands at `place` of a table of `length` places, as a sum of rows of the table of `rows`.
-  virtual TableRows row(Index place, Index rows, Index length) const = 0;
+  /// What stands at `position` of a table of `length` positions, as a sum of rows of the table of
+  /// `rows`.
+  virtual TableRows row(Index position, Index rows, Index length) const = 0;
 };
 
 /// "truncate", "hierarchical", "hierarchical:0.3". Throws UsageError that names what is possible.

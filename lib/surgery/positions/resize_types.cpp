@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/split.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/positions/position_buffers.hpp"
@@ -53,10 +54,12 @@ NewType new_type(const store::Checkpoint& checkpoint, const store::TensorInfo& t
     for (double& value : type.values) value /= static_cast<double>(rows);
     return type;
   }
-  const auto row = init.starts_with("copy:") ? parse_unsigned(init.substr(5)) : std::nullopt;
+  const auto [name, argument] = split_at_first(init, ':');
+  const auto row = name == "copy" && argument ? parse_unsigned(*argument) : std::nullopt;
   if (!row) {
-    throw UsageError(fmt::format("{} '{}': expected mean, zero or copy:K with a token type K",
-                                 field("init"), escape(init)));
+    throw UsageError(
+        fmt::format("{}: found '{}', expected mean, zero or copy:K with a token type K",
+                    field("init"), escape(init)));
   }
   if (*row >= rows)
     throw UsageError(

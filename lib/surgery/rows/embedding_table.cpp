@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/gguf/gguf_names.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
 namespace masque::surgery {

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "surgery/rows/row_map.hpp"
-#include "surgery/vocabulary/vocabulary_change.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::surgery {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "store/checkpoint.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 namespace masque::surgery {
 

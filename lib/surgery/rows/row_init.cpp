@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/registry.hpp"
+#include "base/split.hpp"
 #include "surgery/rows/row_map.hpp"
 
 namespace masque::surgery {
@@ -24,19 +25,17 @@ std::string spelling(const RowInit& init) {
   return fmt::format("{}:{}", init.name, init.argument);
 }
 
-/// What stands after the colon; empty if there is none.
+/// Of NAME:ARGUMENT; empty without a colon.
 std::string argument_of(const std::string& spec) {
-  const std::size_t colon = spec.find(':');
-  return colon == std::string::npos ? "" : spec.substr(colon + 1);
+  return std::string(split_at_first(spec, ':').second.value_or(""));
 }
 
 const RowInit& find_init(const std::string& spec, const std::string& argument) {
-  const std::size_t colon = spec.find(':');
-  if (const RowInit* found = RowInits::of_process().find(spec.substr(0, colon))) {
+  const auto [name, after] = split_at_first(spec, ':');
+  if (const RowInit* found = RowInits::of_process().find(name)) {
     const RowInit& init = *found;
     const bool wanted = !init.argument.empty() && !init.argument.starts_with('[');
-    const bool good =
-        argument.empty() ? !wanted && colon == std::string::npos : !init.argument.empty();
+    const bool good = argument.empty() ? !wanted && !after : !init.argument.empty();
     if (good) return init;
     throw UsageError(
         fmt::format("{}: found '{}', expected {}", field("init"), escape(spec), spelling(init)));

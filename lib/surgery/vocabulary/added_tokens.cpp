@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 
@@ -82,22 +83,27 @@ Entry changed(const JsonText& file, const JsonValue& item, const TokenMoves::Tok
 
 std::string added_token_text(const std::string& text, const JsonValue* like,
                              const TokenMoves::Token& token, bool with_id) {
-  const std::string content = quote_json(token.text);
   if (like != nullptr && like->members.size() == (with_id ? 7U : 6U)) {
     TextSplice splice;
     for (const JsonMember& member : like->members) {
       const JsonValue& value = member.value;
       const std::string now = member.name == "id"           ? fmt::format("{}", token.id)
-                              : member.name == "content"    ? content
+                              : member.name == "content"    ? quote_json(token.text)
                               : member.name == "normalized" ? "true"
                                                             : "false";
       splice.replace(value.begin, value.end, now);
     }
     return splice.apply(text, like->begin, like->end);
   }
-  return fmt::format(
-      R"({{{}"content": {}, "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": false}})",
-      with_id ? fmt::format("\"id\": {}, ", token.id) : "", content);
+  return json_text(
+      [&](JsonWriter& json) {
+        json.begin_object();
+        if (with_id) json.member("id", token.id);
+        json.member("content", token.text).member("single_word", false).member("lstrip", false);
+        json.member("rstrip", false).member("normalized", true).member("special", false);
+        json.end_object();
+      },
+      JsonLayout::kSpaced);
 }
 
 void change_added_tokens(VocabularyJob& job, const JsonText& file, TextSplice& splice) {

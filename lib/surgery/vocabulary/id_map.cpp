@@ -4,11 +4,11 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 
 namespace masque::surgery {
 
@@ -80,7 +80,7 @@ class ConfigIds {
       now.push_back(after(member.name, *id, notes));
       changed |= now.back() != *id;
     }
-    return changed ? fmt::format("[{}]", fmt::join(now, ", ")) : "";
+    return changed ? json_array(now, JsonLayout::kSpaced) : "";
   }
 
   std::uint64_t after(const std::string& name, std::uint64_t id,

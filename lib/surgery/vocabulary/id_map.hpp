@@ -6,8 +6,8 @@
 
 #include "store/names/family.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
-#include "surgery/vocabulary/token_names.hpp"
-#include "surgery/vocabulary/vocabulary_change.hpp"
+#include "surgery/rows/token_names.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
 
 namespace masque::surgery {
 

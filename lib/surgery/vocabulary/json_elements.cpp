@@ -1,3 +1,5 @@
+// Elements of a user's file are spliced into its text, spaced as their neighbours are: what is not
+// changed keeps its bytes, which a JsonWriter has no part in.
 #include "surgery/vocabulary/json_elements.hpp"
 
 #include <algorithm>

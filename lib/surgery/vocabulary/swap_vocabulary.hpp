@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/rows/token_names.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
-#include "surgery/vocabulary/token_names.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::surgery {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "surgery/vocabulary/token_names.hpp"
-#include "surgery/vocabulary/vocabulary_change.hpp"
+#include "surgery/rows/token_names.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
 
 namespace masque::surgery {
 

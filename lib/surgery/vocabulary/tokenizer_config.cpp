@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 
@@ -125,12 +126,12 @@ void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json) {
     std::ranges::sort(all, {}, &TokenMoves::Token::id);
     const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
     all.erase(std::unique(all.begin(), all.end(), same), all.end());
-    std::string text = "{";
-    for (const TokenMoves::Token& token : all) {
-      text += fmt::format("{}\n  {}: {}", text.size() == 1 ? "" : ",", quote_json(token.text),
-                          token.id);
-    }
-    job.edit.set_file(kName, text + "\n}\n");
+    std::string text;
+    JsonWriter json(text, JsonLayout::kLines);
+    json.begin_object();
+    for (const TokenMoves::Token& token : all) json.member(token.text, token.id);
+    json.end_object();
+    job.edit.set_file(kName, text + "\n");
     return;
   }
   TextSplice splice;

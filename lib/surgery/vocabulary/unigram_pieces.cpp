@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 
@@ -12,7 +13,11 @@ namespace {
 
 /// A piece of score 0, like those of the special tokens, written like `like`.
 std::string piece_text(const std::string& text, const JsonValue* like, std::string_view piece) {
-  if (like == nullptr) return fmt::format("[{}, 0.0]", quote_json(piece));
+  if (like == nullptr) {
+    return json_text(
+        [&](JsonWriter& json) { json.begin_array().value(piece).raw("0.0").end_array(); },
+        JsonLayout::kSpaced);
+  }
   TextSplice splice;
   splice.replace(like->items[0].begin, like->items[0].end, quote_json(piece));
   splice.replace(like->items[1].begin, like->items[1].end, "0.0");

@@ -9,8 +9,8 @@
 #include "base/json.hpp"
 #include "base/text_splice.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/rows/token_names.hpp"
 #include "surgery/vocabulary/token_moves.hpp"
-#include "surgery/vocabulary/token_names.hpp"
 
 namespace masque::surgery {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "store/checkpoint.hpp"
-#include "surgery/vocabulary/token_names.hpp"
-#include "surgery/vocabulary/vocabulary_change.hpp"
+#include "surgery/rows/token_names.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
 
 namespace masque::surgery {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "surgery/edit/checkpoint_edit.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
 namespace masque::surgery {

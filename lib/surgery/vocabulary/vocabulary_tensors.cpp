@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/convert/aliases.hpp"
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/vocabulary/id_map.hpp"
 #include "tensor/convert.hpp"

@@ -7,7 +7,7 @@
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/row_init.hpp"
-#include "surgery/vocabulary/token_names.hpp"
+#include "surgery/rows/token_names.hpp"
 
 namespace masque::surgery {
 

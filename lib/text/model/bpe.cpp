@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
-#include "text/model/byte_pieces.hpp"
+#include "text/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/pair_table.hpp"
 #include "text/unicode/utf8.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "text/model/byte_pieces.hpp"
+#include "text/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/unicode/utf8.hpp"
 

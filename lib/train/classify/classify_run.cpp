@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/placed.hpp"
@@ -289,17 +290,25 @@ std::string ClassifyRun::config_text() const {
                                        .attention_dropout = options_.trainer.attention_dropout};
   std::string text =
       family_ ? family_->config(design_, training) : model::config_of(design_, training).text;
-  std::string names;
-  std::string numbers;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    names += fmt::format(R"({}"{}": {})", i > 0 ? ", " : "", i, quote_json(names_[i]));
-    numbers += fmt::format("{}{}: {}", i > 0 ? ", " : "", quote_json(names_[i]), i);
-  }
+  const std::string names = json_text(
+      [&](JsonWriter& json) {
+        json.begin_object();
+        for (std::size_t i = 0; i < names_.size(); ++i) json.member(fmt::to_string(i), names_[i]);
+        json.end_object();
+      },
+      JsonLayout::kSpaced);
+  const std::string numbers = json_text(
+      [&](JsonWriter& json) {
+        json.begin_object();
+        for (std::size_t i = 0; i < names_.size(); ++i) json.member(names_[i], i);
+        json.end_object();
+      },
+      JsonLayout::kSpaced);
   const bool first = options_.pooling == Pooling::kFirst;
   if (is_bert_ && first)
     text = set_json_member(text, {"architectures"}, R"(["BertForSequenceClassification"])");
-  text = set_json_member(text, {"id2label"}, "{" + names + "}");
-  text = set_json_member(text, {"label2id"}, "{" + numbers + "}");
+  text = set_json_member(text, {"id2label"}, names);
+  text = set_json_member(text, {"label2id"}, numbers);
   if (options_.texts.mask)
     text = set_json_member(text, {kMaskKey}, quote_json(*options_.texts.mask));
   text = set_json_member(text, {"problem_type"}, R"("single_label_classification")");

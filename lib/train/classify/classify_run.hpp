@@ -12,7 +12,7 @@
 #include "train/classify/classifier.hpp"
 #include "train/classify/classify_examples.hpp"
 #include "train/data/labelled_corpus.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 #include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 

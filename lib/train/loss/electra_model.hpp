@@ -9,8 +9,8 @@
 
 #include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
-#include "train/loss/copy_gate.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/copy_gate.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::train {
 

@@ -13,12 +13,14 @@ namespace masque::train {
 
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (!encoder.variants.mixer.empty()) {
-    throw UsageError(fmt::format("{}: the mixer {} goes by places, which hidden tokens leave", kMae,
-                                 encoder.variants.mixer));
+    throw UsageError(
+        fmt::format("{}: the mixer {} mixes tokens by their order in the row, in which hidden "
+                    "tokens are missing",
+                    kMae, encoder.variants.mixer));
   }
   if (encoder.convolution_size > 0) {
-    throw UsageError(
-        fmt::format("{}: a convolution goes by places, which hidden tokens leave", kMae));
+    throw UsageError(fmt::format(
+        "{}: a convolution reads neighbours in the row, in which hidden tokens are missing", kMae));
   }
   encoder.head = {};
   adapt_design({.objective = kMae,

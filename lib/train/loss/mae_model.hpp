@@ -6,7 +6,7 @@
 #include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/network/parameters.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::train {
 
@@ -14,7 +14,7 @@ namespace masque::train {
 inline constexpr std::string_view kMae = "mae";
 
 /// Sets what the objective decides of the encoder's design, as Objective::adapt: no head. Throws
-/// UsageError too for a mixer or a convolution, which would mix the places that are left.
+/// UsageError too for a mixer or a convolution, which would mix the positions that are left.
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder);
 
 /// The recipe of the decoder of an encoder made by `recipe`: scaled_recipe with its own layers.
@@ -43,7 +43,7 @@ void add_mae(MaeModel& model, Parameters<T>& parameters);
 /// What both get for a sequence.
 struct MaeExamples {
   Example encoder;           ///< the kept tokens at their positions; every row is wanted
-  Example decoder;           ///< all places; rows and targets are the hidden ones
+  Example decoder;           ///< all positions; rows and targets are the hidden ones
   std::vector<Index> given;  ///< rows of the decoder that get the encoder's states, in order
 };
 

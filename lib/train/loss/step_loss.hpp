@@ -7,8 +7,8 @@
 
 #include "train/data/corpus.hpp"
 #include "train/data/objective.hpp"
+#include "train/loss/ranks.hpp"
 #include "train/network/network.hpp"
-#include "train/run/ranks.hpp"
 
 namespace masque::train {
 

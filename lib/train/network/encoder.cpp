@@ -45,8 +45,10 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       masks_(design, {}),
       normalizer_(nn::parse_normalizer(design.normalizer)),
       scheme_(model::position_scheme(design)),
-      mixer_(model::mixer_of(design)) {
+      mixer_(model::mixer_of(design)),
+      mixer_shape_(model::mixer_shape(design)) {
   check_trainable(design_);
+  mixer_parameters_ = model::mixer_parameters(design);
   materialized_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
                   design.variants.previous_scores != model::PreviousScores::kNone;
   const auto dense = [&](std::initializer_list<Role> roles, Index layer) {

@@ -28,7 +28,7 @@ struct DropoutOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   Index first_row = 0;  ///< rows of the step before this chunk
-  /// Of randomized positions; none: places as they are.
+  /// Of randomized positions; none: positions as they are.
   std::optional<std::uint64_t> draw;
 };
 
@@ -101,6 +101,8 @@ class Encoder {
   std::shared_ptr<const nn::Normalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
+  nn::MixerShape mixer_shape_;
+  std::vector<nn::MixerParameter> mixer_parameters_;
   /// Heads that talk, scores of the layer before, diversity: weights of all heads exist at once.
   bool materialized_ = false;
   bool measures_ = false;                ///< the diversity of attention

@@ -1,7 +1,6 @@
 // A mixer in place of attention, forward and backward.
 #include <complex>
 
-#include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {
@@ -10,11 +9,11 @@ namespace {
 
 /// A mixer's problem for one sequence; `parameters` must stay.
 template <class T>
-nn::MixerProblem<T> mixer_problem(const model::Design& design, MatrixView<const T> x,
+nn::MixerProblem<T> mixer_problem(const nn::MixerShape& shape, MatrixView<const T> x,
                                   std::span<const MatrixView<const T>> parameters,
                                   const mask::BlockMap* blocks) {
   nn::MixerProblem<T> problem;
-  problem.shape = model::mixer_shape(design);
+  problem.shape = shape;
   problem.x = x;
   problem.parameters = parameters;
   problem.blocks = blocks;
@@ -26,17 +25,16 @@ nn::MixerProblem<T> mixer_problem(const model::Design& design, MatrixView<const 
 template <class T>
 void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y) {
   std::vector<MatrixView<const T>> parameters;
-  const std::size_t count = model::mixer_parameters(design_).size();
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::size_t k = 0; k < encoder_.mixer_parameters_.size(); ++k) {
     parameters.push_back(
         value(encoder_.map_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k))));
   }
   for (Index s = 0; s < stream.sequences(); ++s) {
     const Index begin = stream.begins[static_cast<std::size_t>(s)];
     const Index rows = stream.begins[static_cast<std::size_t>(s) + 1] - begin;
-    encoder_.mixer_->forward(
-        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
-        y.middle_rows(begin, rows));
+    encoder_.mixer_->forward(mixer_problem<T>(encoder_.mixer_shape_, x.middle_rows(begin, rows),
+                                              parameters, blocks(l, stream, s)),
+                             y.middle_rows(begin, rows));
   }
 }
 
@@ -45,7 +43,7 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
                                  MatrixView<const T> d_y, MatrixView<T> d_x) {
   std::vector<MatrixView<const T>> parameters;
   std::vector<MatrixView<T>> wanted;
-  const auto list = model::mixer_parameters(design_);
+  const std::vector<nn::MixerParameter>& list = encoder_.mixer_parameters_;
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Index at = encoder_.map_.weight(Role::kMixerPart, weights_of(l), static_cast<Index>(k));
     parameters.push_back(value(at));
@@ -57,9 +55,9 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
     nn::MixerGradients<T> gradients;
     gradients.x = d_x.middle_rows(begin, rows);
     gradients.parameters = wanted;
-    encoder_.mixer_->backward(
-        mixer_problem<T>(design_, x.middle_rows(begin, rows), parameters, blocks(l, stream, s)),
-        d_y.middle_rows(begin, rows), gradients);
+    encoder_.mixer_->backward(mixer_problem<T>(encoder_.mixer_shape_, x.middle_rows(begin, rows),
+                                               parameters, blocks(l, stream, s)),
+                              d_y.middle_rows(begin, rows), gradients);
   }
 }
 

@@ -98,7 +98,7 @@ class EncoderRun {
   struct Terms {
     std::vector<MatrixView<const T>> values;
     std::vector<MatrixView<T>> gradients;
-    std::vector<Index> counted;                 ///< of model::counted_places
+    std::vector<Index> counted;                 ///< of model::counted_positions
     std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
 
     nn::PositionTerms<T>* operator->() const { return own.get(); }
@@ -159,7 +159,7 @@ class EncoderRun {
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                                   const model::Projected<T>& projected, bool gradients);
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
-  /// `source`: whose places the keys have.
+  /// `source`: whose positions the keys have.
   Terms terms(Index l, Stream& stream, const Stream& source, Index sequence, bool gradients);
 
   // encoder_materialized.cpp

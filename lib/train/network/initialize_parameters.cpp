@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "base/random.hpp"
-#include "model/checkpoint/start_value.hpp"
+#include "model/start_value.hpp"
 #include "train/network/network.hpp"
 
 namespace masque::train {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/family.hpp"
-#include "train/loss/copy_gate.hpp"
-#include "train/loss/sample.hpp"
+#include "train/network/copy_gate.hpp"
 #include "train/network/encoder.hpp"
+#include "train/network/sample.hpp"
 
 namespace masque::train {
 

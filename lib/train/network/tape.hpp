@@ -9,7 +9,7 @@
 #include "nn/materialized_attention.hpp"
 #include "nn/position_scheme.hpp"
 #include "tensor/matrix.hpp"
-#include "train/loss/diversity.hpp"
+#include "train/network/diversity.hpp"
 
 namespace masque::train {
 

@@ -14,7 +14,7 @@
 #include "model/checkpoint/save.hpp"
 #include "store/checkpoint.hpp"
 #include "train/network/operations.hpp"
-#include "train/network/trained_places.hpp"
+#include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
 #include "train/run/trainer_state.hpp"
 
@@ -130,14 +130,14 @@ model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) cons
   return options;
 }
 
-void TrainingRun::save_model(const std::string& folder, Index places) const {
+void TrainingRun::save_model(const std::string& folder, Index positions) const {
   MASQUE_CHECK(!electra_ && !mae_);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   options.write.existing = Existing::kReplace;
   model::Design design = design_;
   model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
-  set_trained_places(places, design, weights);
+  set_trained_positions(positions, design, weights);
   model::save_model(folder, model_files(design, weights), options);
 }
 

@@ -15,7 +15,7 @@
 #include "text/tokenizer.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 #include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 
@@ -43,7 +43,7 @@ struct RunOptions {
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
   Index decoder_layers = 1;
-  /// Weights of the measures in train/loss/diversity.hpp, which the loss rewards; none: not
+  /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
   TrainerOptions trainer;
@@ -123,8 +123,8 @@ class TrainingRun {
   /// folder's model, and the generator or decoder a model in its sub-folder of that name.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
   /// The model alone with the tokenizer's files, over an older folder of the same; as one that was
-  /// trained on sequences of `places` tokens (set_trained_places).
-  void save_model(const std::string& folder, Index places) const;
+  /// trained on sequences of `positions` tokens (set_trained_positions).
+  void save_model(const std::string& folder, Index positions) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
   /// A setting of the run in a folder; none if it has not this one. Throws InputError.
@@ -158,7 +158,7 @@ class TrainingRun {
   std::string digest_of(const ParameterMap& map);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void make_mae();
-  /// The other network's design, places, name and sub-folder, if there are two.
+  /// The other network's design, parameter map, name and sub-folder, if there are two.
   struct Other {
     const model::Design* design = nullptr;
     const ParameterMap* map = nullptr;

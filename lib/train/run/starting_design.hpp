@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "model/checkpoint/starting_model.hpp"
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 namespace masque::train {
 
@@ -24,7 +24,7 @@ model::ModelWeights<float> starting_weights(const model::StartingModel& start,
 
 /// The recipe of a second network next to one of this design: a plain transformer of its sizes, for
 /// scaled_recipe. Positions are its own where recipes know them, else learned ones; the normalizer
-/// is its own but for gated units. `longest` places where the design has no limit.
+/// is its own but for gated units. `longest` positions where the design has no limit.
 DesignRecipe recipe_beside(const model::Design& design, Index longest);
 
 }  // namespace masque::train

@@ -10,7 +10,7 @@ namespace masque::train {
 
 namespace {
 
-constexpr double kLookShare = 0.05;    // of the time, between two looks
+constexpr double kPlanShare = 0.05;    // of the time, between two plans
 constexpr double kLeftShare = 0.25;    // of what is left, if that is less
 constexpr double kMissedShare = 0.02;  // of the time, that a plan may miss
 constexpr double kMeanShare = 0.2;     // of the time, over which speed is a mean
@@ -33,9 +33,9 @@ std::optional<std::int64_t> TimeBudget::replan(std::int64_t done, std::int64_t p
                                                double spent) {
   if (done >= planned || done <= last_done_) return std::nullopt;
   const double remaining = left(spent), window = spent - last_spent_;
-  if (remaining > 0 && window < std::min(kLookShare * seconds_, kLeftShare * remaining))
+  if (remaining > 0 && window < std::min(kPlanShare * seconds_, kLeftShare * remaining))
     return std::nullopt;
-  // Two looks may be less than a clock's tick apart.
+  // Two plans may be less than a clock's tick apart.
   const double now = static_cast<double>(done - last_done_) / std::max(window, 1e-9);
   const double over = std::max(1e-9, std::min(kMeanShare * seconds_, remaining));
   speed_ = speed_ > 0 ? speed_ + (1 - std::exp(-window / over)) * (now - speed_) : now;

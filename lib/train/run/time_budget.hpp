@@ -11,7 +11,7 @@ namespace masque::train {
 
 /// Decides from seconds that its owner measures; reads no clock.
 ///
-/// It looks after each twentieth of the time, and the more often the less is left. Speed is a
+/// It plans again after each twentieth of the time, and the more often the less is left. Speed is a
 /// running mean over the last fifth of the time, or as much as is left, so that a moment does not
 /// bend the schedule. The plan changes where it would miss the end by more than 2 % of the time,
 /// and when the time is over one step is left: a run ends at most one step after its time, however

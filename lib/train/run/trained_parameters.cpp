@@ -13,6 +13,7 @@
 #include "base/escape.hpp"
 #include "base/glob.hpp"
 #include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "train/network/network_part.hpp"
 
 namespace masque::train {
@@ -174,9 +175,8 @@ class Choice {
                                const std::vector<bool>& trained) const {
     std::vector<double> rates(kinds_.size(), 1.0);
     for (const std::string& one : options.rate_of) {
-      const std::size_t equals = std::min(one.rfind('='), one.size());
-      const auto factor =
-          equals < one.size() ? parse_number<double>(one.substr(equals + 1)) : std::nullopt;
+      const auto [pattern, value] = split_at_last(one, '=');
+      const auto factor = value ? parse_number<double>(*value) : std::nullopt;
       if (!factor || !(*factor > 0 && *factor <= kMostRate)) {
         throw UsageError(
             fmt::format("{}: found '{}', expected a pattern and a factor of the "
@@ -184,7 +184,7 @@ class Choice {
                         field("rate_of"), escape(one)));
       }
       bool any = false;
-      for (const std::size_t i : matching("rate_of", one.substr(0, equals))) {
+      for (const std::size_t i : matching("rate_of", pattern)) {
         rates[i] = *factor;
         any = any || trained[i];
       }

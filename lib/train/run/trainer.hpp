@@ -8,8 +8,8 @@
 
 #include "train/data/corpus.hpp"
 #include "train/data/order.hpp"
+#include "train/loss/ranks.hpp"
 #include "train/loss/step_loss.hpp"
-#include "train/run/ranks.hpp"
 #include "train/run/schedule.hpp"
 
 namespace masque::train {

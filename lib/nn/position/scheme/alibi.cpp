@@ -20,7 +20,7 @@ class Alibi final : public PositionSchemeOf<Alibi> {
   }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
-    return alibi_terms<T>(problem.shape.num_attention_heads, problem.places);
+    return alibi_terms<T>(problem.shape.num_attention_heads, problem.positions);
   }
 };
 

@@ -65,7 +65,7 @@ class Deberta final : public PositionSchemeOf<Deberta> {
       add_product_gradients<T>(p[0], head_columns(p[2], head, size), d_by_key, d_rows,
                                head_columns(d_query, head, size));
     };
-    return disentangled_terms<T>(terms, problem.places);
+    return disentangled_terms<T>(terms, problem.positions);
   }
 
  private:

@@ -1,4 +1,4 @@
-// learned: a trained row of each place added to the input. Beyond the table the hierarchical
+// learned: a trained row of each position added to the input. Beyond the table the hierarchical
 // extension, which reaches the square of its rows.
 #include <complex>
 
@@ -15,7 +15,7 @@ class LearnedTerms final : public PositionTerms<T> {
  public:
   LearnedTerms(double alpha, const PositionProblem<T>& problem)
       : alpha_(alpha),
-        places_(problem.places.keys),
+        positions_(problem.positions.keys),
         table_(problem.parameters[0]),
         d_table_(gradient_of(problem, 0)) {}
 
@@ -30,11 +30,11 @@ class LearnedTerms final : public PositionTerms<T> {
 
  private:
   TableRows rows(Index i) const {
-    return table_rows(places_[static_cast<std::size_t>(i)], table_.rows, alpha_);
+    return table_rows(positions_[static_cast<std::size_t>(i)], table_.rows, alpha_);
   }
 
   double alpha_;
-  std::span<const Index> places_;
+  std::span<const Index> positions_;
   MatrixView<const T> table_;
   MatrixView<T> d_table_;
 };

@@ -1,5 +1,5 @@
-// multiplicative: the input times 1 + p, or times p, of a trained row p of each place. An input of
-// zeros stays one.
+// multiplicative: the input times 1 + p, or times p, of a trained row p of each position. An input
+// of zeros stays one.
 #include <array>
 #include <complex>
 
@@ -16,10 +16,10 @@ class MultiplicativeTerms final : public PositionTerms<T> {
  public:
   MultiplicativeTerms(double constant, double alpha, const PositionProblem<T>& problem)
       : alpha_(alpha),
-        places_(problem.places.keys),
+        positions_(problem.positions.keys),
         table_(problem.parameters[0]),
         d_table_(gradient_of(problem, 0)),
-        factors_(std::ssize(places_), problem.shape.hidden_size) {
+        factors_(std::ssize(positions_), problem.shape.hidden_size) {
     std::fill_n(factors_.data(), factors_.rows() * factors_.columns(), static_cast<T>(constant));
     for (Index i = 0; i < factors_.rows(); ++i) {
       add_rows(table_, rows(i), factors_.view().row_span(i));
@@ -38,7 +38,7 @@ class MultiplicativeTerms final : public PositionTerms<T> {
 
  private:
   TableRows rows(Index i) const {
-    return table_rows(places_[static_cast<std::size_t>(i)], table_.rows, alpha_);
+    return table_rows(positions_[static_cast<std::size_t>(i)], table_.rows, alpha_);
   }
   void multiply(MatrixView<T> x) const {
     for (Index i = 0; i < x.rows; ++i) {
@@ -47,7 +47,7 @@ class MultiplicativeTerms final : public PositionTerms<T> {
   }
 
   double alpha_;
-  std::span<const Index> places_;
+  std::span<const Index> positions_;
   MatrixView<const T> table_;
   MatrixView<T> d_table_;
   Matrix<T> factors_;

@@ -1,7 +1,7 @@
-// randomized: in training the places of a sequence are a sorted sample, without replacement, of
+// randomized: in training the positions of a sequence are a sorted sample, without replacement, of
 // [0, length), which another scheme then sees; so a model meets all distances that it will
-// need later. Without a draw places stay as they are. A sequence longer than `length` keeps 0, 1, 2
-// …
+// need later. Without a draw positions stay as they are. A sequence longer than `length` keeps 0,
+// 1, 2 …
 #include <algorithm>
 #include <complex>
 #include <utility>
@@ -32,22 +32,22 @@ std::vector<Index> sorted_sample(Index count, Index length, std::uint64_t seed,
   return sample;
 }
 
-/// The shape that the scheme sees: tables reach the places that are drawn.
+/// The shape that the scheme sees: tables reach the positions that are drawn.
 PositionShape longer(PositionShape shape, Index length) {
   shape.max_position_embeddings = std::max(length, shape.max_position_embeddings);
   return shape;
 }
 
-/// The scheme's terms with places of their own.
+/// The scheme's terms with positions of their own.
 template <class T>
 class RandomizedTerms final : public PositionTerms<T> {
  public:
   RandomizedTerms(const PositionScheme& scheme, Index length, std::uint64_t seed,
                   PositionProblem<T> problem)
-      : queries_(problem.places.queries.begin(), problem.places.queries.end()),
-        keys_(problem.places.keys.begin(), problem.places.keys.end()) {
+      : queries_(problem.positions.queries.begin(), problem.positions.queries.end()),
+        keys_(problem.positions.keys.begin(), problem.positions.keys.end()) {
     if (problem.draw) replace(length, seed, *problem.draw);
-    problem.places = {queries_, keys_};
+    problem.positions = {queries_, keys_};
     problem.draw.reset();
     problem.shape = longer(problem.shape, length);
     inner_ = scheme.terms(problem);
@@ -69,7 +69,7 @@ class RandomizedTerms final : public PositionTerms<T> {
   ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
 
  private:
-  /// The k-th smallest place becomes the k-th of the sample.
+  /// The k-th smallest position becomes the k-th of the sample.
   void replace(Index length, std::uint64_t seed, std::uint64_t draw) {
     std::vector<Index> sorted = queries_;
     sorted.insert(sorted.end(), keys_.begin(), keys_.end());
@@ -77,10 +77,10 @@ class RandomizedTerms final : public PositionTerms<T> {
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     const std::vector<Index> sample =
         sorted_sample(std::ssize(sorted), std::max(length, Index{std::ssize(sorted)}), seed, draw);
-    for (std::vector<Index>* places : {&queries_, &keys_}) {
-      for (Index& place : *places) {
-        const auto rank = std::lower_bound(sorted.begin(), sorted.end(), place) - sorted.begin();
-        place = sample[static_cast<std::size_t>(rank)];
+    for (std::vector<Index>* positions : {&queries_, &keys_}) {
+      for (Index& position : *positions) {
+        const auto rank = std::lower_bound(sorted.begin(), sorted.end(), position) - sorted.begin();
+        position = sample[static_cast<std::size_t>(rank)];
       }
     }
   }

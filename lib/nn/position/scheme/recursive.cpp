@@ -1,6 +1,6 @@
 // recursive: p_{k+1} = p_k + step · tanh(p_k A + b), added to the input; p_0, A and b are trained.
 // A small map that stands for FLOATER's: one Euler step of dp/dt = h(p) with h = tanh(p A + b).
-// Every place is reached from 0, so cost and memory grow with the largest place.
+// Every position is reached from 0, so cost and memory grow with the largest position.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -18,14 +18,14 @@ class RecursiveTerms final : public PositionTerms<T> {
  public:
   RecursiveTerms(double step, const PositionProblem<T>& problem)
       : step_(static_cast<T>(step)),
-        places_(problem.places.keys),
+        positions_(problem.positions.keys),
         map_(problem.parameters[1]),
         d_first_(gradient_of(problem, 0)),
         d_map_(gradient_of(problem, 1)),
         d_bias_(gradient_of(problem, 2)) {
     const Index size = problem.shape.hidden_size;
     Index last = 0;
-    for (const Index place : places_) last = std::max(last, place);
+    for (const Index position : positions_) last = std::max(last, position);
     rows_ = Matrix<T>(last + 1, size);
     slopes_ = Matrix<T>(last, size);
     std::copy_n(problem.parameters[0].row(0), size, rows_.view().row(0));
@@ -42,7 +42,7 @@ class RecursiveTerms final : public PositionTerms<T> {
 
   void input(MatrixView<T> x) const override {
     for (Index i = 0; i < x.rows; ++i) {
-      const T* row = rows_.view().row(place(i));
+      const T* row = rows_.view().row(position(i));
       for (Index d = 0; d < x.columns; ++d) x.at(i, d) += row[d];
     }
   }
@@ -51,7 +51,7 @@ class RecursiveTerms final : public PositionTerms<T> {
     const Index size = rows_.columns();
     Matrix<T> d_rows = Matrix<T>::zero(rows_.rows(), size);
     for (Index i = 0; i < d_x.rows; ++i) {
-      T* row = d_rows.view().row(place(i));
+      T* row = d_rows.view().row(position(i));
       for (Index d = 0; d < size; ++d) row[d] += d_x.at(i, d);
     }
     for (Index k = rows_.rows() - 2; k >= 0; --k) step_backward(k, d_rows.view());
@@ -60,7 +60,9 @@ class RecursiveTerms final : public PositionTerms<T> {
   }
 
  private:
-  Index place(Index i) const { return std::max<Index>(places_[static_cast<std::size_t>(i)], 0); }
+  Index position(Index i) const {
+    return std::max<Index>(positions_[static_cast<std::size_t>(i)], 0);
+  }
 
   /// From the gradient by row k + 1 to that by row k.
   void step_backward(Index k, MatrixView<T> d_rows) {
@@ -78,7 +80,7 @@ class RecursiveTerms final : public PositionTerms<T> {
   }
 
   T step_;
-  std::span<const Index> places_;
+  std::span<const Index> positions_;
   MatrixView<const T> map_;
   MatrixView<T> d_first_, d_map_, d_bias_;
   Matrix<T> rows_;    // p_k

@@ -1,5 +1,5 @@
-// rope, rope_pi, rope_ntk, …: pairs of features of queries and keys rotated by place · θ_t, θ_t =
-// base^(−2t/d), or as a method of nn/position/rotary_scaling.cpp changes it.
+// rope, rope_pi, rope_ntk, …: pairs of features of queries and keys rotated by position · θ_t, θ_t
+// = base^(−2t/d), or as a method of nn/position/rotary_scaling.cpp changes it.
 #include "nn/position/rotary_scaling.hpp"
 #include "nn/position/rotary_terms.hpp"
 

@@ -38,8 +38,8 @@ class Sandwich final : public PositionSchemeOf<Sandwich> {
           }
           return static_cast<T>(sum * eighth / static_cast<double>(head + 1));
         },
-        problem.places);
-    return std::make_unique<OffsetTerms<T>>(std::move(bias), problem.places);
+        problem.positions);
+    return std::make_unique<OffsetTerms<T>>(std::move(bias), problem.positions);
   }
 
  private:

@@ -79,7 +79,7 @@ class Shaw final : public PositionSchemeOf<Shaw> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     PairTables<T> keys;
-    keys.row = distance_rows(problem.places, [clip = clip_](Index distance) {
+    keys.row = distance_rows(problem.positions, [clip = clip_](Index distance) {
       return std::clamp(distance, -clip, clip) + clip;
     });
     keys.scale = scale(problem.shape);

@@ -1,4 +1,4 @@
-// sinusoidal: sines and cosines of the place, interleaved, added to the input.
+// sinusoidal: sines and cosines of the position, interleaved, added to the input.
 #include <complex>
 #include <vector>
 
@@ -12,9 +12,10 @@ template <class T>
 class SinusoidalTerms final : public PositionTerms<T> {
  public:
   explicit SinusoidalTerms(const PositionProblem<T>& problem)
-      : waves_(std::ssize(problem.places.keys), problem.shape.hidden_size) {
-    const std::vector<double> places(problem.places.keys.begin(), problem.places.keys.end());
-    sinusoidal_table<T>(places, true, waves_.view());
+      : waves_(std::ssize(problem.positions.keys), problem.shape.hidden_size) {
+    const std::vector<double> positions(problem.positions.keys.begin(),
+                                        problem.positions.keys.end());
+    sinusoidal_table<T>(positions, true, waves_.view());
   }
   void input(MatrixView<T> x) const override {
     for (Index i = 0; i < x.rows; ++i) {

@@ -33,7 +33,7 @@ class T5 final : public PositionSchemeOf<T5> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return t5_terms<T>(problem.parameters[0], gradient_of(problem, 0), max_distance_,
-                       bidirectional_, problem.places);
+                       bidirectional_, problem.positions);
   }
 
  private:

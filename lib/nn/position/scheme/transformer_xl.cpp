@@ -25,7 +25,7 @@ class TransformerXl final : public PositionSchemeOf<TransformerXl> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     require_even(name(), "hidden_size", problem.shape.hidden_size);
-    return xlnet_terms<T>(transformer_xl_terms(problem, scale(problem.shape)), problem.places);
+    return xlnet_terms<T>(transformer_xl_terms(problem, scale(problem.shape)), problem.positions);
   }
 };
 

@@ -1,6 +1,6 @@
-// tupe: places have projections of their own: (p_i U^Q)·(p_j U^K) is added to x_i W^Q · x_j W^K,
+// tupe: positions have projections of their own: (p_i U^Q)·(p_j U^K) is added to x_i W^Q · x_j W^K,
 // both divided by √(2d). relative=true adds the buckets of t5 (TUPE-R); cls=true unties the token
-// at place 0 ([CLS]): its terms, and those of others with it, are one trained number each. The
+// at position 0 ([CLS]): its terms, and those of others with it, are one trained number each. The
 // paper's code also normalises p; its formula, and this, do not.
 #include <cmath>
 #include <complex>
@@ -32,8 +32,8 @@ class TupeTerms final : public PositionTerms<T>, public ScoreBias<T>, public Sco
       : settings_(settings),
         scale_(static_cast<T>(scale)),
         problem_(problem),
-        query_rows_(rows_of(problem.places.queries)),
-        key_rows_(rows_of(problem.places.keys)),
+        query_rows_(rows_of(problem.positions.queries)),
+        key_rows_(rows_of(problem.positions.keys)),
         query_(product_of<T>(std::as_const(query_rows_).view(), problem.parameters[1])),
         key_(product_of<T>(std::as_const(key_rows_).view(), problem.parameters[2])) {}
 
@@ -70,30 +70,32 @@ class TupeTerms final : public PositionTerms<T>, public ScoreBias<T>, public Sco
         if (d_bias.data != nullptr) d_bias.at(bucket(i, j), head) += d;
       }
     }
-    push(head, 1, problem_.places.queries, query_rows_, d_q);
-    push(head, 2, problem_.places.keys, key_rows_, d_k);
+    push(head, 1, problem_.positions.queries, query_rows_, d_q);
+    push(head, 2, problem_.positions.keys, key_rows_, d_k);
   }
 
  private:
   std::size_t cls_at() const { return settings_.relative ? 4 : 3; }
-  Index query_place(Index i) const { return problem_.places.queries[static_cast<std::size_t>(i)]; }
-  Index key_place(Index j) const { return problem_.places.keys[static_cast<std::size_t>(j)]; }
+  Index query_position(Index i) const {
+    return problem_.positions.queries[static_cast<std::size_t>(i)];
+  }
+  Index key_position(Index j) const { return problem_.positions.keys[static_cast<std::size_t>(j)]; }
   Index bucket(Index i, Index j) const {
-    return t5_bucket(key_place(j) - query_place(i), kBuckets, kMaxDistance, true);
+    return t5_bucket(key_position(j) - query_position(i), kBuckets, kMaxDistance, true);
   }
   /// Which of the two numbers of [CLS] stands for a pair; −1: none.
   Index untied(Index i, Index j) const {
     if (!settings_.cls) return -1;
-    return query_place(i) == 0 ? 0 : key_place(j) == 0 ? 1 : -1;
+    return query_position(i) == 0 ? 0 : key_position(j) == 0 ? 1 : -1;
   }
-  TableRows table_rows_of(Index place) const {
-    return table_rows(place, problem_.parameters[0].rows, settings_.alpha);
+  TableRows table_rows_of(Index position) const {
+    return table_rows(position, problem_.parameters[0].rows, settings_.alpha);
   }
-  Matrix<T> rows_of(std::span<const Index> places) const {
-    Matrix<T> out = Matrix<T>::zero(std::ssize(places), problem_.shape.hidden_size);
+  Matrix<T> rows_of(std::span<const Index> positions) const {
+    Matrix<T> out = Matrix<T>::zero(std::ssize(positions), problem_.shape.hidden_size);
     Index i = 0;
-    for (const Index place : places) {
-      add_rows(problem_.parameters[0], table_rows_of(place), out.view().row_span(i++));
+    for (const Index position : positions) {
+      add_rows(problem_.parameters[0], table_rows_of(position), out.view().row_span(i++));
     }
     return out;
   }
@@ -112,8 +114,8 @@ class TupeTerms final : public PositionTerms<T>, public ScoreBias<T>, public Sco
     return sum;
   }
 
-  /// From the gradient of the projected places of a head to those of projection k and table.
-  void push(Index head, std::size_t k, std::span<const Index> places, const Matrix<T>& rows,
+  /// From the gradient of the projected positions of a head to those of projection k and table.
+  void push(Index head, std::size_t k, std::span<const Index> positions, const Matrix<T>& rows,
             const Matrix<T>& d_projected) {
     const Index size = problem_.shape.head_size;
     Matrix<T> d_rows = Matrix<T>::zero(rows.rows(), rows.columns());
@@ -121,8 +123,8 @@ class TupeTerms final : public PositionTerms<T>, public ScoreBias<T>, public Sco
                              d_projected.view(), d_rows.view(),
                              head_columns(gradient_of(problem_, k), head, size));
     Index i = 0;
-    for (const Index place : places) {
-      add_rows_backward<T>(d_rows.view().row_span(i++), table_rows_of(place),
+    for (const Index position : positions) {
+      add_rows_backward<T>(d_rows.view().row_span(i++), table_rows_of(position),
                            gradient_of(problem_, 0));
     }
   }

@@ -15,7 +15,7 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
  public:
   UrpeTerms(Index clip, const PositionProblem<T>& problem)
       : clip_(clip),
-        places_(problem.places),
+        positions_(problem.positions),
         factors_(problem.parameters[0]),
         d_factors_(gradient_of(problem, 0)) {}
 
@@ -41,13 +41,13 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
 
  private:
   Index row(Index i, Index j) const {
-    const Index distance =
-        places_.queries[static_cast<std::size_t>(i)] - places_.keys[static_cast<std::size_t>(j)];
+    const Index distance = positions_.queries[static_cast<std::size_t>(i)] -
+                           positions_.keys[static_cast<std::size_t>(j)];
     return std::clamp(distance, -clip_, clip_) + clip_;
   }
 
   Index clip_;
-  PositionIds places_;
+  PositionIds positions_;
   MatrixView<const T> factors_;
   MatrixView<T> d_factors_;
 };

@@ -38,7 +38,7 @@ class Xlnet final : public PositionSchemeOf<Xlnet> {
     terms.key_segments = problem.key_segments;
     terms.d_segment_bias = gradient_of(problem, 3);
     terms.d_segment_table = gradient_of(problem, 4);
-    return xlnet_terms<T>(terms, problem.places);
+    return xlnet_terms<T>(terms, problem.positions);
   }
 };
 

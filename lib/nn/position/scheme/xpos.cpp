@@ -1,6 +1,6 @@
-// xpos: RoPE whose pairs t also grow for queries and shrink for keys, by ξ_t^(±place/512) with
+// xpos: RoPE whose pairs t also grow for queries and shrink for keys, by ξ_t^(±position/512) with
 // ξ_t = (2t + 0.4 d) / (1.4 d): scores decay with the distance i − j ≥ 0, and grow without bound
-// for keys on the right. Constants and centred places are those of torchscale.
+// for keys on the right. Constants and centred positions are those of torchscale.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,11 +30,11 @@ class Xpos final : public PositionSchemeOf<Xpos> {
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const Index size = problem.shape.head_size;
     require_even(name(), "head size", size);
-    const auto& [queries, keys] = problem.places;
+    const auto& [queries, keys] = problem.positions;
     // Half of the powers below 1 and half above, so that neither side leaves the range of float.
     Index length = 0;
-    for (const Index place : queries) length = std::max(length, place + 1);
-    for (const Index place : keys) length = std::max(length, place + 1);
+    for (const Index position : queries) length = std::max(length, position + 1);
+    for (const Index position : keys) length = std::max(length, position + 1);
     const Index centre = (length + 1) / 2;
     return std::make_unique<RotaryTerms<T>>(settings_.layout, size,
                                             table<T>(size, queries, centre, 1),
@@ -43,10 +43,10 @@ class Xpos final : public PositionSchemeOf<Xpos> {
 
  private:
   template <class T>
-  kernel::RotaryTable<T> table(Index size, std::span<const Index> places, Index centre,
+  kernel::RotaryTable<T> table(Index size, std::span<const Index> positions, Index centre,
                                double sign) const {
-    std::vector<Index> centred(places.begin(), places.end());
-    for (Index& place : centred) place -= centre;
+    std::vector<Index> centred(positions.begin(), positions.end());
+    for (Index& position : centred) position -= centre;
     const std::vector<double> frequencies = kernel::rotary_frequencies(settings_.base, size);
     auto table = kernel::rotary_table<T>(frequencies, centred);
     const double width = static_cast<double>(size);

@@ -1,4 +1,4 @@
-// truncate: the first places, no more.
+// truncate: the first positions, no more.
 #include "surgery/positions/position_extension.hpp"
 
 namespace masque::surgery {
@@ -7,11 +7,11 @@ namespace {
 
 class Truncate final : public PositionExtension {
  public:
-  std::string_view about() const override { return "the first places, for a shorter table"; }
+  std::string_view about() const override { return "the first positions, for a shorter table"; }
   Index fewest(Index /*rows*/) const override { return 1; }
   Index most(Index rows) const override { return rows; }
-  TableRows row(Index place, Index /*rows*/, Index /*length*/) const override {
-    return {{{{place, 1.0}}}, 1};
+  TableRows row(Index position, Index /*rows*/, Index /*length*/) const override {
+    return {{{{position, 1.0}}}, 1};
   }
 };
 

@@ -1,4 +1,4 @@
-#include "train/run/ranks.hpp"
+#include "train/loss/ranks.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "probe/states/sentence.hpp"
+#include "probe/score/sentence.hpp"
 
 #include <algorithm>
 

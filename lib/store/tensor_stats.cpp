@@ -1,4 +1,4 @@
-#include "store/inspect/tensor_stats.hpp"
+#include "store/tensor_stats.hpp"
 
 #include <algorithm>
 #include <array>

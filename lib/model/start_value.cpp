@@ -1,4 +1,4 @@
-#include "model/checkpoint/start_value.hpp"
+#include "model/start_value.hpp"
 
 #include <algorithm>
 #include <cmath>

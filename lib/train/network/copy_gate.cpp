@@ -1,4 +1,4 @@
-#include "train/loss/copy_gate.hpp"
+#include "train/network/copy_gate.hpp"
 
 #include <algorithm>
 #include <cmath>

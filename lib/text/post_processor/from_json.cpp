@@ -1,9 +1,8 @@
-#include "text/post_processor.hpp"
-
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
 #include "text/json_fields.hpp"
+#include "text/post_processor.hpp"
 #include "text/post_processor/post_processors.hpp"
 
 namespace masque::text {

@@ -1,4 +1,4 @@
-#include "train/run/recipe.hpp"
+#include "train/network/recipe.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
-#include "train/run/deepnorm.hpp"
+#include "train/network/deepnorm.hpp"
 
 namespace masque::train {
 
@@ -66,7 +66,7 @@ void set_position(const DesignRecipe& recipe, Design& design) {
   if (scheme->name() != "rope") return;
   if (shape.head_size % 2 != 0) {
     throw UsageError(
-        fmt::format("rope turns pairs of features, found a head size of {}", shape.head_size));
+        fmt::format("rope rotates pairs of features, found a head size of {}", shape.head_size));
   }
   // The same numbers by the engine's own way, where config.json can say the base.
   const auto rotary = model::rotary_of(design);

@@ -1,4 +1,4 @@
-#include "surgery/rows/patch_rows.hpp"
+#include "surgery/patch/patch_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -119,17 +119,16 @@ std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, 
   std::vector<bool> listed(rows);
   for (const std::string_view part : split(list, ',')) {
     const std::string item(part);
-    const std::size_t dash = item.find('-');
-    const auto low = parse_unsigned(item.substr(0, dash));
-    const auto high =
-        dash == std::string::npos ? std::nullopt : parse_unsigned(item.substr(dash + 1));
+    const auto [first, last] = split_at_first(part, '-');
+    const auto low = parse_unsigned(first);
+    const auto high = last ? parse_unsigned(*last) : std::nullopt;
     if (!low || !high) {
       listed[find_row(item, names, rows, path)] = true;
       continue;
     }
     if (*low > *high || *high >= rows) {
-      throw InputError(
-          path, fmt::format("{} '{}': expected ids in order, below {}", field("rows"), item, rows));
+      throw InputError(path, fmt::format("{}: found '{}', expected ids in order, below {}",
+                                         field("rows"), item, rows));
     }
     for (std::uint64_t row = *low; row <= *high; ++row) listed[row] = true;
   }

@@ -1,4 +1,4 @@
-#include "store/names/name_plan.hpp"
+#include "store/name_plan.hpp"
 
 #include <array>
 #include <string_view>

@@ -1,10 +1,9 @@
-#include "text/decoder.hpp"
-
 #include <array>
 
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
+#include "text/decoder.hpp"
 #include "text/decoder/decoders.hpp"
 #include "text/json_fields.hpp"
 

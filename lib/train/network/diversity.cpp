@@ -1,4 +1,4 @@
-#include "train/loss/diversity.hpp"
+#include "train/network/diversity.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -127,11 +127,10 @@ Diversities parse_diversity(std::string_view text) {
   Diversities out{};
   std::array<bool, kDiversities> given{};
   for (const std::string_view one : split(text, ',')) {
-    const std::size_t colon = std::min(one.find(':'), one.size());
-    const auto* const found = std::ranges::find(kDiversityNames, one.substr(0, colon));
-    if (found == kDiversityNames.end() || colon == one.size()) refuse();
-    const auto weight = parse_number<double>(one.substr(colon + 1));
-    if (!weight || !std::isfinite(*weight)) refuse();
+    const auto [name, argument] = split_at_first(one, ':');
+    const auto* const found = std::ranges::find(kDiversityNames, name);
+    const auto weight = argument ? parse_number<double>(*argument) : std::nullopt;
+    if (found == kDiversityNames.end() || !weight || !std::isfinite(*weight)) refuse();
     const auto at = static_cast<std::size_t>(found - kDiversityNames.begin());
     if (given[at]) refuse();
     given[at] = true;

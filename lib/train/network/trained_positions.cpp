@@ -1,4 +1,4 @@
-#include "train/network/trained_places.hpp"
+#include "train/network/trained_positions.hpp"
 
 #include <algorithm>
 
@@ -20,15 +20,16 @@ bool same_scheme(const model::Design& a, const model::Design& b) {
 
 }  // namespace
 
-void set_trained_places(Index places, model::Design& design, model::ModelWeights<float>& weights) {
+void set_trained_positions(Index positions, model::Design& design,
+                           model::ModelWeights<float>& weights) {
   if (!design.variants.mixer.empty()) return;
   model::Design changed = design;
-  changed.max_position_embeddings = places;
+  changed.max_position_embeddings = positions;
   if (!same_scheme(design, changed)) return;
   design = changed;
   if (!weights.position_table) return;
   MatrixView<const float>& table = weights.position_table.view;
-  const Index rows = places + design.position_offset;
+  const Index rows = positions + design.position_offset;
   MASQUE_CHECK(rows <= table.rows);
   table = table.middle_rows(0, rows);
 }

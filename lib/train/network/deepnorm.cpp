@@ -1,4 +1,4 @@
-#include "train/run/deepnorm.hpp"
+#include "train/network/deepnorm.hpp"
 
 #include <cmath>
 

@@ -1,0 +1,1 @@
+#include "store/second/name.hpp"
