@@ -7,6 +7,8 @@ A request runs once to warm up and then REPEATS times.
   packages                                         versions
   forward BACKEND DTYPE BxN REPEATS                BERT-base, last hidden states: openvino, sdpa, eager; f32, bf16
   training CASE MODE DTYPE REPEATS                 a step with AdamW of the cases of `bench training`: eager, sdpa, compile
+  memory CASE MODE DTYPE                           MiB, as "ms": the most that this process has held after three such steps, of which
+                                                   "base" before there was a model. Ask a process that has done nothing else
   objective NAME CASE REPEATS                      the same in f32 with another objective: mlm75 (75 % are predicted), mae (75 % are
                                                    hidden from the encoder), drop (15 % of the tokens are left out of the input)
   attention N REPEATS                              causal attention of 8 heads of 64 columns
@@ -232,6 +234,15 @@ def training(case, mode, dtype, repeats):
     return timed(steps[key], int(repeats))
 
 
+def memory(case, mode, dtype):
+    import resource
+    torch_module()
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    training(case, mode, dtype, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"ms": peak, "ms_min": peak, "ms_max": peak, "base": base}
+
+
 def objective(name, case, repeats):
     torch = torch_module()
     from torch import nn
@@ -351,7 +362,7 @@ if arguments.once:
     print(scores(*scorer(arguments.once), [line.rstrip("\n") for line in sys.stdin]), file=answers)
     sys.exit(0)
 
-commands = {f.__name__: f for f in (packages, forward, training, objective, attention, pll)}
+commands = {f.__name__: f for f in (packages, forward, training, memory, objective, attention, pll)}
 for request in sys.stdin:
     words = request.split()
     if not words:

@@ -15,6 +15,7 @@
 #include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
 #include "model/model.hpp"
+#include "product.hpp"
 #include "timing.hpp"
 
 namespace masque::bench {
@@ -27,6 +28,7 @@ struct Options {
   std::string ids;
   int batch_tokens = 4096;
   bool targets = false;
+  kernel::ProductChoice product = kernel::ProductChoice::kByShape;
   int repeats = 9;
   cli::CommonOptions common;
 };
@@ -107,6 +109,7 @@ Work mixed_lengths(const std::string& path, Index batch_tokens) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
+  kernel::choose_product(o.product);
   std::vector<Shape> shapes;
   for (const std::string& text : o.shapes) shapes.push_back(shape_of(text));
   if (shapes.empty() && o.ids.empty()) shapes = {{1, 16}, {1, 128}, {8, 128}, {32, 128}, {4, 512}};
@@ -162,6 +165,7 @@ void declare_forward(cli::Command& tool) {
   c.option("--ids", "FILE", o->ids, "instead of shapes: lines of ids, in file order");
   c.option("--batch-tokens", "N", o->batch_tokens, cli::Range{1, 1e9}, "of a batch of --ids");
   c.flag("--targets", o->targets, "also the log-probability of each token");
+  add_product(c, o->product);
   add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "peak.hpp"
+#include "product.hpp"
 #include "support/kernel_run.hpp"
 #include "timing.hpp"
 
@@ -19,6 +20,7 @@ using test::Operation;
 struct Options {
   int repeats = 9;
   std::string filter;
+  kernel::ProductChoice product = kernel::ProductChoice::kByShape;
   cli::CommonOptions common;
 };
 
@@ -44,6 +46,11 @@ Timing time_of_one(int repeats, const std::function<void()>& work) {
 /// Bytes that have to be read and written, for kernels without products.
 double bytes(const test::KernelRun<float>& run) {
   double count = 2 * static_cast<double>(run.result.span().size());
+  const double elements = static_cast<double>(run.c.rows) * static_cast<double>(run.c.columns);
+  if (run.c.operation == Operation::kExpSum) return elements * sizeof(float);
+  // Both moments are read and written; LAMB reads all but the gradient again, and writes the value.
+  if (run.c.operation == Operation::kAdamW) count += 4 * elements;
+  if (run.c.operation == Operation::kLamb) count += 7 * elements;
   if (run.c.operation != Operation::kEmbedding) {
     for (std::size_t i = 1; i < run.inputs.size(); ++i) {
       count += static_cast<double>(run.inputs[i].span().size());
@@ -66,6 +73,7 @@ Measured measure(const KernelCase& c, int repeats, bool backward) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
+  kernel::choose_product(o.product);
   cli::Table table(session, o.common,
                    {"case", "set", "rows", "columns", "inputs", "threads", "ms", "ms_min", "ms_max",
                     "rate", "unit", "share"});
@@ -94,6 +102,7 @@ void declare_kernels(cli::Command& tool) {
   c.example("bench kernels --filter linear -j 1", "matrix products on one thread");
   c.example("MASQUE_CPU=avx2 bench kernels", "as on a processor without AVX-512");
   c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
+  add_product(c, o->product);
   add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);

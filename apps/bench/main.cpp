@@ -1,10 +1,12 @@
 // Times what the tools are built on. For developers: never installed.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "kernel/library_version.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool("bench", "times kernels and whole models", argc, argv,
                                [](masque::cli::Command& tool) {
+                                 tool.version_line(masque::kernel::library_version);
                                  tool.example("bench block-map -n 4096", "every mask with a cover");
                                  tool.example("bench flow -n 4096 -L 12", "information flow");
                                  masque::bench::declare_attention(tool);

@@ -114,7 +114,7 @@ template <>
 struct Linear<float>::State {
   State(std::span<const MatrixView<const float>> parts, Precision precision)
       : inputs(parts[0].columns), outputs(stacked_rows(parts)) {
-    if (StripWeights::preferred()) {
+    if (StripWeights::preferred(outputs, inputs, precision)) {
       strips.emplace(parts, precision);
     } else {
       packed.emplace(parts, precision);

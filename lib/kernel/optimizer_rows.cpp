@@ -32,23 +32,50 @@ inline void adamw(const reference::StepFactors<T>& factors, const OptimizedRun<T
   }
 }
 
+/// Adds the squares to lanes, which stay in registers for the whole run. n is a multiple of kLanes
+/// in all calls but the last.
 template <class T>
-inline LambSums moments(const reference::StepFactors<T>& factors, const OptimizedRun<T>& run,
-                        Index n) {
+inline void add_squares(const T* x, Index n, LaneSums* kept) {
+  LaneSums sums = *kept;
+  const Index whole = n / kLanes * kLanes;
+  for (Index i = 0; i < whole; i += kLanes) {
+    for (Index j = 0; j < kLanes; ++j) sums.add(j, static_cast<double>(x[i + j]));
+  }
+  *kept = sums;
+  for (Index i = whole; i < n; ++i) kept->add(i - whole, static_cast<double>(x[i]));
+}
+
+/// Updates the moments; the directions with decay.
+template <class T>
+inline void moments(const reference::StepFactors<T>& factors, const OptimizedRun<T>& run, Index n,
+                    T* direction) {
   const reference::StepFactors<T> f = factors;
+  const T* value = run.value;
+  const T* gradient = run.gradient;
+  T* first = run.first;
+  T* second = run.second;
+  MASQUE_INDEPENDENT
+  for (Index i = 0; i < n; ++i) {
+    direction[i] =
+        reference::adam_direction(f, gradient[i], first[i], second[i]) + f.decay * value[i];
+  }
+}
+
+/// Elements whose directions are made before their squares are added: loops of their own, since all
+/// numbers of both do not fit into registers.
+constexpr Index kDirections = 512;
+static_assert(kDirections % kLanes == 0);
+
+template <class T>
+LambSums moments_and_sums(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, Index n) {
+  alignas(64) T direction[kDirections];
   LaneSums values, directions;
-  for (Index i = 0; i < n; i += kLanes) {
-    const Index count = n - i < kLanes ? n - i : kLanes;
-    T direction[kLanes];
-    for (Index j = 0; j < count; ++j) {
-      direction[j] =
-          reference::adam_direction(f, run.gradient[i + j], run.first[i + j], run.second[i + j]) +
-          f.decay * run.value[i + j];
-    }
-    for (Index j = 0; j < count; ++j) {
-      values.add(j, static_cast<double>(run.value[i + j]));
-      directions.add(j, static_cast<double>(direction[j]));
-    }
+  for (Index i = 0; i < n; i += kDirections) {
+    const Index count = n - i < kDirections ? n - i : kDirections;
+    const OptimizedRun<T> part{run.value + i, run.gradient + i, run.first + i, run.second + i};
+    vectorized<moments<T>>(f, part, count, direction);
+    vectorized<add_squares<T>>(run.value + i, count, &values);
+    vectorized<add_squares<T>>(direction, count, &directions);
   }
   return {values.total(), directions.total()};
 }
@@ -68,13 +95,9 @@ inline void lamb(const reference::StepFactors<T>& factors, T rate, const Optimiz
 }
 
 template <class T>
-inline double squares_of(const T* x, Index n) {
+double squares_of(const T* x, Index n) {
   LaneSums sums;
-  const Index whole = n / kLanes * kLanes;
-  for (Index i = 0; i < whole; i += kLanes) {
-    for (Index j = 0; j < kLanes; ++j) sums.add(j, static_cast<double>(x[i + j]));
-  }
-  for (Index i = whole; i < n; ++i) sums.add(i - whole, static_cast<double>(x[i]));
+  vectorized<add_squares<T>>(x, n, &sums);
   return sums.total();
 }
 
@@ -90,12 +113,12 @@ inline void multiply_run(T factor, Index n, T* x) {
     vectorized<adamw<T>>(f, run, n);                                                               \
   }                                                                                                \
   LambSums lamb_moments(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, Index n) { \
-    return vectorized<moments<T>>(f, run, n);                                                      \
+    return moments_and_sums(f, run, n);                                                            \
   }                                                                                                \
   void lamb_run(const reference::StepFactors<T>& f, T rate, const OptimizedRun<T>& run, Index n) { \
     vectorized<lamb<T>>(f, rate, run, n);                                                          \
   }                                                                                                \
-  double squares(const T* x, Index n) { return vectorized<squares_of<T>>(x, n); }                  \
+  double squares(const T* x, Index n) { return squares_of(x, n); }                                 \
   void scale_run(T factor, Index n, T* x) { vectorized<multiply_run<T>>(factor, n, x); }
 MASQUE_LOOPS(float)
 MASQUE_LOOPS(double)

@@ -5,25 +5,10 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
+#include "kernel/rotary_rows.hpp"
 
 namespace masque::kernel {
 namespace {
-
-/// Rotates one head by the angles whose cosines and sines are given; direction −1 rotates back,
-/// which is the transposed rotation and so the gradient.
-template <class T>
-void rotate_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
-                 T* x) {
-  const Index step = layout == RotaryLayout::kAdjacent ? 2 : 1;
-  T* other = layout == RotaryLayout::kAdjacent ? x + 1 : x + pairs;
-  for (Index t = 0; t < pairs; ++t) {
-    const T a = x[t * step];
-    const T b = other[t * step];
-    const T s = direction * sine[t];
-    x[t * step] = a * cosine[t] - b * s;
-    other[t * step] = b * cosine[t] + a * s;
-  }
-}
 
 template <class T>
 void rotate(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T direction,
@@ -33,10 +18,8 @@ void rotate(RotaryLayout layout, const RotaryTable<T>& table, Index head_size, T
   MASQUE_CHECK(table.cosine.rows() == x.rows);
   parallel_ranges(x.rows, 64, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      for (Index head = 0; head < x.columns; head += head_size) {
-        rotate_head(layout, table.cosine.view().row(i), table.sine.view().row(i), pairs, direction,
-                    x.row(i) + head);
-      }
+      rotate_row(layout, table.cosine.view().row(i), table.sine.view().row(i), pairs, direction,
+                 head_size, x.columns, x.row(i));
     }
   });
 }

@@ -1,6 +1,9 @@
 #include "kernel/strip_weights.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -12,12 +15,37 @@
 namespace masque::kernel {
 namespace {
 
-/// What the operands are: below AVX-512 nothing multiplies pairs.
+/// What the operands are: pairs of bfloat16 are oneDNN's.
 panel::Kind kind_of(bool rounded) { return rounded ? panel::Kind::kRounded : panel::Kind::kFloat; }
+
+/// Weights for which our product is the faster one.
+struct OursIsFaster {
+  InstructionSet first, last;  ///< with these sets
+  Index most_outputs, most_inputs;
+};
+constexpr Index kAny = std::numeric_limits<Index>::max();
+// By `bench kernels --filter linear --product ours`, and `--product onednn`.
+constexpr std::array kOursIsFaster = {
+    // oneDNN has its fast kernels for packed weights on AVX-512 and above.
+    OursIsFaster{InstructionSet::kBaseline, InstructionSet::kAvx2, kAny, kAny},
+};
+
+std::atomic<ProductChoice> g_choice = ProductChoice::kByShape;
 
 }  // namespace
 
-bool StripWeights::preferred() { return instruction_set() < InstructionSet::kAvx512; }
+void choose_product(ProductChoice choice) { g_choice = choice; }
+
+bool StripWeights::preferred(Index outputs, Index inputs, Precision precision) {
+  const ProductChoice choice = g_choice;
+  if (choice != ProductChoice::kByShape) return choice == ProductChoice::kOurs;
+  if (precision == Precision::kBf16 && has_pairs()) return false;
+  const InstructionSet set = instruction_set();
+  return std::any_of(kOursIsFaster.begin(), kOursIsFaster.end(), [&](const OursIsFaster& row) {
+    return set >= row.first && set <= row.last && outputs <= row.most_outputs &&
+           inputs <= row.most_inputs;
+  });
+}
 
 StripWeights::StripWeights(std::span<const MatrixView<const float>> weights, Precision precision)
     : rounded_(precision == Precision::kBf16) {

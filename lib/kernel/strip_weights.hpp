@@ -9,6 +9,17 @@
 
 namespace masque::kernel {
 
+/// Who multiplies with weights that are packed once.
+enum class ProductChoice {
+  kByShape,  ///< whom StripWeights::preferred names
+  kOurs,
+  kOneDnn,
+};
+
+/// Makes one of the two products multiply in every Linear<float> made from now on: to measure and
+/// to test both. Not while others make one.
+void choose_product(ProductChoice choice);
+
 /// Weights (out, in), stacked, in strips of outputs. Immutable; thread-safe; movable.
 class StripWeights {
  public:
@@ -24,9 +35,12 @@ class StripWeights {
   /// on its row and its output alone. x is rounded like the weights. On the calling thread.
   void multiply(MatrixView<const float> x, Index first, MatrixView<float> y) const;
 
-  /// Whether this product is faster than oneDNN's with the instruction set in use: oneDNN 2.6 and
-  /// 3.x have their fast kernels for packed weights on AVX-512 and above.
-  static bool preferred();
+  /// Whether Linear takes this product for weights (outputs, inputs), or oneDNN's: by a table of
+  /// instruction sets and shapes for which ours was measured as faster. It depends on the weights
+  /// alone and never on the rows of x: both products round differently, and a row has the same bits
+  /// in every batch. Pairs of bfloat16 (avx512_bf16, amx) are always oneDNN's. Stacked weights have
+  /// the shape of the stack.
+  static bool preferred(Index outputs, Index inputs, Precision precision);
 
  private:
   Index inputs_ = 0;

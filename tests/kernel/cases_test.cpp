@@ -36,6 +36,8 @@ void check_float(const KernelCase& c) {
   KernelRun<double> exact(c);
   fast.forward();
   exact.forward();
+  fast.read_back();
+  exact.read_back();
   const double allowed = tolerance(c);
   CHECK(far_off(doubles(fast.result), doubles(exact.result), allowed, allowed) == "");
   if (!c.has_backward()) return;

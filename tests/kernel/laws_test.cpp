@@ -10,7 +10,9 @@
 #include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/normalize.hpp"
+#include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
+#include "kernel/rotary_reference.hpp"
 #include "kernel/softmax.hpp"
 
 namespace masque::test {
@@ -88,6 +90,49 @@ TEST_CASE("rotary rotates the pairs of its layout by the angle of the position")
         std::vector<double>{std::cos(1.0), std::sin(1.0), 0, 0, 7});
   CHECK(rotated(kernel::RotaryLayout::kHalf) ==
         std::vector<double>{std::cos(1.0), 0, std::sin(1.0), 0, 7});
+}
+
+/// Turned by the definition, one head after the other.
+Matrix<float> turned_by_definition(kernel::RotaryLayout layout,
+                                   const kernel::RotaryTable<float>& table, Index head_size,
+                                   float direction, const Matrix<float>& x) {
+  Matrix<float> result = Matrix<float>::copy(x.view());
+  for (Index i = 0; i < x.rows(); ++i) {
+    for (Index head = 0; head < x.columns(); head += head_size) {
+      kernel::reference::rotate_head(layout, table.cosine.view().row(i), table.sine.view().row(i),
+                                   table.cosine.columns(), direction, result.view().row(i) + head);
+    }
+  }
+  return result;
+}
+
+TEST_CASE("rotary: the bits of the definition, for any pairs and threads") {
+  const Index rows = 200, head_size = 80;
+  std::vector<Index> positions(static_cast<std::size_t>(rows));
+  for (Index i = 0; i < rows; ++i) positions[static_cast<std::size_t>(i)] = 5 * i;
+  Matrix<float> x(rows, 3 * head_size);
+  std::vector<double> values(x.span().size());
+  RandomStream(4, "rotary").normal(0, values.size(), values.data());
+  std::transform(values.begin(), values.end(), x.data(),
+                 [](double value) { return static_cast<float>(value); });
+  for (const auto layout : {kernel::RotaryLayout::kAdjacent, kernel::RotaryLayout::kHalf}) {
+    for (const Index pairs : {0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 37, 40}) {
+      CAPTURE(pairs);
+      const auto table = kernel::rotary_table<float>(kernel::rotary_frequencies(10000, 2 * pairs),
+                                                     positions, 1.25);
+      const Matrix<float> forward = turned_by_definition(layout, table, head_size, 1, x);
+      const Matrix<float> backward = turned_by_definition(layout, table, head_size, -1, x);
+      for (const int threads : {1, 2, 3}) {
+        kernel::set_threads(threads);
+        Matrix<float> y = Matrix<float>::copy(x.view()), z = Matrix<float>::copy(x.view());
+        kernel::rotary_forward<float>(layout, table, head_size, y.view());
+        kernel::rotary_backward<float>(layout, table, head_size, z.view());
+        kernel::set_threads(0);
+        CHECK(std::equal(y.data(), y.data() + y.span().size(), forward.data()));
+        CHECK(std::equal(z.data(), z.data() + z.span().size(), backward.data()));
+      }
+    }
+  }
 }
 
 TEST_CASE("softmax: rows sum to one, hidden columns get nothing, rows that see nothing are zero") {

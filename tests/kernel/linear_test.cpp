@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <doctest/doctest.h>
 
+#include "base/processor.hpp"
 #include "base/random.hpp"
 #include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
+#include "kernel/strip_weights.hpp"
 #include "support/near.hpp"
 
 namespace masque::test {
@@ -43,6 +46,44 @@ struct Threads {
   explicit Threads(int count) { kernel::set_threads(count); }
   ~Threads() { kernel::set_threads(0); }
 };
+
+/// While it lives, weights are packed for this product.
+struct Product {
+  explicit Product(kernel::ProductChoice choice) { kernel::choose_product(choice); }
+  ~Product() { kernel::choose_product(kernel::ProductChoice::kByShape); }
+};
+
+TEST_CASE("our product and oneDNN's are near each other, and a row is the same in any batch") {
+  using kernel::ProductChoice;
+  for (const auto precision : {Precision::kF32, Precision::kBf16}) {
+    const Matrix<float> weight = random_matrix(200, 500, 1), bias = random_matrix(1, 200, 2);
+    const Matrix<float> x = random_matrix(70, 500, 3);
+    const MatrixView<const float> view = weight.view();
+    std::vector<std::vector<double>> results;
+    for (const auto choice : {ProductChoice::kOurs, ProductChoice::kOneDnn}) {
+      const Product product(choice);
+      const Linear<float> linear(std::span(&view, 1), bias.span(), precision);
+      Matrix<float> all(70, 200);
+      linear.forward(x.view(), all.view());
+      const Matrix<float>& expected = all;
+      for (const Index row : {0, 33, 69}) {
+        Matrix<float> y(1, 200);
+        linear.forward(x.view().middle_rows(row, 1), y.view());
+        CHECK(same_bits(std::as_const(y).view(), expected.view().middle_rows(row, 1)));
+      }
+      results.emplace_back(all.span().begin(), all.span().end());
+    }
+    CHECK(far_off(results[0], results[1], 8 * 500 * 0x1p-24, 0) == "");
+  }
+}
+
+TEST_CASE("which product multiplies depends on the weights' shape") {
+  const bool below = instruction_set() < InstructionSet::kAvx512;
+  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kF32) == below);
+  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kBf16) == below);
+  const Product product(kernel::ProductChoice::kOurs);
+  CHECK(kernel::StripWeights::preferred(1, 1, Precision::kF32));
+}
 
 TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
   for (const auto precision : {Precision::kF32, Precision::kBf16}) {

@@ -29,6 +29,12 @@ enum class Operation {
   kDropout,
   kTrainedLinear,
   kVocabularyLoss,
+  // From here on nothing is differentiated.
+  kExpSum,          ///< of each row: largest + log of the sum
+  kPack,            ///< into strips, as a product wants its right operand
+  kPackTransposed,  ///< the same of the transposed matrix
+  kAdamW,           ///< one step
+  kLamb,
 };
 
 struct KernelCase {
@@ -41,10 +47,12 @@ struct KernelCase {
   kernel::Norm norm = kernel::Norm::kLayer;
   kernel::Precision precision = kernel::Precision::kF32;  ///< of float products
   kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
-  bool masked = false;  ///< softmax: over about half of the columns, none in row 1
+  bool masked = false;   ///< softmax: over about half of the columns, none in row 1
+  Index head_size = 12;  ///< rotary: all but the last two features of a head are turned
 
   bool has_backward() const {
-    return operation != Operation::kLinear && operation != Operation::kLogProbability;
+    return operation != Operation::kLinear && operation != Operation::kLogProbability &&
+           operation < Operation::kExpSum;
   }
   /// Floating-point operations; 0 where bytes count.
   double work() const {
@@ -53,6 +61,18 @@ struct KernelCase {
                              static_cast<double>(inputs);
   }
 };
+
+/// Each layout of rotary positions.
+inline void add_rotary_cases(std::vector<KernelCase>& cases, Index rows, Index columns,
+                             Index head_size) {
+  for (const auto layout : {kernel::RotaryLayout::kHalf, kernel::RotaryLayout::kAdjacent}) {
+    KernelCase rotary{layout == kernel::RotaryLayout::kHalf ? "rotary_half" : "rotary_adjacent",
+                      Operation::kRotary, rows, columns};
+    rotary.layout = layout;
+    rotary.head_size = head_size;
+    cases.push_back(rotary);
+  }
+}
 
 /// Small shapes with every option, ragged and aligned.
 inline std::vector<KernelCase> small_kernel_cases() {
@@ -98,13 +118,16 @@ inline std::vector<KernelCase> small_kernel_cases() {
     cases.push_back(masked);
     cases.push_back({"embedding", O::kEmbedding, 6, columns});
     cases.push_back({"dropout", O::kDropout, 4, columns});
+    cases.push_back({"exp_sum", O::kExpSum, 4, columns});
+    for (const Index rows : {4, 19}) {
+      cases.push_back({"pack", O::kPack, rows, columns});
+      cases.push_back({"pack_transposed", O::kPackTransposed, rows, columns});
+    }
+    cases.push_back({"adamw", O::kAdamW, 4, columns});
+    cases.push_back({"lamb", O::kLamb, 4, columns});
   }
-  for (const auto layout : {kernel::RotaryLayout::kHalf, kernel::RotaryLayout::kAdjacent}) {
-    KernelCase rotary{layout == kernel::RotaryLayout::kHalf ? "rotary_half" : "rotary_adjacent",
-                      O::kRotary, 5, 24};
-    rotary.layout = layout;
-    cases.push_back(rotary);
-  }
+  add_rotary_cases(cases, 5, 24, 12);
+  add_rotary_cases(cases, 3, 160, 80);
   return cases;
 }
 
@@ -134,6 +157,44 @@ inline void add_training_cases(std::vector<KernelCase>& cases) {
     cases.push_back({"dropout", O::kDropout, 4096, columns});
     cases.push_back({"embedding", O::kEmbedding, 4096, columns});
     cases.push_back({"softmax", O::kSoftmax, 4096, columns});
+    // Tensors of a layer as they are updated.
+    cases.push_back({"adamw", O::kAdamW, 1024, columns});
+    cases.push_back({"lamb", O::kLamb, 1024, columns});
+  }
+}
+
+/// What follows products, once for each variant, at 1,024 rows.
+inline void add_variant_cases(std::vector<KernelCase>& cases) {
+  using kernel::Activation;
+  using O = Operation;
+  constexpr Index kRows = 1024;
+  for (const auto& [name, f] :
+       std::vector<std::pair<std::string, Activation>>{{"relu", Activation::kRelu},
+                                                       {"squared_relu", Activation::kSquaredRelu},
+                                                       {"tanh", Activation::kTanh},
+                                                       {"sigmoid", Activation::kSigmoid}}) {
+    cases.push_back({name, O::kActivation, kRows, 3072, 0, f});
+  }
+  cases.push_back({"gated_gelu", O::kGated, kRows, 3072, 0, Activation::kGelu});
+  cases.push_back({"rms_norm", O::kNorm, kRows, 768, 0, Activation::kNone, kernel::Norm::kRms});
+  cases.push_back({"residual_rms_norm", O::kResidualNorm, kRows, 768, 0, Activation::kNone,
+                   kernel::Norm::kRms});
+  cases.push_back({"exp_sum", O::kExpSum, 64, 30522});
+  for (const Index columns : {64, 768}) {
+    cases.push_back({"pack", O::kPack, kRows, columns});
+    cases.push_back({"pack_transposed", O::kPackTransposed, kRows, columns});
+  }
+}
+
+/// Weights of many shapes, few rows and many: for the choice of StripWeights::preferred.
+inline void add_shape_cases(std::vector<KernelCase>& cases) {
+  const std::vector<std::pair<Index, Index>> shapes = {
+      {128, 128},  {256, 256},  {768, 256},   {1024, 256},  {256, 1024}, {512, 512},
+      {512, 2048}, {2048, 512}, {1024, 1024}, {4096, 1024}, {1024, 4096}};
+  for (const auto& [outputs, inputs] : shapes) {
+    for (const Index rows : {1, 16, 128}) {
+      cases.push_back({"linear_shape", Operation::kLinear, rows, outputs, inputs});
+    }
   }
 }
 
@@ -164,7 +225,7 @@ inline std::vector<KernelCase> large_kernel_cases() {
     KernelCase masked{"softmax_masked", O::kSoftmax, rows, 512};
     masked.masked = true;
     cases.push_back(masked);
-    cases.push_back({"rotary_half", O::kRotary, rows, 768});
+    add_rotary_cases(cases, rows, 768, 64);
     cases.push_back({"embedding", O::kEmbedding, rows, 768});
     cases.push_back({"matmul", O::kMatmul, rows, 128, 64});
     cases.push_back({"matmul_plain", O::kMatmulPlain, rows, 64, 128});
@@ -175,6 +236,8 @@ inline std::vector<KernelCase> large_kernel_cases() {
     bf16.precision = kernel::Precision::kBf16;
     cases.push_back(bf16);
   }
+  add_shape_cases(cases);
+  add_variant_cases(cases);
   add_training_cases(cases);
   return cases;
 }

@@ -4,13 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <type_traits>
 #include <vector>
 
 #include "base/random.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
+#include "kernel/exp_sum_rows.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/log_probability.hpp"
+#include "kernel/optimizer.hpp"
+#include "kernel/pack_strips.hpp"
+#include "kernel/parallel.hpp"
 #include "kernel/scalar.hpp"
 #include "kernel/softmax.hpp"
 #include "kernel/trained_linear.hpp"
@@ -32,7 +37,7 @@ class KernelRun {
     const Index rows = c.rows, columns = c.columns;
     if (c.operation == Operation::kVocabularyLoss) {
       result.resize(1, 1);
-    } else if (c.operation == Operation::kLogProbability) {
+    } else if (c.operation == Operation::kLogProbability || c.operation == Operation::kExpSum) {
       result.resize(1, rows);
     } else {
       result.resize(rows, columns);
@@ -62,6 +67,17 @@ class KernelRun {
         add(rows, columns), add(1, columns), add(1, columns), add(rows, columns);
         break;
       case Operation::kEmbedding: add(kTableRows, columns); break;
+      case Operation::kAdamW:
+      case Operation::kLamb:
+        add(rows, columns), add(rows, columns);
+        first_moment_ = Matrix<T>::zero(rows, columns);
+        second_moment_ = Matrix<T>::zero(rows, columns);
+        copied();
+        break;
+      case Operation::kPack: add(rows, columns), packed_.resize(strip_count(columns), rows); break;
+      case Operation::kPackTransposed:
+        add(rows, columns), packed_.resize(strip_count(rows), columns);
+        break;
       default: add(rows, columns);
     }
     for (Index i = 0; i < rows; ++i) {
@@ -105,7 +121,9 @@ class KernelRun {
       case Operation::kEmbedding:
         kernel::embedding_forward(in(0), std::span<const TokenId>(ids_), result.view());
         break;
-      case Operation::kRotary: kernel::rotary_forward<T>(c.layout, table(), kHead, copied()); break;
+      case Operation::kRotary:
+        kernel::rotary_forward<T>(c.layout, table(), c.head_size, copied());
+        break;
       case Operation::kLogProbability: {
         std::vector<double> out(ids_.size());
         kernel::log_probability_forward(in(0), linear_, 0.5, ids_, out);
@@ -125,6 +143,28 @@ class KernelRun {
       case Operation::kDropout:
         kernel::dropout_forward(0.3, RandomStream(5, "dropout"), 3, copied());
         break;
+      case Operation::kExpSum:
+      case Operation::kPack:
+      case Operation::kPackTransposed:
+      case Operation::kAdamW:
+      case Operation::kLamb:
+        // Not of complex numbers: nothing is differentiated here.
+        if constexpr (std::is_floating_point_v<T>) forward_only();
+        break;
+    }
+  }
+
+  /// What forward() left in another order than that of the result.
+  void read_back() {
+    constexpr Index kWide = kStripWidth;
+    for (Index i = 0; i < c.rows; ++i) {
+      for (Index j = 0; j < c.columns; ++j) {
+        if (c.operation == Operation::kPack) {
+          result.view().at(i, j) = packed_.data()[(j / kWide * c.rows + i) * kWide + j % kWide];
+        } else if (c.operation == Operation::kPackTransposed) {
+          result.view().at(i, j) = packed_.data()[(i / kWide * c.columns + j) * kWide + i % kWide];
+        }
+      }
     }
   }
 
@@ -169,7 +209,7 @@ class KernelRun {
         break;
       case Operation::kRotary: {
         Matrix<T> d_x = Matrix<T>::copy(d_y);
-        kernel::rotary_backward<T>(c.layout, table(), kHead, d_x.view());
+        kernel::rotary_backward<T>(c.layout, table(), c.head_size, d_x.view());
         kernel::add_to(std::as_const(d_x).view(), out(0));
         break;
       }
@@ -188,7 +228,12 @@ class KernelRun {
                                    {out(0), out(1), out(2).row_span(0)});
         break;
       case Operation::kLinear:
-      case Operation::kLogProbability: break;
+      case Operation::kLogProbability:
+      case Operation::kExpSum:
+      case Operation::kPack:
+      case Operation::kPackTransposed:
+      case Operation::kAdamW:
+      case Operation::kLamb: break;
     }
   }
 
@@ -200,7 +245,8 @@ class KernelRun {
 
  private:
   static constexpr Index kTableRows = 50;
-  static constexpr Index kHead = 12;
+  static constexpr Index kStripWidth =
+      kernel::kStripColumns<std::conditional_t<std::is_floating_point_v<T>, T, double>>;
   static constexpr double kEpsilon = 1e-5;
 
   static void fill(Matrix<T>& matrix, std::uint64_t item) {
@@ -213,6 +259,36 @@ class KernelRun {
   void add(Index rows, Index columns) {
     inputs.emplace_back(rows, columns);
     fill(inputs.back(), inputs.size());
+  }
+  static Index strip_count(Index columns) {
+    return (columns + kStripWidth - 1) / kStripWidth * kStripWidth;
+  }
+  /// One step, of what the one before has left.
+  void optimize() {
+    const kernel::OptimizedTensor<T> tensor{result.span(), inputs[1].span(), first_moment_.span(),
+                                            second_moment_.span()};
+    kernel::OptimizerSettings settings;
+    settings.weight_decay = 0.01;
+    if (c.operation == Operation::kAdamW) {
+      kernel::adamw_update(settings, tensor);
+    } else {
+      kernel::lamb_update(settings, tensor);
+    }
+  }
+  void forward_only() {
+    switch (c.operation) {
+      case Operation::kExpSum:
+        kernel::for_rows(c.rows, c.columns, [&](Index i) {
+          const kernel::ExpSum sum = kernel::exp_sum(in(0).row(i), c.columns, 0.5);
+          result.data()[i] = static_cast<T>(sum.largest + std::log(sum.sum));
+        });
+        break;
+      case Operation::kPack: kernel::pack<T>(in(0), {packed_.data(), c.rows * kStripWidth}); break;
+      case Operation::kPackTransposed:
+        kernel::pack_transposed<T>(in(0), {packed_.data(), c.columns * kStripWidth});
+        break;
+      default: optimize();
+    }
   }
   kernel::Precision precision() const {
     return std::is_same_v<T, float> ? c.precision : kernel::Precision::kF64;
@@ -247,7 +323,8 @@ class KernelRun {
     return result.view();
   }
   kernel::RotaryTable<T> table() const {
-    return kernel::rotary_table<T>(kernel::rotary_frequencies(10000, kHead - 2), positions_, 1.25);
+    return kernel::rotary_table<T>(kernel::rotary_frequencies(10000, c.head_size - 2), positions_,
+                                   1.25);
   }
 
   kernel::Linear<T> linear_;
@@ -256,6 +333,7 @@ class KernelRun {
   std::vector<TokenId> ids_;
   std::vector<Index> positions_;
   std::vector<std::uint64_t> bits_;
+  Matrix<T> first_moment_, second_moment_, packed_;
 };
 
 }  // namespace masque::test

@@ -1,0 +1,18 @@
+// Which product multiplies with packed weights, of what is measured.
+#pragma once
+
+#include "cli/command.hpp"
+#include "kernel/strip_weights.hpp"
+
+namespace masque::bench {
+
+/// --product: the one that the rule takes, or either of the two for all weights.
+inline void add_product(cli::Command& command, kernel::ProductChoice& product) {
+  command.choice("--product", product,
+                 {{"auto", kernel::ProductChoice::kByShape},
+                  {"ours", kernel::ProductChoice::kOurs},
+                  {"onednn", kernel::ProductChoice::kOneDnn}},
+                 "what multiplies with packed weights; auto: by their shape");
+}
+
+}  // namespace masque::bench
