@@ -69,6 +69,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
                                            .added_tokens = added});
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   add_folder_tokens(config, parts.added);
+  parts.kind = kind;
   parts.format = "vocab.json and merges.txt";
   parts.summary.emplace_back("read_as", kind);
   return parts;

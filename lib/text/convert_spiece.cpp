@@ -161,6 +161,7 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   add_folder_tokens(config, parts.added);
   if (kind == "deberta-v2") add_mask(parts.added);
   if (unigram) parts.unknown_as_text = unknown;
+  parts.kind = kind;
   parts.format = "spiece.model";
   parts.summary.emplace_back("read_as", kind);
   return parts;

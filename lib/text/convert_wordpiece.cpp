@@ -114,6 +114,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
     parts.summary.emplace_back("read_as", flavor == Flavor::kGoogle ? "Google's" : "bert4keras'");
     parts.make_fast = [](const Steps& steps, bool) { return make_plain_encoder(steps); };
   }
+  if (!original) parts.kind = mpnet ? "mpnet" : "bert";
   parts.format = "vocab.txt";
   parts.summary.emplace_back("lower_case", lower ? "yes" : "no");
   if (duplicates > 0) {

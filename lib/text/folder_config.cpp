@@ -19,26 +19,28 @@ JsonValue read_optional(const std::string& folder, const char* name) {
   return parse_json_file(InputFile::open(path).read_all(kMaxConfig), path);
 }
 
+// Classes first: tokenizer_class_of() names them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kClasses{
+    {{"BertTokenizer", "bert"},
+     {"DistilBertTokenizer", "bert"},
+     {"ElectraTokenizer", "bert"},
+     {"MPNetTokenizer", "mpnet"},
+     {"RobertaTokenizer", "roberta"},
+     {"GPT2Tokenizer", "gpt2"},
+     {"AlbertTokenizer", "albert"},
+     {"XLNetTokenizer", "xlnet"},
+     {"T5Tokenizer", "t5"},
+     {"DebertaTokenizer", "deberta"},
+     {"DebertaV2Tokenizer", "deberta-v2"},
+     {"distilbert", "bert"},
+     {"electra", "bert"},
+     {"mt5", "t5"},
+     {"distilroberta", "roberta"},
+     {"roformer", "bert"},
+     {"macbert", "bert"}}};
+
 /// "BertTokenizerFast" or "bert" → "bert".
 std::string architecture_of(const JsonValue& settings, const JsonValue& config) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kClasses{
-      {{"BertTokenizer", "bert"},
-       {"DistilBertTokenizer", "bert"},
-       {"ElectraTokenizer", "bert"},
-       {"MPNetTokenizer", "mpnet"},
-       {"RobertaTokenizer", "roberta"},
-       {"GPT2Tokenizer", "gpt2"},
-       {"AlbertTokenizer", "albert"},
-       {"XLNetTokenizer", "xlnet"},
-       {"T5Tokenizer", "t5"},
-       {"DebertaTokenizer", "deberta"},
-       {"DebertaV2Tokenizer", "deberta-v2"},
-       {"distilbert", "bert"},
-       {"electra", "bert"},
-       {"mt5", "t5"},
-       {"distilroberta", "roberta"},
-       {"roformer", "bert"},
-       {"macbert", "bert"}}};
   std::string name;
   if (const JsonValue* type = config.find("model_type")) name = type->text;
   // A family with changes: what it was is what its tokenizer is for.
@@ -68,6 +70,17 @@ FolderConfig read_folder_config(const std::string& folder) {
 std::string model_architecture(const std::string& model) {
   return architecture_of({},
                          read_optional(is_folder(model) ? model : folder_of(model), "config.json"));
+}
+
+std::string config_architecture(const std::string& text) {
+  return architecture_of({}, parse_json_file(text, "config.json"));
+}
+
+std::string tokenizer_class_of(std::string_view architecture) {
+  const auto* found = std::find_if(kClasses.begin(), kClasses.end(),
+                                   [&](const auto& entry) { return entry.second == architecture; });
+  MASQUE_CHECK(found != kClasses.end());
+  return std::string(found->first);
 }
 
 bool setting(const FolderConfig& config, std::string_view name, bool missing) {

@@ -24,6 +24,8 @@ TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
 /// What the folder says, and of the other roles what the caller says.
 FolderConfig read_config(const std::string& folder, const OpenOptions& options) {
   FolderConfig config = read_folder_config(folder);
+  if (!options.config.empty() && config.settings.find("tokenizer_class") == nullptr)
+    config.architecture = config_architecture(options.config);
   if (config.architecture.empty() && !options.model.empty())
     config.architecture = model_architecture(options.model);
   for (const auto& entry : options.roles) {
@@ -105,6 +107,15 @@ TokenizerParts open_file_parts(const std::string& path, const OpenOptions& optio
 }
 
 }  // namespace
+
+std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
+                                                  const std::string& config) {
+  const TokenizerParts& parts = tokenizer.parts();
+  if (parts.kind.empty()) return std::nullopt;
+  const Tokenizer again = Tokenizer::open(parts.path, {.config = config});
+  if (again.parts().kind == parts.kind) return std::nullopt;
+  return tokenizer_class_of(parts.kind);
+}
 
 Tokenizer Tokenizer::open(const std::string& path, const OpenOptions& options) {
   if (auto builtin = make_builtin(path)) return Tokenizer(std::move(*builtin));

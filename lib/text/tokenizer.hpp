@@ -33,6 +33,8 @@ struct OpenOptions {
   /// The model that it is for: a folder, or a file in one. What the tokenizer's own folder does not
   /// say of its kind is what the model's config.json says. Empty: none.
   std::string model = {};
+  /// The text of a config.json that counts in place of the folder's; empty: the folder's.
+  std::string config = {};
 };
 
 /// In what offsets count.
@@ -56,6 +58,9 @@ enum class WordMark {
 struct TokenizerParts {
   std::string path;    ///< of the file or folder, for messages
   std::string format;  ///< "tokenizer.json", "vocab.txt", …
+  /// Whose template and rules a vocabulary was read by: "bert", "roberta", …; empty: the file tells
+  /// all.
+  std::string kind = {};
   Steps steps;
   std::shared_ptr<const PostProcessor> post_processor;
   std::shared_ptr<const Decoder> decoder;
@@ -73,6 +78,12 @@ struct TokenizerParts {
 };
 
 class IdEncoder;
+class Tokenizer;
+
+/// The tokenizer_class without which a folder with this text as config.json would read the
+/// vocabulary in another way than the tokenizer was; nothing if it would not. Reads it again.
+std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
+                                                  const std::string& config);
 
 /// Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's tokenizers 0.23.
 class Tokenizer {

@@ -33,6 +33,10 @@ struct FolderConfig {
 FolderConfig read_folder_config(const std::string& folder);
 /// FolderConfig::architecture by the config.json of a model alone: of its folder, or of a file's.
 std::string model_architecture(const std::string& model);
+/// The same by the text of a config.json.
+std::string config_architecture(const std::string& text);
+/// What transformers calls the tokenizer of an architecture: "RobertaTokenizer".
+std::string tokenizer_class_of(std::string_view architecture);
 /// A flag of tokenizer_config.json.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
 

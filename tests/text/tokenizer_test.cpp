@@ -121,6 +121,26 @@ TEST_CASE("what a tokenizer's folder does not say the model's says") {
   CHECK(ids(model, "") == std::vector<TokenId>{2, 5, 3});
 }
 
+TEST_CASE("next to another config.json a vocabulary may need the name of its class") {
+  test::TempFolder folder;
+  const std::string path = folder.path() + "/vocab.txt";
+  std::ofstream(path) << "<s>\n</s>\n[UNK]\n[CLS]\n[SEP]\na\n";
+  const Tokenizer bert = Tokenizer::open(path);
+  CHECK(needed_tokenizer_class(bert, R"({"model_type": "mpnet"})") == "BertTokenizer");
+  CHECK(needed_tokenizer_class(bert, R"({"model_type": "masque", "base_model_type": "mpnet"})") ==
+        "BertTokenizer");
+  CHECK_FALSE(needed_tokenizer_class(bert, R"({"model_type": "roberta"})"));
+  std::ofstream(folder.path() + "/config.json") << R"({"model_type": "mpnet"})";
+  const Tokenizer mpnet = Tokenizer::open(path);
+  CHECK(needed_tokenizer_class(mpnet, R"({"model_type": "bert"})") == "MPNetTokenizer");
+  CHECK_FALSE(needed_tokenizer_class(mpnet, R"({"model_type": "mpnet"})"));
+  // A class that is named already counts, whatever the model.
+  std::ofstream(folder.path() + "/tokenizer_config.json")
+      << R"({"tokenizer_class": "BertTokenizer"})";
+  CHECK_FALSE(needed_tokenizer_class(Tokenizer::open(path), R"({"model_type": "mpnet"})"));
+  CHECK_FALSE(needed_tokenizer_class(Tokenizer::open("bytes"), R"({"model_type": "mpnet"})"));
+}
+
 TEST_CASE("unsupported parts are refused by name") {
   const auto refuse = [](const std::string& json) -> std::string {
     try {

@@ -331,7 +331,7 @@ void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokeniz
   std::ranges::sort(model.weights.tensors, {},
                     [](const store::OutputTensor& t) { return t.info.name; });
   std::deque<InputFile> opened;
-  std::vector<store::OutputExtra> extras = tokenizer_files(tokenizer.parts().path, opened);
+  std::vector<store::OutputExtra> extras = tokenizer_files(tokenizer, config_text(), opened);
   extras.push_back(text_file("config.json", config_text()));
   for (const auto& [name, text] : files) extras.push_back(text_file(name, text));
   store::write_checkpoint_folder(folder, {std::move(model.weights)}, extras, {});

@@ -2,6 +2,10 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "text/google_folder.hpp"
 
@@ -23,6 +27,8 @@ store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
 
 namespace {
 
+constexpr std::uint64_t kMostSettings = 64 << 20;
+
 /// The name under which a folder's vocabulary is looked for.
 std::string vocabulary_name(const std::string& path) {
   const std::string name = base_name(path);
@@ -35,8 +41,11 @@ std::string vocabulary_name(const std::string& path) {
 
 }  // namespace
 
-std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
+std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
+                                                const std::string& config,
                                                 std::deque<InputFile>& opened) {
+  constexpr const char* kSettings = "tokenizer_config.json";
+  const std::string& path = tokenizer.parts().path;
   const auto is_file = [](const std::string& name) {
     return input_error_message([&] { InputFile::open(name); }) == std::nullopt;
   };
@@ -47,16 +56,22 @@ std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
     if (is_file(join(folder, name))) found.push_back(join(folder, name));
   };
   if (base_name(path) == "vocab.json") add("merges.txt");
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
-    add(name);
+  for (const char* name : {kSettings, "special_tokens_map.json", "added_tokens.json"}) add(name);
   std::vector<store::OutputExtra> extras;
   for (const std::string& name : found) {
     const InputFile& file = opened.emplace_back(InputFile::open(name));
     const std::string own = name == path ? vocabulary_name(path) : base_name(name);
     extras.push_back({own, store::CopyFrom{&file, 0}, file.size(), 0644});
   }
-  if (const auto by_name = text::tokenizer_config_by_name(folder))
-    extras.push_back(text_file("tokenizer_config.json", *by_name));
+  std::optional<std::string> settings = text::tokenizer_config_by_name(folder);
+  if (const auto needed = text::needed_tokenizer_class(tokenizer, config)) {
+    const std::string own = join(folder, kSettings);
+    if (!settings && is_file(own)) settings = read_text(own, kMostSettings);
+    settings = settings ? set_json_member(*settings, {"tokenizer_class"}, quote_json(*needed))
+                        : fmt::format("{{\"tokenizer_class\": {}}}\n", quote_json(*needed));
+    std::erase_if(extras, [&](const store::OutputExtra& file) { return file.name == kSettings; });
+  }
+  if (settings) extras.push_back(text_file(kSettings, *settings));
   return extras;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/checkpoint_writer.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::train {
 
@@ -14,11 +15,13 @@ namespace masque::train {
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
                                  std::span<const float> values);
 
-/// The files of a tokenizer whose vocabulary is `path`, which the model's folder gets too: that
-/// one, under the name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that
-/// its folder has, or has in its name (text/google_folder.hpp). Kept open in `opened`. None of a
-/// tokenizer that is built in.
-std::vector<store::OutputExtra> tokenizer_files(const std::string& path,
+/// The files of a tokenizer, which the model's folder gets too: its vocabulary, under the name that
+/// a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has, or has in
+/// its name (text/google_folder.hpp), with a tokenizer_class if it would be read in another way
+/// next to the text `config` as config.json. Kept open in `opened`. None of a tokenizer that is
+/// built in.
+std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
+                                                const std::string& config,
                                                 std::deque<InputFile>& opened);
 
 store::OutputExtra text_file(const std::string& name, const std::string& text);

@@ -126,7 +126,9 @@ model::ModelFiles TrainingRun::model_files(const model::Design& design,
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
   model::SaveOptions options;
   options.training = training_config();
-  options.files = tokenizer_files(tokenizer_.parts().path, opened);
+  const std::string config = options_.init ? options_.init->config(design_, options.training)
+                                           : model::config_of(design_, options.training).text;
+  options.files = tokenizer_files(tokenizer_, config, opened);
   return options;
 }
 
