@@ -6,8 +6,8 @@
 
 namespace masque::kernel::reference {
 
-/// Turns one head by the angles whose cosines and sines are given; direction −1 turns back, which
-/// is the transposed turn and so the gradient.
+/// Rotates one head by the angles whose cosines and sines are given; direction −1 rotates back,
+/// which is the transposed rotation and so the gradient.
 template <class T>
 void rotate_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
                  T* x) {

@@ -21,7 +21,7 @@ void rotate_adjacent_loop(const float* cosine, const float* sine, Index pairs, f
   }
 }
 
-/// The halves of the turned features make pairs.
+/// The halves of the rotated features make pairs.
 void rotate_half_loop(const float* cosine, const float* sine, Index pairs, float direction,
                       Index head_size, Index n, float* x) {
   for (Index head = 0; head < n; head += head_size) {
