@@ -14,12 +14,12 @@ command -v "$objdump" >/dev/null || exit 77
   # Every function that is compiled for an instruction set, and the SSE2 variants of plain loops.
   function hot(name) {
     if (name ~ /Eigen::/) return 0
-    return name ~ /N_(AVX2|AVX3|SSE4|SCALAR)::|on_avx(2|512)<|nn::tile::\(anonymous namespace\)::(row_to_pairs|rows_to_pairs|pack_strip)\(|kernel::(finish_row|activate_row|add_slope_row|add_gate_row|exp_sum|exp_below|softmax_row|softmax_row_backward|adamw_run|lamb_run|lamb_moments|squares|scale_run|track_largest|rescale_factors|add_rescaled|turn_row|multiply_row|scale_columns|drop_row)\(/
+    return name ~ /N_(AVX2|AVX3|SSE2|SSE4|SCALAR)::|on_avx(2|512)<|nn::tile::\(anonymous namespace\)::(row_to_pairs|rows_to_pairs|pack_strip)\(|kernel::(finish_row|activate_row|add_slope_row|add_gate_row|exp_sum|exp_below|softmax_row|softmax_row_backward|adamw_run|lamb_run|lamb_moments|squares|scale_run|track_largest|rescale_factors|add_rescaled|turn_row|multiply_row|scale_columns|drop_row)\(/
   }
   # What is not asked of a function, and why.
   function excused(name) {
     # Sums of five kinds over groups of 64 bytes, four vectors each: more than sixteen registers of 16 bytes.
-    if (name ~ /probe::N_(SSE4|SCALAR)::sum_(rows|spreads)_loop/) return 1
+    if (name ~ /probe::N_(SSE2|SSE4|SCALAR)::sum_(rows|spreads)_loop/) return 1
     # Sixteen sums in double are eight registers of 16 bytes, and their squares the other eight; g++ keeps four there.
     return name ~ /kernel::(squares|lamb_moments)\(float|kernel::lamb_moments\(.*StepFactors<float>|add_squares<float>/ && name !~ /on_avx/
   }
@@ -93,7 +93,7 @@ command -v "$objdump" >/dev/null || exit 77
   BEGIN {
     kinds = split("multiply_strips multiply_edge Pairs transpose_strip pair_rows spread_row to_pairs pack_strip adamw lamb moments add_squares multiply_run " \
       "track_largest rescale_factors add_rescaled turn_adjacent turn_half norm_row sum_of_row largest_of_row hide_loop exp_shifted exp_floats gradients_floats softmax_row exp_sum " \
-      "drop_floats activate_row finish_row add_gate_row sum_rows N_SCALAR::multiply_strips", kind, " ")
+      "drop_floats activate_row finish_row add_gate_row sum_rows N_(SSE2|SCALAR)::multiply_strips", kind, " ")
   }
   /^[0-9a-f]+ <.*>:$/ {
     finish()
