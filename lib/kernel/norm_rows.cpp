@@ -1,6 +1,8 @@
 #include "kernel/norm_rows.hpp"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/norm_rows.cpp"
@@ -123,6 +125,30 @@ float sum_of_row_loop(const float* x, Index n) {
   return sum_of(sum);
 }
 
+// A plain loop over lanes would stay a loop over single numbers: g++ makes no maximum of what may
+// be NaN.
+float largest_of_row_loop(const float* x, Index n, float factor) {
+  const Index whole = n / kWidth * kWidth;
+  const auto scale = set_group(factor);
+  auto largest = set_group(-std::numeric_limits<float>::infinity());
+  for (Index j = 0; j < whole; j += kWidth) {
+    const auto value = scale * load_group(x + j);
+    largest = if_greater(largest, value, largest, value);  // takes NaN
+  }
+  if (whole < n) {
+    const auto value = scale * load_group(x + whole, n - whole);
+    const std::uint64_t present = (std::uint64_t{1} << static_cast<unsigned>(n - whole)) - 1;
+    largest = if_bit(present, if_greater(largest, value, largest, value), largest);
+  }
+  alignas(64) float lanes[kWidth];
+  store_group(largest, lanes);
+  float most = lanes[0];
+  for (Index i = 1; i < kWidth; ++i) {
+    if (!(lanes[i] <= most)) most = lanes[i];
+  }
+  return most;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace masque::kernel
 HWY_AFTER_NAMESPACE();
@@ -134,6 +160,7 @@ HWY_EXPORT(norm_row_loop);
 HWY_EXPORT(norm_row_backward_loop);
 HWY_EXPORT(add_rows_loop);
 HWY_EXPORT(sum_of_row_loop);
+HWY_EXPORT(largest_of_row_loop);
 
 void norm_row(Norm norm, const float* x, const float* weight, const float* bias, Index n,
               double epsilon, float* y) {
@@ -148,6 +175,9 @@ void add_rows(const float* x, const float* y, Index n, float* sum) {
   HWY_DYNAMIC_DISPATCH(add_rows_loop)(x, y, n, sum);
 }
 float sum_of_row(const float* x, Index n) { return HWY_DYNAMIC_DISPATCH(sum_of_row_loop)(x, n); }
+float largest_of_row(const float* x, Index n, float factor) {
+  return HWY_DYNAMIC_DISPATCH(largest_of_row_loop)(x, n, factor);
+}
 
 }  // namespace masque::kernel
 #endif

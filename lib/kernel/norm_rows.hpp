@@ -32,4 +32,8 @@ void add_rows(const float* x, const float* y, Index n, float* sum);
 /// Σ x, in 16 lanes.
 float sum_of_row(const float* x, Index n);
 
+/// The largest factor · x; −∞ if there is none. A NaN is taken, and lost again to a number that
+/// comes 16 places later.
+float largest_of_row(const float* x, Index n, float factor);
+
 }  // namespace masque::kernel

@@ -5,6 +5,7 @@
 #include "base/vectorize.hpp"
 #include "kernel/elementary.hpp"
 #include "kernel/lanes.hpp"
+#include "kernel/norm_rows.hpp"
 
 namespace masque::kernel {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
 /// x ← −∞ where the bit is not set.
-inline void hide(float* x, Index n, const std::uint64_t* bits) {
+void hide_loop(float* x, Index n, const std::uint64_t* bits) {
   for (Index first = 0; first < n; first += 64) {
     const std::uint64_t word = bits[first / 64];
     if (word == ~std::uint64_t{0}) continue;
@@ -24,27 +25,10 @@ inline void hide(float* x, Index n, const std::uint64_t* bits) {
   }
 }
 
-void softmax_row_loop(float* x, Index n, const std::uint64_t* bits) {
-  if (bits != nullptr) hide(x, n, bits);
+/// From scores to weights; `most` is the largest score.
+void softmax_row_loop(float* x, Index n, float most) {
   const Index whole = n / kLanes * kLanes;
-  float largest[kLanes], sum[kLanes] = {};
-  std::fill_n(largest, kLanes, kLeast);
-  for (Index j = 0; j < whole; j += kLanes) {
-    for (Index i = 0; i < kLanes; ++i) {
-      largest[i] = x[j + i] <= largest[i] ? largest[i] : x[j + i];  // takes NaN
-    }
-  }
-  for (Index j = whole; j < n; ++j) {
-    if (!(x[j] <= largest[j - whole])) largest[j - whole] = x[j];
-  }
-  float most = largest[0];
-  for (Index i = 1; i < kLanes; ++i) {
-    if (!(largest[i] <= most)) most = largest[i];
-  }
-  if (most == kLeast) {
-    std::fill_n(x, n, 0.0F);
-    return;
-  }
+  float sum[kLanes] = {};
   for (Index j = 0; j < whole; j += kLanes) {
     for (Index i = 0; i < kLanes; ++i) {
       x[j + i] = fast_exp_negative(x[j + i] - most);
@@ -74,7 +58,13 @@ void softmax_row_backward_loop(const float* weights, const float* d_weights, Ind
 }  // namespace
 
 void softmax_row(float* x, Index n, const std::uint64_t* bits) {
-  vectorized<softmax_row_loop>(x, n, bits);
+  if (bits != nullptr) vectorized<hide_loop>(x, n, bits);
+  const float most = largest_of_row(x, n, 1.0F);
+  if (most == kLeast) {
+    std::fill_n(x, n, 0.0F);
+  } else {
+    vectorized<softmax_row_loop>(x, n, most);
+  }
 }
 
 void softmax_row_backward(const float* weights, const float* d_weights, Index n, float* d_scores) {
