@@ -223,6 +223,10 @@ void add_trained_settings(const TrainingOptions& o, train::RunOptions& run) {
   run.settings.emplace_back("layer_decay", fmt::format("{}", o.trained.layer_decay.value_or(1)));
 }
 
+void declare_allow_leak(cli::Command& c, TrainingOptions& o) {
+  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
+}
+
 void declare_objective(cli::Command& c, TrainingOptions& o) {
   add_selection(c, o.selection);
   c.option("--split", "M:K:R", o.split, "shares of [MASK], kept and random among the selected");
@@ -242,7 +246,7 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
            "mae, mae-mask: share that is hidden");
   c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
   c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
-  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
+  declare_allow_leak(c, o);
   c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");
 }
 
