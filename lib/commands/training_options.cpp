@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "commands/run_options.hpp"
+#include "model/variants.hpp"
 
 namespace masque::commands {
 
@@ -122,7 +123,8 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   run.design.tie_word_embeddings = !o.untied;
   // A query stream sees no positions of the input.
   const bool two_streams = o.objective == "plm" || o.objective == "plm-hf";
-  run.design.position = o.position.value_or(two_streams ? "rope" : run.design.position);
+  run.design.position =
+      model::position_text(o.position.value_or(two_streams ? "rope" : run.design.position));
   run.objective = o.objective;
   fill_objective(o, seed, run.requested);
   train::TrainerOptions& trainer = run.trainer;
