@@ -112,7 +112,10 @@ void declare_run(cli::Command& tool) {
   c.option("--cell", "I/N", o->cell,
            "one design with one seed alone, for length-gen collect: see length-gen sweep");
   c.experiment(cli::ExperimentFile::kArgument);
-  c.action([o](cli::Session& session) { return run(*o, session); });
+  c.action([o, &c](cli::Session& session) {
+    check_run(c, *o);
+    return run(*o, session);
+  });
 }
 
 }  // namespace masque::length_gen

@@ -85,6 +85,18 @@ Requested requested_of(const RunOptions& o) {
   return requested;
 }
 
+void check_run(const cli::Command& c, const RunOptions& o) {
+  std::vector<train::DesignRecipe> designs;
+  for (const length::LengthArm& arm : requested_of(o).arms) designs.push_back(arm.recipe);
+  commands::check_designs(c, designs);
+  commands::check_decay(c, o);
+  if (o.task) {
+    commands::refuse_unread(c, {"eval-tokens"}, fmt::format("with {} {}", field("task"), *o.task));
+  } else {
+    commands::refuse_unread(c, {"eval-examples"}, fmt::format("without {}", field("task")));
+  }
+}
+
 std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
                                                         const Requested& requested) {
   const auto& [arms, train_lengths, request] = requested;
@@ -158,6 +170,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
   c.option("--scale", "LIST", o.scale,
            "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
            "--train-length; short for --normalizer softmax,log_n(base=N)");
+  commands::declare_allow_leak(c, o);
   commands::declare_optimizer(c, o);
   commands::add_chunk_tokens(c, o.chunk_tokens);
   cli::add_seed(c, o.common);

@@ -40,6 +40,9 @@ struct Requested {
 };
 Requested requested_of(const RunOptions& options);
 
+/// Throws UsageError for options that were requested and that nothing reads.
+void check_run(const cli::Command& command, const RunOptions& options);
+
 /// Reads the texts. Throws UsageError, InputError.
 std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& options,
                                                         const Requested& requested);

@@ -46,7 +46,10 @@ void declare_sweep(cli::Command& tool) {
             "the script runs line $SLURM_ARRAY_TASK_ID of the file 'cells'");
   declare_run_options(c, *o);
   c.experiment(cli::ExperimentFile::kArgument);
-  c.action([o, &c](cli::Session& session) { return sweep(*o, c.given(), session); });
+  c.action([o, &c](cli::Session& session) {
+    check_run(c, *o);
+    return sweep(*o, c.given(), session);
+  });
 }
 
 }  // namespace masque::length_gen

@@ -42,6 +42,7 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   options.format = format_of(o.format);
   options.length = o.length;
   options.labels = o.objective == "records";
+  options.dropped = o.objective == train::kMae || o.objective == "mae-mask";
   options.threads = o.common.threads;
   return options;
 }
@@ -211,6 +212,11 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
+  if (corpus.labels() == train::LabelKind::kHidden &&
+      (o.ratio_requested || (o.min_keep && !o.drop)))
+    throw UsageError(
+        fmt::format("{} does nothing with records that have dropped tokens, expected none",
+                    field(o.ratio_requested ? "mae_ratio" : "min_keep")));
   // As of plm: a query stream sees no positions of the input.
   const model::Streams streams = o.streams.value_or(train::record_needs(corpus).streams);
   if (reading.labels && !o.position && !o.init && streams == model::Streams::kTwo)

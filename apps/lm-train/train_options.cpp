@@ -141,6 +141,9 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   if (!o.eval_text && o.draws == 0 && !o.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
                             fmt::format("without {}", field("eval")));
+  o.ratio_requested = c.is_requested("mae-ratio");
+  if (o.steps && train::StepPlan::parse(*o.steps).steps() == 0)
+    commands::refuse_training(c, fmt::format("with {} 0", field("steps")), {"initializer-range"});
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
+#include "probe/score/sentence.hpp"
 #include "probe/score/sequence.hpp"
-#include "probe/states/sentence.hpp"
 
 namespace masque::commands {
 

@@ -53,10 +53,12 @@ void refuse_design(const cli::Command& command, std::string_view model,
   }
 }
 
-void refuse_training(const cli::Command& command, std::string_view because) {
+void refuse_training(const cli::Command& command, std::string_view because,
+                     std::initializer_list<std::string_view> read) {
   for (const auto declare : {declare_optimizer, declare_trained}) {
     for (const std::string& option : keys_of(declare)) {
-      if (option != "precision") refuse_unread(command, {option}, because);
+      if (option == "precision" || std::ranges::find(read, option) != read.end()) continue;
+      refuse_unread(command, {option}, because);
     }
   }
 }
@@ -113,9 +115,6 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
 
 /// Whether a scheme has parameters that layers could share.
 bool can_share(const std::string& position) {
-  for (const char* own : {"learned", "sinusoidal", "rope", "none"}) {
-    if (position == own) return false;
-  }
   const auto scheme = nn::parse_position(position);
   nn::PositionShape shape;
   shape.hidden_size = 64;
@@ -139,35 +138,65 @@ bool has_heads(const std::string& name) {
   return sizes_of(2) != sizes_of(4);
 }
 
+/// An option that a design does not read.
+struct Unread {
+  std::string_view option;
+  std::string because;
+};
+
+std::vector<Unread> unread_by(const train::DesignRecipe& design, bool asks_to_share) {
+  std::vector<Unread> unread;
+  const auto add = [&](std::initializer_list<std::string_view> options, const std::string& why) {
+    for (const std::string_view option : options) unread.push_back({option, why});
+  };
+  const std::string& kind = design.layer_kind;
+  if (kind == "gated_attention") {
+    add({"num-attention-heads", "head-size"}, fmt::format("with {} {}", field("layer_kind"), kind));
+  } else if (kind == "transformer") {
+    add({"attention-key-size"}, fmt::format("without {} gated_attention", field("layer_kind")));
+  }
+  if (const std::string& mixer = design.mixer; !mixer.empty()) {
+    const std::string with = fmt::format("with {} {}", field("mixer"), mixer);
+    add({"normalizer", "scale", "head-size", "talking-heads", "previous-scores",
+         "attention-dropout"},
+        with);
+    if (!has_heads(mixer)) add({"num-attention-heads"}, with);
+  }
+  if (asks_to_share && !can_share(design.position))
+    add({"position-shared"}, fmt::format("with {} {}", field("position"), design.position));
+  return unread;
+}
+
 }  // namespace
 
+void check_designs(const cli::Command& command, std::span<const train::DesignRecipe> designs) {
+  const bool shares = command.is_requested("position-shared");
+  std::vector<Unread> unread = unread_by(designs.front(), shares);
+  for (const train::DesignRecipe& design : designs.subspan(1)) {
+    const std::vector<Unread> others = unread_by(design, shares);
+    std::erase_if(unread, [&](const Unread& one) {
+      return std::ranges::find(others, one.option, &Unread::option) == others.end();
+    });
+  }
+  for (const Unread& one : unread) refuse_unread(command, {one.option}, one.because);
+}
+
 void check_design(const cli::Command& command, const TrainingOptions& o) {
-  const std::string& kind = o.design.layer_kind;
-  if (kind == "gated_attention") {
-    refuse_unread(command, {"num-attention-heads", "head-size"},
-                  fmt::format("with {} {}", field("layer_kind"), kind));
-  } else if (kind == "transformer") {
-    refuse_unread(command, {"attention-key-size"},
-                  fmt::format("without {} gated_attention", field("layer_kind")));
-  }
-  const std::string& mixer = o.design.mixer;
-  if (!mixer.empty()) {
-    const std::string with = fmt::format("with {} {}", field("mixer"), mixer);
-    refuse_unread(command, {"normalizer", "head-size"}, with);
-    if (!has_heads(mixer)) refuse_unread(command, {"num-attention-heads"}, with);
-  }
-  const std::string position = o.position.value_or(o.design.position);
-  if (command.is_requested("position-shared") && !can_share(position))
-    refuse_unread(command, {"position-shared"},
-                  fmt::format("with {} {}", field("position"), position));
+  train::DesignRecipe design = o.design;
+  design.position = o.position.value_or(design.position);
+  check_designs(command, {&design, 1});
+}
+
+void check_decay(const cli::Command& command, const TrainingOptions& o) {
+  if (o.decay == train::Decay::kConstant)
+    refuse_unread(command, {"decay-floor"}, fmt::format("with {} constant", field("decay")));
 }
 
 void check_options(const cli::Command& command, const TrainingOptions& o, bool pairs) {
   train::check_objective(o.objective);
   check_objective(command, o, pairs);
   check_design(command, o);
-  if (o.decay == train::Decay::kConstant)
-    refuse_unread(command, {"decay-floor"}, fmt::format("with {} constant", field("decay")));
+  check_decay(command, o);
 }
 
 }  // namespace masque::commands

@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "commands/run_options.hpp"
+#include "model/variants.hpp"
 
 namespace masque::commands {
 
@@ -123,7 +124,8 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   // A query stream sees no positions of the input. With a mixer the objective is refused.
   const bool two_streams =
       (o.objective == "plm" || o.objective == "plm-hf") && o.design.mixer.empty();
-  run.design.position = o.position.value_or(two_streams ? "rope" : run.design.position);
+  run.design.position =
+      model::position_text(o.position.value_or(two_streams ? "rope" : run.design.position));
   run.objective = o.objective;
   fill_objective(o, seed, run.requested);
   train::TrainerOptions& trainer = run.trainer;
@@ -224,6 +226,10 @@ void add_trained_settings(const TrainingOptions& o, train::RunOptions& run) {
   run.settings.emplace_back("layer_decay", fmt::format("{}", o.trained.layer_decay.value_or(1)));
 }
 
+void declare_allow_leak(cli::Command& c, TrainingOptions& o) {
+  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
+}
+
 void declare_objective(cli::Command& c, TrainingOptions& o) {
   add_selection(c, o.selection);
   c.option("--split", "M:K:R", o.split, "shares of [MASK], kept and random among the selected");
@@ -243,7 +249,7 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
            "mae, mae-mask: share that is hidden");
   c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
   c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
-  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
+  declare_allow_leak(c, o);
   c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");
 }
 

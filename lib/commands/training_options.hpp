@@ -54,8 +54,10 @@ void declare_design(cli::Command& command, TrainingOptions& options,
 void refuse_design(const cli::Command& command, std::string_view model,
                    std::initializer_list<std::string_view> changes);
 /// Throws UsageError for options of declare_optimizer and declare_trained that were requested,
-/// where nothing is trained; `because` says why. Precision counts without training as well.
-void refuse_training(const cli::Command& command, std::string_view because);
+/// where nothing is trained; `because` says why. Precision counts without training as well, and so
+/// do the options `read`.
+void refuse_training(const cli::Command& command, std::string_view because,
+                     std::initializer_list<std::string_view> read = {});
 /// Throws UsageError "… does nothing BECAUSE" if one of the options, by their keys, was requested.
 void refuse_unread(const cli::Command& command, std::span<const std::string_view> options,
                    std::string_view because);
@@ -67,8 +69,14 @@ void declare_objective(cli::Command& command, TrainingOptions& options);
 /// nothing reads: the objective (`pairs`: of sources and targets), the layers, or what another
 /// option says.
 void check_options(const cli::Command& command, const TrainingOptions& options, bool pairs);
-/// The same for the options of declare_design alone.
+/// The same for what a design decides alone.
 void check_design(const cli::Command& command, const TrainingOptions& options);
+/// The same for several designs, at least one: what none of them reads is refused.
+void check_designs(const cli::Command& command, std::span<const train::DesignRecipe> designs);
+/// The same for the schedule alone.
+void check_decay(const cli::Command& command, const TrainingOptions& options);
+/// The flag --allow-leak.
+void declare_allow_leak(cli::Command& command, TrainingOptions& options);
 /// Optimizer, schedule, dropout, precision.
 void declare_optimizer(cli::Command& command, TrainingOptions& options);
 /// Which tensors are trained, and at which rates.

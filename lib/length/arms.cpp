@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "model/variants.hpp"
 
 namespace masque::length {
 
@@ -80,6 +81,13 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe) {
   bool varies = false;
   for (Choice& choice : choices) {
     choice.names = split_names(choice.name, recipe.*choice.field);
+    if (choice.field == &train::DesignRecipe::position) {
+      // One spelling of each, so that none is there twice.
+      std::string spelled;
+      for (const std::string& name : choice.names)
+        spelled += (spelled.empty() ? "" : ",") + model::position_text(name);
+      choice.names = split_names(choice.name, spelled);
+    }
     varies = varies || choice.names.size() > 1;
   }
   std::vector<LengthArm> arms{{"", recipe}};

@@ -45,6 +45,7 @@ class TaskObjective final : public train::Objective {
         {.objective = task_.name(),
          .mask = task_.causal() ? model::DefaultMask::kCausal : model::DefaultMask::kFull,
          .head = task_.causal() ? model::HeadKind::kCausal : model::HeadKind::kMasked,
+         .allow_leak = options().allow_leak,
          .vocab_size = static_cast<TokenId>(task_.vocab_size())},
         design);
   }
@@ -71,6 +72,7 @@ class TaskLearner final : public Learner {
                   options.trainer.attention_dropout} {
     train::ObjectiveOptions requested;
     requested.seed = options.trainer.seed;
+    requested.allow_leak = options.requested.allow_leak;
     objective_ = std::make_unique<TaskObjective>(task, lengths, requested);
     const TokenId nothing = 0;
     for (Index i = 0; i < kEpochItems; ++i) corpus_.add({&nothing, 1});

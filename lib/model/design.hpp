@@ -13,7 +13,7 @@
 
 namespace masque::model {
 
-/// How positions enter.
+/// How positions enter, by the engine's own terms (own_positions() in model/variants.hpp).
 enum class PositionType {
   kNone,
   kLearned,       ///< a table added to the token embeddings
@@ -22,7 +22,6 @@ enum class PositionType {
   kXlnet,         ///< XLNet's relative terms, per layer
   kT5,            ///< a bias by bucket, one table for all layers
   kDisentangled,  ///< DeBERTa's terms, one table for all layers
-  kAlibi,
 };
 
 enum class NormPlacement {

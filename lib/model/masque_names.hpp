@@ -40,12 +40,11 @@ inline constexpr Words<PreviousScores, 3> kPreviousScores{
     {{"none", PreviousScores::kNone},
      {"one_layer", PreviousScores::kOneLayer},
      {"accumulated", PreviousScores::kAccumulated}}};
-/// The engine's own schemes; those of nn are `position`.
-inline constexpr Words<PositionType, 5> kPositionTypes{{{"learned", PositionType::kLearned},
+/// The engine's own schemes; those of nn are `position`. `alibi` is read here, too.
+inline constexpr Words<PositionType, 4> kPositionTypes{{{"learned", PositionType::kLearned},
                                                         {"none", PositionType::kNone},
                                                         {"sinusoidal", PositionType::kSinusoidal},
-                                                        {"rotary", PositionType::kRotary},
-                                                        {"alibi", PositionType::kAlibi}}};
+                                                        {"rotary", PositionType::kRotary}}};
 inline constexpr Words<kernel::Activation, 7> kActivations{
     {{"gelu", kernel::Activation::kGelu},
      {"gelu_new", kernel::Activation::kGeluTanh},

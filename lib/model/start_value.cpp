@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
+#include "tensor/convert.hpp"
 
 namespace masque::model {
 namespace {
 
 using Kind = StartValue::Kind;
+
+constexpr std::uint64_t kChunkElements = 65536;  // that are written at once
 
 /// Element `column` of row `row` of a table of sines and cosines.
 double sine_at(std::uint64_t row, std::uint64_t column, std::uint64_t columns, bool alternating) {
@@ -101,6 +105,21 @@ void fill_start(const StartValue& start, Index columns, const RandomStream& stre
   for (std::size_t i = 0; i < out.size(); ++i) {
     if ((first + i) / width == zero) out[i] = 0;
   }
+}
+
+store::OutputTensor started_tensor(store::TensorInfo info, StartValue start,
+                                   const RandomStream& stream) {
+  const std::uint64_t bytes_each = dtype_bits(info.dtype) / 8;
+  const auto columns = info.shape.size() < 2 ? Index{1} : static_cast<Index>(info.shape.back());
+  store::Computed source;
+  source.chunk_bytes = kChunkElements * bytes_each;
+  source.fill = [start = std::move(start), columns, stream, bytes_each, dtype = info.dtype](
+                    std::uint64_t offset, MutableBytes out) {
+    std::vector<double> values(out.size() / bytes_each);
+    fill_start(start, columns, stream, offset / bytes_each, values);
+    from_double(dtype, values, out);
+  };
+  return {std::move(info), std::move(source)};
 }
 
 }  // namespace masque::model

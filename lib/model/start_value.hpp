@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "model/role.hpp"
 #include "model/variants.hpp"
+#include "store/checkpoint_writer.hpp"
 
 namespace masque::model {
 
@@ -64,5 +65,8 @@ class StartValues {
 /// the stream and its place alone. Thread-safe.
 void fill_start(const StartValue& start, Index columns, const RandomStream& stream,
                 std::uint64_t first, std::span<double> out);
+/// A tensor of these numbers, in its type, to be written.
+store::OutputTensor started_tensor(store::TensorInfo info, StartValue start,
+                                   const RandomStream& stream);
 
 }  // namespace masque::model

@@ -20,17 +20,7 @@ constexpr const char* kWhat = "treatment of positions";
 std::string scheme_name(const Design& design) {
   if (!design.variants.mixer.empty()) return design.variants.mixer;
   if (!design.variants.position.empty()) return design.variants.position;
-  switch (design.position) {
-    case PositionType::kNone: return "no";
-    case PositionType::kLearned: return "learned";
-    case PositionType::kSinusoidal: return "sinusoidal";
-    case PositionType::kRotary: return "rotary";
-    case PositionType::kXlnet: return "XLNet's";
-    case PositionType::kT5: return "T5's";
-    case PositionType::kDisentangled: return "DeBERTa's";
-    case PositionType::kAlibi: break;
-  }
-  return "alibi";
+  return std::string(own_position(design.position).spoken);
 }
 
 }  // namespace
@@ -49,9 +39,10 @@ ExtensionFactor::ExtensionFactor(NamedArguments& arguments)
 
 void TreatedPositions::plain_table() {
   const auto scheme = position_scheme(design);
-  if (!scheme || scheme->name() != "learned") return;
+  const OwnPosition* own = scheme ? own_position(scheme->name()) : nullptr;
+  if (own == nullptr || own->type != PositionType::kLearned) return;
   design.variants.position.clear();
-  design.position = PositionType::kLearned;
+  design.position = own->type;
   table = true;
 }
 

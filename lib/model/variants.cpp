@@ -1,9 +1,14 @@
 #include "model/variants.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/split.hpp"
+#include "model/rotary_config.hpp"
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::model {
@@ -50,6 +55,60 @@ bool has_position_table(const Design& design) {
 bool shares_position(const Design& design) {
   const auto scheme = position_scheme(design);
   return scheme && (design.variants.position_shared || scheme->facts().input);
+}
+
+std::span<const OwnPosition> own_positions() {
+  static constexpr std::array<OwnPosition, 7> kAll{
+      {{PositionType::kNone, "none", "no"},
+       {PositionType::kLearned, "learned", "learned", true},
+       {PositionType::kSinusoidal, "sinusoidal", "sinusoidal", true},
+       {PositionType::kRotary, "rope", "rotary"},
+       {PositionType::kXlnet, "", "XLNet's"},
+       {PositionType::kT5, "", "T5's"},
+       {PositionType::kDisentangled, "", "DeBERTa's"}}};
+  return kAll;
+}
+
+const OwnPosition* own_position(std::string_view scheme) {
+  if (scheme.empty()) return nullptr;
+  const auto found = std::ranges::find(own_positions(), scheme, &OwnPosition::scheme);
+  return found == own_positions().end() ? nullptr : &*found;
+}
+
+const OwnPosition& own_position(PositionType type) {
+  const auto found = std::ranges::find(own_positions(), type, &OwnPosition::type);
+  MASQUE_CHECK(found != own_positions().end());
+  return *found;
+}
+
+bool adds_position(const Design& design) {
+  const auto scheme = position_scheme(design);
+  return scheme ? scheme->facts().input : own_position(design.position).input;
+}
+
+std::string position_text(std::string_view text) {
+  const std::string_view spelled = trim(text);
+  if (const auto parts = split_in_two(spelled, '('); parts && trim(parts->second) == ")")
+    return std::string(trim(parts->first));
+  return std::string(spelled);
+}
+
+void take_own_position(Design& design) {
+  const auto scheme = position_scheme(design);
+  const OwnPosition* own = scheme ? own_position(scheme->name()) : nullptr;
+  if (own == nullptr) return;
+  if (own->type == PositionType::kRotary) {
+    const Index size = position_shape(design).head_size;
+    if (size % 2 != 0)
+      throw UsageError(fmt::format("rope rotates pairs of features, found a head size of {}", size));
+    const auto rotary = rotary_of(design);
+    if (rotary && rotary_base(rotary->frequencies, 0)) set_rotary(*rotary, design);
+    return;
+  }
+  if (position_text(design.variants.position) != own->scheme) return;
+  design.position = own->type;
+  design.variants.position.clear();
+  design.variants.position_shared = false;
 }
 
 std::optional<RotaryDesign> rotary_of(const Design& design) {

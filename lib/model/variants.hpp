@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/design.hpp"
@@ -22,6 +24,32 @@ std::vector<nn::PositionParameter> position_parameters(const Design& design);
 bool has_position_table(const Design& design);
 /// Whether these are ModelWeights::position, one set, not LayerWeights::position.
 bool shares_position(const Design& design);
+
+/// What a PositionType is called.
+struct OwnPosition {
+  PositionType type = PositionType::kNone;
+  std::string_view scheme;  ///< of nn that it stands for; empty: none has its parameters' shape
+  std::string_view spoken;  ///< in messages, before "positions"
+  bool input = false;       ///< it is added to the input, which a query stream does not see
+};
+/// Of all of them: which schemes of nn the engine has terms of its own for.
+std::span<const OwnPosition> own_positions();
+/// The one that stands for a scheme; nullptr: there is none.
+const OwnPosition* own_position(std::string_view scheme);
+/// The one of a type.
+const OwnPosition& own_position(PositionType type);
+
+/// Whether positions, the engine's own or a scheme's, are added to the input.
+bool adds_position(const Design& design);
+
+/// One spelling of a scheme: without parentheses where there are no arguments.
+std::string position_text(std::string_view text);
+
+/// Puts the engine's own terms in place of the scheme: of one without arguments, and of `rope` with
+/// arguments where config.json can say its base. Leaves others as they are. What is `sinusoidal` to
+/// the engine has sines in the first half (sinusoidal_interleaved says otherwise). Throws
+/// UsageError for angles of an odd head size.
+void take_own_position(Design& design);
 
 /// The angles of a scheme that only rotates queries and keys by their positions: `rope`,
 /// `rope_yarn` and the like. Nothing for other schemes, or none.

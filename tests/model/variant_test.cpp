@@ -256,6 +256,41 @@ TEST_CASE("the engine's own positions are those of the registry") {
   }
 }
 
+TEST_CASE("one table says which schemes the engine has terms of its own for") {
+  const auto taken = [](const std::string& scheme) {
+    Design design;
+    design.num_attention_heads = 2;
+    design.hidden_size = design.embedding_size = 8;
+    design.head_size = 4;
+    design.max_position_embeddings = 8;
+    design.position = PositionType::kNone;
+    design.variants.position = scheme;
+    take_own_position(design);
+    return design;
+  };
+  for (const OwnPosition& own : own_positions()) {
+    CHECK(&own_position(own.type) == &own);
+    if (own.scheme.empty()) continue;
+    CAPTURE(own.scheme);
+    CHECK(own_position(own.scheme) == &own);
+    CHECK(nn::parse_position(own.scheme)->facts().input == own.input);
+    for (const char* parentheses : {"", "()", "( )"}) {
+      const Design design = taken(std::string(own.scheme) + parentheses);
+      CHECK(design.position == own.type);
+      CHECK(design.variants.position.empty());
+      CHECK(adds_position(design) == own.input);
+    }
+  }
+  for (const char* other : {"learned(alpha=0.4)", "alibi", "rope_yarn", "rope_ntk(factor=8)"}) {
+    CHECK(taken(other).variants.position == other);
+    CHECK(taken(other).position == PositionType::kNone);
+  }
+  CHECK(taken("rope(base=500)").position == PositionType::kRotary);
+  CHECK(own_position("alibi") == nullptr);
+  CHECK(position_text(" alibi ( ) ") == "alibi");
+  CHECK(position_text("t5(buckets=8)") == "t5(buckets=8)");
+}
+
 TEST_CASE("a query stream with every relative scheme") {
   for (const std::string& name : nn::position_names()) {
     const auto scheme = nn::parse_position(name);

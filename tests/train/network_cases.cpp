@@ -181,7 +181,7 @@ std::vector<NetworkCase> network_cases() {
     d.streams = Streams::kFixedKeys;
     d.mask = DefaultMask::kOthers;
   });
-  add("alibi of a family", [](Design& d) { d.position = model::PositionType::kAlibi; });
+  add("alibi of a family", [](Design& d) { scheme(d, "alibi"); });
   return cases;
 }
 

@@ -119,9 +119,7 @@ bool can_change(const Design& base, const Design& wanted) {
   const bool alone = wanted.streams == Streams::kOne;
   if (!alone && (!base.variants.mixer.empty() || base.convolution_size > 0)) return false;
   // Positions of the input reach no query stream; gated units have none of two streams.
-  const bool added =
-      wanted.position == PositionType::kLearned || wanted.position == PositionType::kSinusoidal;
-  if (wanted.streams == Streams::kTwo && (added || gated)) return false;
+  if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
   // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);

@@ -93,18 +93,8 @@ bool can_hold(DType dtype, const StartValue& start) {
 
 store::OutputTensor random_tensor(NewTensor tensor, DType dtype, std::uint64_t seed) {
   const RandomStream stream(seed, tensor.name);
-  const std::uint64_t bytes_each = dtype_bits(dtype) / 8;
-  const auto columns = tensor.shape.size() < 2 ? Index{1} : static_cast<Index>(tensor.shape.back());
-  store::TensorInfo info{.name = tensor.name, .dtype = dtype, .shape = tensor.shape};
-  store::Computed source;
-  source.chunk_bytes = 65536 * bytes_each;
-  source.fill = [start = std::move(tensor.start), columns, stream, bytes_each, dtype](
-                    std::uint64_t offset, MutableBytes out) {
-    std::vector<double> values(out.size() / bytes_each);
-    fill_start(start, columns, stream, offset / bytes_each, values);
-    from_double(dtype, values, out);
-  };
-  return {std::move(info), std::move(source)};
+  store::TensorInfo info{.name = std::move(tensor.name), .dtype = dtype, .shape = tensor.shape};
+  return started_tensor(std::move(info), std::move(tensor.start), stream);
 }
 
 store::OutputWeights random_weights(NewModel model, const std::string& path, DType dtype,

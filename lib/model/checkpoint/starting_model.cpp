@@ -14,6 +14,7 @@
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
+#include "model/start_value.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -190,7 +191,15 @@ std::vector<TensorRow> StartingModel::replaced_rows(const ModelPlan& plan) const
 
 void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
                                std::vector<store::OutputTensor>& tensors) const {
-  if (names_.tf() != nullptr) return;
+  if (names_.tf() != nullptr) {
+    // TensorFlow's files lack what transformers saves and expects.
+    for (const ComputedTensor& tensor : plan.computed) {
+      const std::string name = with_base(plan, tensor.name);
+      tensors.push_back(started_tensor({.name = name, .dtype = DType::kF32, .shape = tensor.shape},
+                                       tensor.start, RandomStream(0, name)));
+    }
+    return;
+  }
   // A file without a head may lack the prefix of the base model, which it has next to a head.
   const auto has_prefix = [&](const store::TensorInfo& info) {
     return info.name.starts_with(plan_.prefix);

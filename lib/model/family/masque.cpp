@@ -95,6 +95,9 @@ void read_own_position(Design& design, const FamilyConfig& config) {
 
 void read_position(Design& design, const FamilyConfig& config) {
   design.variants.position = config.text("position", "");
+  const bool alibi =
+      !config.has("position") && config.text("position_embedding_type", "") == "alibi";
+  if (alibi) design.variants.position = "alibi";
   LayerDesign layer;
   layer.window = config.optional_count("window");
   if (design.variants.position.empty()) {
@@ -107,7 +110,7 @@ void read_position(Design& design, const FamilyConfig& config) {
                        config.positive("rope_theta", 10000), design.head_size);
     }
   } else {
-    if (config.has("position_embedding_type")) {
+    if (!alibi && config.has("position_embedding_type")) {
       config.refuse("position_embedding_type", "nothing with position");
     }
     check_variant(config, "position", [&] { position_scheme(design); });
@@ -160,7 +163,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   }
   const auto scheme = position_scheme(design);
   if ((scheme && !scheme->facts().input && scheme->name() != "none") ||
-      design.position == PositionType::kRotary || design.position == PositionType::kAlibi) {
+      design.position == PositionType::kRotary) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
   }
   check_variant(config, "mixer", [&] { mixer_parameters(design); });
@@ -173,11 +176,7 @@ void read_streams(Design& design, const FamilyConfig& config) {
   read_mask(config, design);
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
-  const auto scheme = position_scheme(design);
-  const bool added = design.position == PositionType::kLearned ||
-                     design.position == PositionType::kSinusoidal ||
-                     (scheme && scheme->facts().input);
-  if (!fixed && added) {
+  if (!fixed && adds_position(design)) {
     config.refuse("streams",
                   "\"one\" or \"fixed_keys\": a query stream does not see positions of the input");
   }

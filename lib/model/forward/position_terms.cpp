@@ -56,8 +56,6 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
     case PositionType::kT5:
       return nn::t5_terms<T>(inputs.table, inputs.d_table, design.relative_max_distance, true,
                              inputs.positions);
-    case PositionType::kAlibi:
-      return nn::alibi_terms<T>(design.num_attention_heads, inputs.positions);
     case PositionType::kXlnet: return nn::xlnet_terms(xlnet_of(design, inputs), inputs.positions);
     case PositionType::kDisentangled: {
       nn::DisentangledTerms<T>& terms = inputs.disentangled;
@@ -73,8 +71,7 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
 
 bool has_position_terms(const Design& design) {
   return !design.variants.position.empty() || design.position == PositionType::kT5 ||
-         design.position == PositionType::kAlibi || design.position == PositionType::kXlnet ||
-         design.position == PositionType::kDisentangled;
+         design.position == PositionType::kXlnet || design.position == PositionType::kDisentangled;
 }
 
 nn::PositionIds counted_positions(Index begin, Index end,

@@ -31,6 +31,7 @@ enum class LabelKind {
   kNone,
   kTokens,    ///< ids
   kReplaced,  ///< 1: the token is not the original one; 0: it is
+  kHidden,    ///< the id of each token that is hidden, as masked autoencoding hides it
 };
 
 /// Sequences of ids. Immutable once read; thread-safe.
@@ -97,6 +98,9 @@ struct CorpusOptions {
   std::optional<TokenId> begin = {}, end = {};
   /// Records say what is predicted: they must have labels. Otherwise they must have none.
   bool labels = false;
+  /// Tokens that records have dropped come back to their places, with labels that say what they
+  /// are: what masked autoencoding predicts.
+  bool dropped = false;
   int threads = 0;
 };
 
@@ -116,6 +120,8 @@ struct CorpusOptions {
 ///         those and `weights`. A record of `original` and no labels (droptoken bart) becomes a
 ///         source, its ids, and a target, the original: the target's tokens are predicted under the
 ///         mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
+///         With `dropped` all records have such a list or none has; the tokens come back between
+///         the positions of the others.
 ///
 /// Memory: 8 bytes a sequence, 4 a token, 1 more with segments, 4 with positions and labels each, 8
 /// with weights, besides the mapped file. Throws InputError if there is no sequence (for blocks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@ namespace {
 // Sums of weights stay finite.
 constexpr double kLargestWeight = 1e30;
 
+constexpr std::int32_t kUnknownSegment = -1;
+
 /// One record after the other into a corpus.
 class RecordTaker {
  public:
@@ -26,9 +29,10 @@ class RecordTaker {
   void take(records::Record& record) {
     if (record.ids.empty()) return;
     if (options_.labels && record.original.present && !record.labels.present) join(record);
-    check_length(record);
+    check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
     check_places(record);
     check_labels(record);
+    if (options_.dropped) restore(record);
     segments_.assign(record.seg.values.begin(), record.seg.values.end());
     CorpusItem item;
     item.ids = record.ids;
@@ -45,7 +49,9 @@ class RecordTaker {
     if (corpus_.size() == 0) throw InputError(name, "no record with a token, expected JSON lines");
     if (options_.labels && !learns_)
       throw InputError(name, "labels: none in any record, expected some to learn");
-    if (options_.labels) corpus_.set_labels(kind_);
+    if (restored_.value_or(false) && !learns_)
+      throw InputError(name, "dropped: no token in any record, expected some to predict");
+    if (options_.labels || restored_.value_or(false)) corpus_.set_labels(kind_);
     return std::move(corpus_);
   }
 
@@ -79,10 +85,81 @@ class RecordTaker {
     record.original.clear();
   }
 
-  void check_length(const records::Record& record) const {
-    if (std::ssize(record.ids) > options_.length)
+  /// Puts back what was dropped, with labels there.
+  void restore(records::Record& record) {
+    if (restored_.value_or(record.has_dropped) != record.has_dropped)
+      throw InputError("dropped in some records alone, expected it in all or in none");
+    restored_ = record.has_dropped;
+    if (!record.has_dropped) return;
+    kind_ = LabelKind::kHidden;
+    learns_ = learns_ || !record.dropped.empty();
+    struct Token {
+      std::int32_t position, segment, label;
+      TokenId id;
+    };
+    std::vector<Token> all;
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      const std::int32_t segment = record.seg.present ? record.seg.values[i] : 0;
+      all.push_back({record.position(i), segment, records::kNoLabel, record.ids[i]});
+    }
+    for (const auto& [position, id] : record.dropped) {
+      if (id < 0 || id >= tokens_.size)
+        throw InputError(fmt::format("dropped: id {}, expected 0 to {}", id, tokens_.size - 1));
+      check_position("dropped: pos", position);
+      all.push_back({position, kUnknownSegment, id, id});
+    }
+    std::ranges::stable_sort(all, {}, &Token::position);
+    const auto same = std::ranges::adjacent_find(all, {}, &Token::position);
+    if (same != all.end())
       throw InputError(
-          fmt::format("{} tokens, expected at most {}", record.ids.size(), options_.length));
+          fmt::format("dropped: two tokens at position {}, expected one", same->position));
+    // What was dropped has no segment of its own: that of the tokens around it.
+    std::int32_t last = kUnknownSegment;
+    for (auto token = all.begin(); token != all.end(); ++token) {
+      if (token->segment != kUnknownSegment) {
+        last = token->segment;
+        continue;
+      }
+      const auto next = std::find_if(
+          token, all.end(), [](const Token& one) { return one.segment != kUnknownSegment; });
+      const std::int32_t after = next == all.end() ? last : next->segment;
+      if (last != kUnknownSegment && last != after)
+        throw InputError(
+            fmt::format("dropped: position {} between two segments, expected it "
+                        "inside of one",
+                        token->position));
+      token->segment = last = after;
+    }
+    take_tokens(all, record);
+  }
+
+  template <class Token>
+  static void take_tokens(const std::vector<Token>& all, records::Record& record) {
+    const bool segments = record.seg.present;
+    bool counted = true;  // as without positions
+    record.ids.clear();
+    std::vector<std::int32_t>& positions = record.pos.make(0);
+    std::vector<std::int32_t>& labels = record.labels.make(0);
+    record.seg.values.clear();
+    for (const Token& token : all) {
+      counted = counted && token.position == std::ssize(positions);
+      record.ids.push_back(token.id);
+      positions.push_back(token.position);
+      labels.push_back(token.label);
+      if (segments) record.seg.values.push_back(token.segment);
+    }
+    if (counted) record.pos.clear();
+  }
+
+  void check_length(std::size_t tokens) const {
+    if (static_cast<Index>(tokens) > options_.length)
+      throw InputError(fmt::format("{} tokens, expected at most {}", tokens, options_.length));
+  }
+
+  void check_position(std::string_view name, std::int32_t position) const {
+    if (position >= 0 && position < options_.length) return;
+    throw InputError(fmt::format("{} {}, expected 0 to {} ({})", name, position,
+                                 options_.length - 1, field("length")));
   }
 
   /// Segments, positions and mask.
@@ -91,11 +168,7 @@ class RecordTaker {
       if (segment != 0 && segment != 1)
         throw InputError(fmt::format("seg {}, expected 0 or 1", segment));
     }
-    for (const std::int32_t position : record.pos.values) {
-      if (position < 0 || position >= options_.length)
-        throw InputError(fmt::format("pos {}, expected 0 to {} ({})", position, options_.length - 1,
-                                     field("length")));
-    }
+    for (const std::int32_t position : record.pos.values) check_position("pos", position);
     if (record.mask) records::bind_record_mask(*record.mask, std::ssize(record.ids));
   }
 
@@ -109,7 +182,11 @@ class RecordTaker {
                                    field("objective")));
     }
     if (!record.labels.present)
-      throw InputError("no labels, expected what is predicted at each token, -100 for nothing");
+      throw InputError(fmt::format(
+          "no labels, expected what is predicted at each token, -100 for nothing{}",
+          record.has_dropped
+              ? fmt::format(", or {} mae, which learns dropped tokens", field("objective"))
+              : ""));
     const LabelKind kind = record.original.present ? LabelKind::kReplaced : LabelKind::kTokens;
     if (kind_ == LabelKind::kNone) kind_ = kind;
     if (kind != kind_)
@@ -137,6 +214,7 @@ class RecordTaker {
   std::vector<std::uint8_t> segments_;
   LabelKind kind_ = LabelKind::kNone;
   bool learns_ = false;
+  std::optional<bool> restored_;  ///< whether records have what was dropped
 };
 
 }  // namespace

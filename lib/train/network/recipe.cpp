@@ -10,7 +10,6 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/save.hpp"
-#include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
 #include "train/network/deepnorm.hpp"
@@ -48,29 +47,11 @@ DeepNorm deepnorm_of(const DesignRecipe& recipe) {
 }
 
 void set_position(const DesignRecipe& recipe, Design& design) {
-  if (recipe.position == "learned") {
-    design.position = model::PositionType::kLearned;
-    return;
-  }
-  if (recipe.position == "sinusoidal") {
-    design.position = model::PositionType::kSinusoidal;
-    return;
-  }
   design.position = model::PositionType::kNone;
-  if (recipe.position == "none") return;
-  design.variants.position = recipe.position;
+  design.variants.position = model::position_text(recipe.position);
   design.variants.position_shared = recipe.position_shared;
-  const auto scheme = model::position_scheme(design);
-  const nn::PositionShape shape = model::position_shape(design);
-  design.attention_scale = scheme->scale(shape);
-  if (scheme->name() != "rope") return;
-  if (shape.head_size % 2 != 0) {
-    throw UsageError(
-        fmt::format("rope rotates pairs of features, found a head size of {}", shape.head_size));
-  }
-  // The same numbers by the engine's own way, where config.json can say the base.
-  const auto rotary = model::rotary_of(design);
-  if (rotary && model::rotary_base(rotary->frequencies, 0)) model::set_rotary(*rotary, design);
+  design.attention_scale = model::position_scheme(design)->scale(model::position_shape(design));
+  model::take_own_position(design);
 }
 
 void set_norms(const DesignRecipe& recipe, Design& design) {
@@ -160,11 +141,11 @@ void change_design(const DesignChanges& changes, Design& design) {
     design.attention_scale =
         1 / std::sqrt(static_cast<double>(model::position_shape(design).head_size));
     DesignRecipe recipe;
-    recipe.position = *changes.position;
+    recipe.position = model::position_text(*changes.position);
     recipe.position_shared = changes.position_shared;
     Design named = design;
     named.position = model::PositionType::kNone;
-    named.variants.position = *changes.position;
+    named.variants.position = recipe.position;
     named.variants.position_shared = changes.position_shared;
     Design native = design;
     set_position(recipe, native);
@@ -173,7 +154,7 @@ void change_design(const DesignChanges& changes, Design& design) {
     };
     // A bare name asks for the engine's own positions. With arguments they may not change who
     // writes the model, and so which parameters it has.
-    const bool bare = changes.position->find('(') == std::string::npos;
+    const bool bare = recipe.position.find('(') == std::string::npos;
     const bool takes_native =
         !native.variants.position.empty() || (has_family(native) && (bare || has_family(named)));
     design = takes_native ? std::move(native) : std::move(named);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
-#include "mask/expression.hpp"
-#include "model/masks.hpp"
+#include "mask/flow.hpp"
+#include "train/run/mask_check.hpp"
 
 namespace masque::train {
 
@@ -14,27 +14,40 @@ namespace {
 
 constexpr Index kLookedAt = 32;  // sequences, of which the shortest are taken
 constexpr std::size_t kSequences = 2;
-constexpr Index kRows = 4;  // of a sequence
+constexpr Index kRows = 4;         // of a sequence
+constexpr Index kFollowed = 1024;  // tokens: following costs their third power
 constexpr double kTolerance = 1e-6;
 
-/// What the rows of an example may read.
-std::optional<mask::Mask> mask_of(const Example& example, const model::Design& design) {
-  if (design.streams == model::Streams::kTwo && example.query_mask) return example.query_mask;
-  if (example.mask) return example.mask;
-  const std::vector<mask::MaskLayer> layers = model::own_masks(design);
-  if (layers.empty()) return std::nullopt;
-  return layers.front().mask.bind({example.size(), example.size()});
-}
-
-/// Where a row's target stands in the input, hidden from the row; nothing if it does not.
-std::optional<Index> hidden_target(const Example& example, const mask::Mask& mask, std::size_t k) {
-  const Index row = example.rows[k];
-  for (const Index place : {row + 1, row, row - 1}) {
-    if (place < 0 || place >= example.size() || mask.allows(row, place)) continue;
-    if (example.ids[static_cast<std::size_t>(place)] == example.targets[k]) return place;
+/// What masks hide from the rows of an example.
+class Hidden {
+ public:
+  Hidden(const Example& example, const model::Design& design)
+      : example_(example), flow_(flow_of(example, design)) {
+    if (example.size() <= kFollowed) reach_ = mask::follow_flow(flow_).reach;
   }
-  return std::nullopt;
-}
+
+  /// Where a row's target stands in the input, hidden from the row; nothing if it does not.
+  std::optional<Index> target(std::size_t k) const {
+    const Index row = example_.rows[k];
+    for (const Index place : {row + 1, row, row - 1}) {
+      if (place < 0 || place >= example_.size() || reads(row, place)) continue;
+      if (example_.ids[static_cast<std::size_t>(place)] == example_.targets[k]) return place;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool reads(Index row, Index place) const {
+    if (reach_) return reach_->get(row, place);
+    if (row == place && flow_.query == mask::QueryStart::kToken) return true;
+    return std::ranges::any_of(flow_.layers,
+                               [&](const mask::Mask& mask) { return mask.allows(row, place); });
+  }
+
+  const Example& example_;
+  mask::FlowRequest flow_;
+  std::optional<mask::BitMatrix> reach_;
+};
 
 /// An example with one row and its loss.
 Example with_row(const Example& from, std::size_t k) {
@@ -79,11 +92,10 @@ std::optional<FoundLeak> probe_leak(Network<float>& network, const Objective& ob
   const auto words = static_cast<TokenId>(network.design().vocab_size);
   for (const Index sequence : short_sequences(corpus)) {
     const Example example = objective.example(corpus.item(sequence), 0);
-    const std::optional<mask::Mask> mask = mask_of(example, network.design());
-    if (!mask) continue;
+    const Hidden hidden(example, network.design());
     Index probed = 0;
     for (std::size_t k = 0; k < example.rows.size() && probed < kRows; ++k) {
-      const std::optional<Index> place = hidden_target(example, *mask, k);
+      const std::optional<Index> place = hidden.target(k);
       if (!place) continue;
       ++probed;
       throw_if_interrupted();

@@ -19,9 +19,10 @@ struct FoundLeak {
 };
 
 /// In a few short examples of the corpus, as an epoch corrupts them, each target that stands in
-/// the input hidden from its row is replaced by other tokens: the row's last state must stay, up to
-/// 1e-6 of its largest number. The masks of all layers are taken to be the first one's. Prepares
-/// the network. Cost: some tens of evaluations of one sequence. Throws as Objective::example.
+/// the input where the masks of no layer let it through to its row, directly or by way of other
+/// rows, is replaced by other tokens: the row's last state must stay, up to 1e-6 of its largest
+/// number. Of sequences beyond 1024 tokens ways by other rows are left out. Prepares the network.
+/// Cost: some tens of evaluations of one sequence. Throws as Objective::example.
 std::optional<FoundLeak> probe_leak(Network<float>& network, const Objective& objective,
                                     const Corpus& corpus);
 

@@ -24,14 +24,14 @@ constexpr Index kFollowedLength = 512;
 /// Masks of any length are of one kind at this one.
 constexpr Index kStandsForAll = 16;
 
-/// What the rows of an example may read, layer by layer; a query stream's own.
-std::vector<mask::Mask> layers_of(const Example& example, const model::Design& design) {
+/// What one stream of an example may read, layer by layer: `own` is the mask of all, if there is
+/// one, else the design's count.
+std::vector<mask::Mask> layers_of(const Example& example, const model::Design& design,
+                                  const std::optional<mask::Mask>& own) {
   const mask::Lengths lengths{example.size(), example.size()};
   std::vector<mask::Mask> layers;
-  if (design.streams == model::Streams::kTwo && example.query_mask) {
-    layers.assign(design.layers.size(), *example.query_mask);
-  } else if (example.mask) {
-    layers.assign(design.layers.size(), *example.mask);
+  if (own) {
+    layers.assign(design.layers.size(), *own);
   } else {
     layers = model::bind_layers(design, model::own_masks(design), example.size());
   }
@@ -68,7 +68,8 @@ class Targets {
 std::optional<ReadTarget> follow_example(const Example& example, const model::Design& design,
                                          Index offset) {
   const Targets targets(example, offset);
-  const std::vector<mask::Mask> layers = layers_of(example, design);
+  const mask::FlowRequest request = flow_of(example, design);
+  const std::vector<mask::Mask>& layers = request.layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     // Layers with the same mask share it.
     if (l > 0 && layers[l].node() == layers[l - 1].node()) continue;
@@ -79,11 +80,6 @@ std::optional<ReadTarget> follow_example(const Example& example, const model::De
     }
   }
   if (example.size() > kFollowedLength) return std::nullopt;
-  const bool fixed = design.streams == model::Streams::kFixedKeys;
-  mask::FlowRequest request;
-  request.layers = layers;
-  request.keys = fixed ? mask::KeySource::kInput : mask::KeySource::kLayer;
-  request.query = fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken;
   const mask::FlowResult flow = mask::follow_flow(request);
   for (const Index row : example.rows) {
     const auto token = targets.find(row, [&](Index place) { return flow.reach.get(row, place); });
@@ -124,7 +120,7 @@ std::optional<ReadTarget> count_labels(const model::Design& design, const Object
     throw_if_interrupted();
     const Example example = objective.example(corpus.item(i), 0);
     if (example.rows.empty()) continue;
-    const mask::Mask mask = layers_of(example, design).front();
+    const mask::Mask mask = flow_of(example, design).layers.front();
     rows += std::ssize(example.rows);
     for (std::size_t k = 0; k < example.rows.size(); ++k) {
       const Index row = example.rows[k];
@@ -148,6 +144,17 @@ std::optional<ReadTarget> count_labels(const model::Design& design, const Object
 }
 
 }  // namespace
+
+mask::FlowRequest flow_of(const Example& example, const model::Design& design) {
+  const bool fixed = design.streams == model::Streams::kFixedKeys;
+  const bool two = design.streams == model::Streams::kTwo && example.query_mask.has_value();
+  mask::FlowRequest request;
+  request.layers = layers_of(example, design, two ? example.query_mask : example.mask);
+  if (two) request.content = layers_of(example, design, example.mask);
+  request.keys = fixed ? mask::KeySource::kInput : mask::KeySource::kLayer;
+  request.query = fixed || two ? mask::QueryStart::kPosition : mask::QueryStart::kToken;
+  return request;
+}
 
 nn::MaskSupport mask_need(const model::Design& design) {
   if (!design.variants.mask.empty()) return nn::MaskSupport::kAny;

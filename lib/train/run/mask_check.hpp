@@ -6,11 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "mask/flow.hpp"
 #include "nn/variant.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/objective.hpp"
 
 namespace masque::train {
+
+/// The masks of an example by layer and stream, and where its streams begin: what its rows may have
+/// read at the end (mask::follow_flow).
+mask::FlowRequest flow_of(const Example& example, const model::Design& design);
 
 /// Which masks the parts of a design must obey for its own mask.
 nn::MaskSupport mask_need(const model::Design& design);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/masks.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -79,12 +80,8 @@ DesignRecipe recipe_beside(const model::Design& design, Index longest) {
     recipe.position_shared = design.variants.position_shared;
     return recipe;
   }
-  switch (design.position) {
-    case model::PositionType::kSinusoidal: recipe.position = "sinusoidal"; break;
-    case model::PositionType::kRotary: recipe.position = "rope"; break;
-    case model::PositionType::kNone: recipe.position = "none"; break;
-    default: recipe.position = "learned";
-  }
+  const std::string_view scheme = model::own_position(design.position).scheme;
+  if (!scheme.empty()) recipe.position = scheme;
   return recipe;
 }
 

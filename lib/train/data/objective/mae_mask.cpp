@@ -1,4 +1,5 @@
 // Masked autoencoding by a mask: nobody reads the hidden tokens, whose rows start from [MASK].
+// Records may say what is hidden (LabelKind::kHidden).
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -32,6 +33,21 @@ class MaeMask final : public Objective {
 
  protected:
   Example make(records::Record& record) const override {
+    if (!record.labels.present) hide(record);
+    std::vector<bool> visible(record.size(), true);
+    for (std::size_t place = 0; place < record.size(); ++place) {
+      if (record.labels.values[place] == records::kNoLabel) continue;
+      visible[place] = false;
+      record.ids[place] = options().tokens.mask;
+    }
+    Example out = example_of(record);
+    out.mask = mask::columns({out.size(), out.size()}, visible);
+    return out;
+  }
+
+ private:
+  /// Labels of what is hidden.
+  void hide(records::Record& record) const {
     const std::size_t n = record.size();
     // Tokens are numbered by place, not by the record's positions, so that what is taken out can be
     // found.
@@ -42,21 +58,12 @@ class MaeMask final : public Objective {
     records::Scratch scratch;
     records::Tally tally;
     mae_->apply(taken, scratch, tally);
-    std::vector<bool> visible(n, true);
     std::vector<std::int32_t>& labels = record.labels.make(n);
     std::fill(labels.begin(), labels.end(), records::kNoLabel);
-    for (const records::DroppedToken& token : taken.dropped) {
-      const auto place = static_cast<std::size_t>(token.pos);
-      visible[place] = false;
-      labels[place] = token.id;
-      record.ids[place] = options().tokens.mask;
-    }
-    Example out = example_of(record);
-    out.mask = mask::columns({out.size(), out.size()}, visible);
-    return out;
+    for (const records::DroppedToken& token : taken.dropped)
+      labels[static_cast<std::size_t>(token.pos)] = token.id;
   }
 
- private:
   std::unique_ptr<records::Corruption> mae_;
 };
 
