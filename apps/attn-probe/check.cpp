@@ -16,7 +16,7 @@ namespace {
 struct Options {
   commands::OpenOptions open;
   commands::SequenceOptions sequences;
-  std::optional<mask::Objective> objective;
+  std::optional<mask::Prediction> prediction;
   std::int64_t tokens = 64;
   std::int64_t replacements = 3;
   std::int64_t count = 8;
@@ -83,15 +83,15 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
-  request.objective =
-      o.objective.value_or(causal ? mask::Objective::kNext : mask::Objective::kSelf);
+  request.prediction =
+      o.prediction.value_or(causal ? mask::Prediction::kNext : mask::Prediction::kSelf);
   request.tokens = o.tokens;
   request.replacements = o.replacements;
   request.tolerance = o.tolerance.value_or(0);
   request.seed = o.open.common.seed;
   request.batch_tokens = o.open.batch_tokens;
   if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
-  const bool self = request.objective == mask::Objective::kSelf;
+  const bool self = request.prediction == mask::Prediction::kSelf;
   probe::LeakReport report;
   const auto check = [&](std::span<probe::NumberedInput> texts) {
     probe::CheckInput& input = texts.front().input;
@@ -208,9 +208,9 @@ void declare_leak(cli::Command& check) {
       "leak", "does an output depend on the token that it predicts; replaces tokens and compares");
   c.example("attn-probe check leak gpt2/ < text", "outputs of a causal model and later tokens");
   c.example("attn-probe check leak tta/ --predict self < text", "a T-TA is clean bit for bit");
-  c.choice("--predict", o->objective,
-           {{"self", std::optional(mask::Objective::kSelf)},
-            {"next", std::optional(mask::Objective::kNext)}},
+  c.choice("--predict", o->prediction,
+           {{"self", std::optional(mask::Prediction::kSelf)},
+            {"next", std::optional(mask::Prediction::kNext)}},
            "output i must not depend on token i, or on any token after i [next of a causal head, "
            "else self]");
   c.option("--tokens", "N", o->tokens, cli::Range{0, 1e9},

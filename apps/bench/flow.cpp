@@ -29,7 +29,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     mask::FlowRequest request;
     request.layers.assign(static_cast<std::size_t>(o.layers), mask);
     request.query = mask::QueryStart::kPosition;
-    request.objective = mask::Objective::kSelf;
+    request.prediction = mask::Prediction::kSelf;
     request.threads = o.common.threads;
     const Timing timing = time_of(o.repeats, [&] { mask::follow_flow(request); });
     table.row({text, o.length, o.layers, timing.median, timing.least, timing.most});

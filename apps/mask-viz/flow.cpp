@@ -28,7 +28,7 @@ struct Options {
   mask::QueryStart query = mask::QueryStart::kToken;
   mask::Residual residual = mask::Residual::kOn;
   bool two_streams = false;
-  mask::Objective objective = mask::Objective::kNone;
+  mask::Prediction prediction = mask::Prediction::kNone;
   std::vector<std::string> forbidden;
   std::optional<std::string> output;
   bool force = false;
@@ -89,7 +89,7 @@ cli::Cell field_cell(const mask::ReceptiveField& field) {
 
 void print_result(const Options& o, const mask::FlowRequest& request,
                   const mask::FlowResult& result, cli::Session& session) {
-  const bool checked = o.objective != mask::Objective::kNone || !request.forbidden.empty();
+  const bool checked = o.prediction != mask::Prediction::kNone || !request.forbidden.empty();
   cli::Report report;
   report.add("verdict", result.leak ? "leak" : checked ? "clean" : "not checked");
   report.add("layers", static_cast<std::int64_t>(request.layers.size()));
@@ -109,7 +109,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if ((o.two_streams && !o.content && o.mask != "-") || (!o.two_streams && o.content)) {
     throw UsageError("--streams two and --content EXPR belong together");
   }
-  if (o.objective != mask::Objective::kNone && !o.forbidden.empty()) {
+  if (o.prediction != mask::Prediction::kNone && !o.forbidden.empty()) {
     throw UsageError("--predict or --forbid, not both");
   }
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
@@ -124,7 +124,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                             .keys = o.keys,
                             .query = o.query,
                             .residual = o.residual,
-                            .objective = o.objective,
+                            .prediction = o.prediction,
                             .forbidden = {},
                             .threads = o.common.threads};
   if (o.two_streams) {
@@ -135,9 +135,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     request.content = bind_layers(mask::parse_mask_layers(content), count, positions.lengths);
   }
   // A record says which positions predict.
-  if (record && o.objective != mask::Objective::kNone) {
-    const Index shift = o.objective == mask::Objective::kNext ? 1 : 0;
-    request.objective = mask::Objective::kNone;
+  if (record && o.prediction != mask::Prediction::kNone) {
+    const Index shift = o.prediction == mask::Prediction::kNext ? 1 : 0;
+    request.prediction = mask::Prediction::kNone;
     for (const Index i : record->labelled) {
       if (i + shift >= record->length) continue;
       request.forbidden.push_back({{i + shift, i + shift + 1}, {i, i + 1}});
@@ -195,10 +195,10 @@ void declare_flow(cli::Command& tool) {
            "masks of the content stream [a record's: its mask | diagonal]");
   c.choice("--residual", o->residual, {{"on", mask::Residual::kOn}, {"off", mask::Residual::kOff}},
            "off: a row that sees no key loses what it carried");
-  c.choice("--predict", o->objective,
-           {{"none", mask::Objective::kNone},
-            {"self", mask::Objective::kSelf},
-            {"next", mask::Objective::kNext}},
+  c.choice("--predict", o->prediction,
+           {{"none", mask::Prediction::kNone},
+            {"self", mask::Prediction::kSelf},
+            {"next", mask::Prediction::kNext}},
            "which token a position predicts, and must not have read");
   c.option("--forbid", "SRC:DST", o->forbidden,
            "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");

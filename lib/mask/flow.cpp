@@ -124,12 +124,12 @@ class Follower {
   }
 
   void make_forbidden() {
-    has_rule_ = request_.objective != Objective::kNone || !request_.forbidden.empty();
+    has_rule_ = request_.prediction != Prediction::kNone || !request_.forbidden.empty();
     if (!has_rule_) return;
     forbidden_ = BitMatrix(n_, n_);
     leaked_ = BitMatrix(n_, n_);
-    const Index shift = request_.objective == Objective::kNext ? 1 : 0;
-    if (request_.objective != Objective::kNone) {
+    const Index shift = request_.prediction == Prediction::kNext ? 1 : 0;
+    if (request_.prediction != Prediction::kNone) {
       for (Index i = 0; i + shift < n_; ++i) forbidden_.set(i, i + shift);
     }
     for (const Forbidden& rule : request_.forbidden) {

@@ -25,7 +25,7 @@ enum class QueryStart { kToken, kPosition };
 /// Without a residual a row that sees no key loses what its query carried.
 enum class Residual { kOn, kOff };
 /// Which token a position predicts, and so must not have read.
-enum class Objective { kNone, kSelf, kNext };
+enum class Prediction { kNone, kSelf, kNext };
 
 /// Tokens that must not reach positions.
 struct Forbidden {
@@ -39,7 +39,7 @@ struct FlowRequest {
   KeySource keys = KeySource::kLayer;
   QueryStart query = QueryStart::kToken;
   Residual residual = Residual::kOn;
-  Objective objective = Objective::kNone;
+  Prediction prediction = Prediction::kNone;
   std::vector<Forbidden> forbidden;
   int threads = 0;
 };

@@ -100,7 +100,8 @@ void take_own_position(Design& design) {
   if (own->type == PositionType::kRotary) {
     const Index size = position_shape(design).head_size;
     if (size % 2 != 0)
-      throw UsageError(fmt::format("rope rotates pairs of features, found a head size of {}", size));
+      throw UsageError(
+          fmt::format("rope rotates pairs of features, found a head size of {}", size));
     const auto rotary = rotary_of(design);
     if (rotary && rotary_base(rotary->frequencies, 0)) set_rotary(*rotary, design);
     return;

@@ -100,7 +100,8 @@ Matrix<float> turned_by_definition(kernel::RotaryLayout layout,
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index head = 0; head < x.columns(); head += head_size) {
       kernel::reference::rotate_head(layout, table.cosine.view().row(i), table.sine.view().row(i),
-                                   table.cosine.columns(), direction, result.view().row(i) + head);
+                                     table.cosine.columns(), direction,
+                                     result.view().row(i) + head);
     }
   }
   return result;

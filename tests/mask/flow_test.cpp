@@ -34,7 +34,7 @@ TEST_CASE(
     "the classic mistake: a diagonal mask over layers that read each other leaks at layer 2") {
   FlowRequest request = request_of("tta", 8, 3);
   request.query = QueryStart::kPosition;
-  request.objective = Objective::kSelf;
+  request.prediction = Prediction::kSelf;
   const FlowResult naive = follow_flow(request);
   REQUIRE(naive.leak);
   CHECK(naive.leak->layer == 2);
@@ -52,9 +52,9 @@ TEST_CASE(
 
 TEST_CASE("causal layers may predict the next token, not their own") {
   FlowRequest request = request_of("causal", 16, 12);
-  request.objective = Objective::kNext;
+  request.prediction = Prediction::kNext;
   CHECK_FALSE(follow_flow(request).leak);
-  request.objective = Objective::kSelf;
+  request.prediction = Prediction::kSelf;
   REQUIRE(follow_flow(request).leak);
   CHECK(follow_flow(request).leak->layer == 1);
 }
@@ -63,7 +63,7 @@ TEST_CASE("two streams: a permutation is clean, a bidirectional content stream l
   FlowRequest request = request_of("perm_query(seed=4)", 10, 6);
   request.content = stack("perm_content(seed=4)", 10, 6);
   request.query = QueryStart::kPosition;
-  request.objective = Objective::kSelf;
+  request.prediction = Prediction::kSelf;
   CHECK_FALSE(follow_flow(request).leak);
   request.content = stack("full", 10, 6);
   const FlowResult result = follow_flow(request);
@@ -87,13 +87,13 @@ TEST_CASE("T-TA's single token, odd lengths and empty masks are defined") {
   for (const Index n : {Index{1}, Index{3}, Index{5}}) {
     FlowRequest request = request_of("~full", n, 3);
     request.query = QueryStart::kPosition;
-    request.objective = Objective::kSelf;
+    request.prediction = Prediction::kSelf;
     const FlowResult result = follow_flow(request);
     CHECK_FALSE(result.leak);
     CHECK(result.fields.back().maximum == 0);
   }
   FlowRequest request = request_of("~full", 3, 2);
-  request.objective = Objective::kSelf;
+  request.prediction = Prediction::kSelf;
   CHECK(follow_flow(request).leak->layer == 1);  // the residual carries the token
   request.residual = Residual::kOff;
   CHECK_FALSE(follow_flow(request).leak);  // a row without keys is a zero context
@@ -157,7 +157,7 @@ void check_against_search(const FlowRequest& request) {
       if (depends(request, l, i, i, false)) first = l;
     }
   }
-  if (request.objective != Objective::kSelf) return;
+  if (request.prediction != Prediction::kSelf) return;
   REQUIRE(result.leak.has_value() == (first > 0));
   if (!result.leak) return;
   REQUIRE(result.leak->layer == static_cast<Index>(first));
@@ -195,7 +195,7 @@ TEST_CASE("every mask of up to 3 tokens, one in 37 of 4, equals the search over 
           request.keys = setting.keys;
           request.query = setting.query;
           request.residual = setting.residual;
-          request.objective = Objective::kSelf;
+          request.prediction = Prediction::kSelf;
           request.threads = 1;
           check_against_search(request);
         }
@@ -221,7 +221,7 @@ TEST_CASE("random masks of up to 8 tokens, other ones at each layer, one stream 
     }
     request.query = turn % 2 == 0 ? QueryStart::kPosition : QueryStart::kToken;
     request.residual = turn % 5 == 0 ? Residual::kOff : Residual::kOn;
-    request.objective = Objective::kSelf;
+    request.prediction = Prediction::kSelf;
     request.threads = 2;
     check_against_search(request);
   }
@@ -239,7 +239,7 @@ TEST_CASE("of the shortest witnesses the one with the smallest numbers") {
   bits.set(2, 3);
   request.layers.assign(4, from_bits(std::move(bits)));
   request.query = QueryStart::kPosition;
-  request.objective = Objective::kSelf;
+  request.prediction = Prediction::kSelf;
   CHECK(path_of(follow_flow(request)) == "token 0 -> layer 1 position 2 -> layer 2 position 0");
 }
 
@@ -258,7 +258,7 @@ TEST_CASE("a leak that a later layer forgets is still counted, and two streams k
   const auto mask = [](const char* text) { return parse_mask(text).bind({4, 4}); };
   FlowRequest request{.layers = {mask("full"), mask("full & pad(0)")},
                       .residual = Residual::kOff,
-                      .objective = Objective::kSelf};
+                      .prediction = Prediction::kSelf};
   const FlowResult result = follow_flow(request);
   REQUIRE(result.leak);
   CHECK(result.leak->layer == 1);

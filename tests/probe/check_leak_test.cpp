@@ -27,9 +27,10 @@ CheckInput leak_input(Index n, Index vocabulary) {
   return input;
 }
 
-LeakReport leaks_of(const model::Model& model, const CheckInput& input, mask::Objective objective) {
+LeakReport leaks_of(const model::Model& model, const CheckInput& input,
+                    mask::Prediction prediction) {
   LeakRequest request;
-  request.objective = objective;
+  request.prediction = prediction;
   request.never = model.design().pad_token_id
                       ? std::optional(static_cast<TokenId>(*model.design().pad_token_id))
                       : std::nullopt;
@@ -50,16 +51,16 @@ void check_agreement(const model::Model& model, const mask::Mask& mask, mask::Fl
   CheckInput input = leak_input(n, model.design().vocab_size);
   input.mask = two_streams ? content : mask;
   if (two_streams) input.query_mask = mask;
-  for (const mask::Objective objective : {mask::Objective::kSelf, mask::Objective::kNext}) {
-    CAPTURE(static_cast<int>(objective));
+  for (const mask::Prediction prediction : {mask::Prediction::kSelf, mask::Prediction::kNext}) {
+    CAPTURE(static_cast<int>(prediction));
     // The flow's kNext is about the token after a position alone.
     flow.forbidden.clear();
     for (Index i = 0; i < n; ++i) {
-      const bool self = objective == mask::Objective::kSelf;
+      const bool self = prediction == mask::Prediction::kSelf;
       flow.forbidden.push_back({{self ? i : i + 1, self ? i + 1 : n}, {i, i + 1}});
     }
     const mask::FlowResult expected = mask::follow_flow(flow);
-    const LeakReport found = leaks_of(model, input, objective);
+    const LeakReport found = leaks_of(model, input, prediction);
     REQUIRE(found.first_layer().has_value() == expected.leak.has_value());
     if (!expected.leak) continue;
     CHECK(*found.first_layer() == expected.leak->layer);
@@ -104,8 +105,8 @@ TEST_CASE("a T-TA is clean bit by bit, and a causal model, and others are not") 
       const auto model = open_suspect(one.name, {}, precision);
       const model::Design& design = model->design();
       const CheckInput input = leak_input(9, design.vocab_size);
-      const LeakReport self = leaks_of(*model, input, mask::Objective::kSelf);
-      const LeakReport next = leaks_of(*model, input, mask::Objective::kNext);
+      const LeakReport self = leaks_of(*model, input, mask::Prediction::kSelf);
+      const LeakReport next = leaks_of(*model, input, mask::Prediction::kNext);
       CHECK(self.pairs == 9);
       CHECK(next.pairs == 36);
       CHECK(self.first_layer().has_value() == (design.streams != model::Streams::kFixedKeys));
@@ -121,21 +122,21 @@ TEST_CASE("one broken layer is caught, and named") {
   struct Broken {
     const char* model;
     const char* mask;
-    mask::Objective objective;
+    mask::Prediction prediction;
     Index layer, token, position;
   };
   for (const Broken& b :
-       {Broken{"tta", "tta, full", mask::Objective::kSelf, 2, 0, 0},
-        Broken{"tta", "tta, tta | diagonal & ~prefix(5)", mask::Objective::kSelf, 2, 5, 5},
-        Broken{"gpt2", "causal, full", mask::Objective::kNext, 2, 1, 0},
-        Broken{"llama", "causal | window(1) & ~prefix(6), causal", mask::Objective::kNext, 1, 6,
+       {Broken{"tta", "tta, full", mask::Prediction::kSelf, 2, 0, 0},
+        Broken{"tta", "tta, tta | diagonal & ~prefix(5)", mask::Prediction::kSelf, 2, 5, 5},
+        Broken{"gpt2", "causal, full", mask::Prediction::kNext, 2, 1, 0},
+        Broken{"llama", "causal | window(1) & ~prefix(6), causal", mask::Prediction::kNext, 1, 6,
                5}}) {
     CAPTURE(std::string(b.mask));
     model::ModelOptions options;
     options.masks = mask::parse_mask_layers(b.mask);
     const auto model = open_suspect(b.model, options, Precision::kF32);
     const LeakReport found =
-        leaks_of(*model, leak_input(12, model->design().vocab_size), b.objective);
+        leaks_of(*model, leak_input(12, model->design().vocab_size), b.prediction);
     REQUIRE(found.first_layer());
     CHECK(*found.first_layer() == b.layer);
     const auto& first = found.layers[static_cast<std::size_t>(b.layer - 1)].first;

@@ -4,7 +4,7 @@
 
 namespace masque::nn {
 
-RotarySettings read_rotary(NamedArguments& arguments) {
+RotarySettings rotary_settings(NamedArguments& arguments) {
   static constexpr std::array<std::string_view, 2> kLayouts = {"adjacent", "half"};
   RotarySettings settings;
   if (arguments.choice("layout", kLayouts[0], kLayouts) == kLayouts[1]) {

@@ -20,7 +20,7 @@ struct RotarySettings {
 
 /// Asks for `layout` (adjacent: pairs (2t, 2t + 1) as in the paper; half: (t, t + d/2) as in
 /// Llama) and `base`.
-RotarySettings read_rotary(NamedArguments& arguments);
+RotarySettings rotary_settings(NamedArguments& arguments);
 
 /// Queries and keys rotated by tables.
 template <class T>

@@ -29,8 +29,8 @@ TokenId other_token(std::uint32_t word, TokenId original, std::optional<TokenId>
 }
 
 /// The outputs that must not depend on a token.
-std::vector<Index> forbidden_rows(mask::Objective objective, Index token) {
-  if (objective == mask::Objective::kSelf) return {token};
+std::vector<Index> forbidden_rows(mask::Prediction prediction, Index token) {
+  if (prediction == mask::Prediction::kSelf) return {token};
   std::vector<Index> rows(static_cast<std::size_t>(token));
   std::iota(rows.begin(), rows.end(), Index{0});
   return rows;
@@ -71,7 +71,7 @@ std::optional<Index> LeakReport::first_layer() const {
 
 void check_leak(const model::Model& model, std::uint64_t text, const CheckInput& input,
                 const LeakRequest& request, LeakReport& report) {
-  MASQUE_CHECK(request.objective != mask::Objective::kNone && request.replacements > 0);
+  MASQUE_CHECK(request.prediction != mask::Prediction::kNone && request.replacements > 0);
   const Index vocab_size = model.design().vocab_size;
   if (vocab_size < 3) throw InputError("a vocabulary of less than 3 tokens has none to put in");
   report.layers.resize(static_cast<std::size_t>(model.design().num_hidden_layers) + 1);
@@ -84,7 +84,7 @@ void check_leak(const model::Model& model, std::uint64_t text, const CheckInput&
   for (const Index token : spread(input.size(), request.tokens)) {
     const auto at = static_cast<std::size_t>(token);
     ++report.tokens;
-    const std::vector<Index> rows = forbidden_rows(request.objective, token);
+    const std::vector<Index> rows = forbidden_rows(request.prediction, token);
     report.pairs += rows.size();
     if (rows.empty()) continue;
     std::vector<CheckVariant> variants(replacements, CheckVariant{input, &expected, rows, rows});

@@ -13,7 +13,7 @@ namespace masque::probe {
 struct LeakRequest {
   /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens after
   /// i. kNone is not allowed.
-  mask::Objective objective = mask::Objective::kSelf;
+  mask::Prediction prediction = mask::Prediction::kSelf;
   Index tokens = 64;       ///< of a text, evenly spread; 0: all
   Index replacements = 3;  ///< random ones for each token
   double tolerance = 0;    ///< differences up to it do not count (check_run.hpp)

@@ -39,7 +39,8 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
   request.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
   request.query =
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
-  request.objective = kind == ScoreKind::kCausal ? mask::Objective::kNext : mask::Objective::kSelf;
+  request.prediction =
+      kind == ScoreKind::kCausal ? mask::Prediction::kNext : mask::Prediction::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
   if (layers.empty()) layers = model::own_masks(design);
   request.layers = model::bind_layers(design, layers, length);
@@ -68,7 +69,7 @@ std::optional<Pair> forbidden_cell(const mask::Mask& mask, bool self) {
 
 /// The first pair that leaks, and by which path (" (…)", or nothing).
 std::optional<std::pair<Pair, std::string>> follow(const mask::FlowRequest& request) {
-  const bool causal = request.objective == mask::Objective::kNext;
+  const bool causal = request.prediction == mask::Prediction::kNext;
   const mask::FlowResult flow = mask::follow_flow(request);
   std::string path;
   if (flow.leak) path = fmt::format(" ({})", mask::path_text(flow.leak->path, false));
@@ -83,7 +84,7 @@ std::optional<std::pair<Pair, std::string>> follow(const mask::FlowRequest& requ
 /// The same for any length, where the masks' cells tell; otherwise up to kFollowed tokens.
 std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& request,
                                                       Index length) {
-  const bool self = request.objective == mask::Objective::kSelf;
+  const bool self = request.prediction == mask::Prediction::kSelf;
   const bool token = request.query == mask::QueryStart::kToken;
   if (self && token) return std::pair(Pair(0, 0), std::string());
   std::optional<Pair> cell;

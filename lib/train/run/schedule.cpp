@@ -21,14 +21,6 @@ std::string_view decay_name(Decay decay) {
   return "constant";
 }
 
-Decay parse_decay(std::string_view name) {
-  for (const Decay decay : {Decay::kLinear, Decay::kCosine, Decay::kConstant}) {
-    if (decay_name(decay) == name) return decay;
-  }
-  throw UsageError(
-      fmt::format("decay '{}', expected linear, cosine or constant", escape(std::string(name))));
-}
-
 double StepPlan::place(std::int64_t step) const {
   double begin_place = 0;
   std::int64_t begin = 0, end = first;

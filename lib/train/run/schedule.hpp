@@ -10,8 +10,7 @@ namespace masque::train {
 
 enum class Decay { kLinear, kCosine, kConstant };
 
-/// "linear", "cosine", "constant". Throws UsageError.
-Decay parse_decay(std::string_view name);
+/// "linear", "cosine", "constant".
 std::string_view decay_name(Decay decay);
 
 /// How many updates a run has: a number at first, and others that it is given on the way.

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kLeaky = "leaky_rerope";
 
 std::unique_ptr<PositionScheme> make_rerope(NamedArguments& arguments) {
-  RotarySettings settings = read_rotary(arguments);
+  RotarySettings settings = rotary_settings(arguments);
   settings.size = arguments.count("size", 0, 0, Index{1} << 20);
   const Index window = arguments.count("window", 256, 0, Index{1} << 40);
   const double slope = arguments.name() == kLeaky ? 1 / arguments.number("factor", 8, 1, 1e6) : 0;

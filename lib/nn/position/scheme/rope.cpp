@@ -9,7 +9,7 @@ namespace {
 
 std::unique_ptr<PositionScheme> make_rope(NamedArguments& arguments) {
   const RotaryScaling& scaling = rotary_scaling(arguments.name());
-  const RotarySettings settings = read_rotary(arguments);
+  const RotarySettings settings = rotary_settings(arguments);
   RotaryArguments values;
   for (const RotaryParameter& parameter : scaling.parameters) parameter.read(arguments, values);
   return std::make_unique<RotaryScheme>(settings, scaling, values);

@@ -69,7 +69,7 @@ class Xpos final : public PositionSchemeOf<Xpos> {
 
 const PositionRegistration kRegistration(
     "xpos", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
-      const RotarySettings settings = read_rotary(arguments);
+      const RotarySettings settings = rotary_settings(arguments);
       return std::make_unique<Xpos>(settings, arguments.number("scale_base", 512, 1, 1e9));
     });
 
