@@ -151,15 +151,18 @@ std::vector<Unread> unread_by(const train::DesignRecipe& design, bool asks_to_sh
   };
   const std::string& kind = design.layer_kind;
   if (kind == "gated_attention") {
-    add({"num-attention-heads", "head-size"}, fmt::format("with {} {}", field("layer_kind"), kind));
+    const std::string with = fmt::format("with {} {}", field("layer_kind"), kind);
+    add({"num-attention-heads", "head-size"}, with);
+    // Other values are refused with the design.
+    if (design.talking_heads == "none") add({"talking-heads"}, with);
   } else if (kind == "transformer") {
     add({"attention-key-size"}, fmt::format("without {} gated_attention", field("layer_kind")));
   }
   if (const std::string& mixer = design.mixer; !mixer.empty()) {
     const std::string with = fmt::format("with {} {}", field("mixer"), mixer);
-    add({"normalizer", "scale", "head-size", "talking-heads", "previous-scores",
-         "attention-dropout"},
-        with);
+    add({"normalizer", "scale", "head-size", "attention-dropout"}, with);
+    if (design.talking_heads == "none") add({"talking-heads"}, with);
+    if (design.previous_scores == "none") add({"previous-scores"}, with);
     if (!has_heads(mixer)) add({"num-attention-heads"}, with);
   }
   if (asks_to_share && !can_share(design.position))
