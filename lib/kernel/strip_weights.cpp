@@ -24,7 +24,7 @@ struct OursIsFaster {
   Index most_outputs, most_inputs;
 };
 constexpr Index kAny = std::numeric_limits<Index>::max();
-// By `bench kernels --filter linear --product ours`, and `--product onednn`.
+// Measured by `bench kernels` (rows `linear_shape`) with either product.
 constexpr std::array kOursIsFaster = {
     // oneDNN has its fast kernels for packed weights on AVX-512 and above.
     OursIsFaster{InstructionSet::kBaseline, InstructionSet::kAvx2, kAny, kAny},

@@ -132,6 +132,17 @@ double start_range(const FamilyConfig& config);
 /// an unknown type for the family's first: "BertForMaskedLM". Empty if there is none.
 std::string class_name(const Family& family, std::string_view model_type, HeadKind head);
 
+/// Calls visit(name) for each spelling of "a|b".
+template <class F>
+void for_spellings(std::string_view names, F visit) {
+  while (true) {
+    const std::size_t bar = names.find('|');
+    visit(names.substr(0, bar));
+    if (bar == std::string_view::npos) return;
+    names.remove_prefix(bar + 1);
+  }
+}
+
 /// All registered families, sorted by name.
 std::span<const Family* const> families();
 

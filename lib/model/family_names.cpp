@@ -2,6 +2,8 @@
 // from the tables that loading and saving read.
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/parallel.hpp"
 #include "base/split.hpp"
-#include "model/checkpoint/placed.hpp"
 #include "model/family.hpp"
 #include "store/names/family.hpp"
 
@@ -54,10 +56,13 @@ bool is_vocabulary_head(HeadKind kind) {
   return kind == HeadKind::kMasked || kind == HeadKind::kCausal;
 }
 
-/// A family's names, collected from its plans: that of the class's defaults, and wider ones.
+/// A family's names, collected from its plans: that of a config, that of the class's defaults, and
+/// wider ones.
 class Collector {
  public:
-  explicit Collector(const Family& family) : family_(family) {
+  Collector(const Family& family, std::optional<ModelPlan> own)
+      : family_(family), is_own_(own.has_value()) {
+    if (own) plans_.push_back(*std::move(own));
     plans_.push_back(plan_with(""));
     for (const std::string_view members : family.files.wide_configs)
       plans_.push_back(plan_with(fmt::format(", {}", members)));
@@ -66,7 +71,7 @@ class Collector {
   FamilyNames take() {
     const FamilyFiles& files = family_.files;
     const ModelPlan& plan = plans_.front();
-    names_.name = family_.name;
+    names_.name = is_own_ ? plan.design.family : std::string(family_.name);
     names_.prefix = plan.prefix;
     names_.model_types.assign(family_.model_types.begin(), family_.model_types.end());
     names_.input_table = table(Role::kWordTable);
@@ -80,6 +85,7 @@ class Collector {
     names_.vocabulary.assign(files.vocabulary.begin(), files.vocabulary.end());
     names_.tied_head_differs = files.tied_head_differs;
     names_.buffers = plan.buffers;
+    add_input_spellings();
     add_classes();
     add_head();
     add_tensors();
@@ -94,14 +100,28 @@ class Collector {
     return family_.plan(FamilyConfig(store::ModelConfig::parse(text, type)));
   }
 
-  /// The tensor with this role, in the first plan that has it; empty if none has.
+  /// The tensor with this role, in the config's plan or else the first that has it; empty if none
+  /// has.
   std::string table(Role role) const {
     for (const ModelPlan& plan : plans_) {
       for (const TensorRow& row : plan.rows) {
         if (row.roles.front() == role) return written(row.name) + ending_of(row.parts);
       }
+      if (is_own_) break;
     }
     return {};
+  }
+
+  /// Other names of the word table, which hold a row for each token, too.
+  void add_input_spellings() {
+    for (const TensorRow& row : plans_.front().rows) {
+      if (row.roles.front() != Role::kWordTable) continue;
+      for (const std::string& name : spellings(row.name)) {
+        std::string full = name + ending_of(row.parts);
+        if (full != names_.input_table) names_.input_spellings.push_back(std::move(full));
+      }
+    }
+    if (!names_.input_spellings.empty()) names_.vocabulary.push_back(names_.input_table);
   }
 
   void add_classes() {
@@ -124,16 +144,23 @@ class Collector {
     const HeadPlan* first = nullptr;
     for (const HeadPlan& head : plans_.front().heads) {
       if (!is_vocabulary_head(head.design.kind)) continue;
-      if (first != nullptr) {
-        if (head.decoder.empty()) add_tied_head(head);
-        continue;
+      if (head.decoder.empty()) {
+        names_.tied_head_first = first == nullptr;
+        add_tied_head(head);
+      } else if (first == nullptr) {
+        first = &head;
       }
-      first = &head;
+    }
+    // Of our own family no class says it.
+    if (is_own_ && family_.classes.empty()) {
+      if (first == nullptr && names_.tied_head_evidence.empty()) names_.head_by_config = false;
+      if (first != nullptr && first->evidence.empty()) names_.head_by_config = true;
     }
     if (first == nullptr) return;
     names_.tied_by_default = first->design.tied;
     const std::vector<std::string> decoders = spellings(first->decoder);
     names_.decoder_weight = decoders.back();
+    names_.decoder_spellings.assign(decoders.begin(), decoders.end() - 1);
     for (const TensorRow& row : first->rows) {
       if (first->evidence.empty())
         names_.head_evidence.push_back(
@@ -192,6 +219,7 @@ class Collector {
   }
 
   const Family& family_;
+  bool is_own_;
   std::vector<ModelPlan> plans_;
   FamilyNames names_;
 };
@@ -200,7 +228,7 @@ class Collector {
 std::vector<FamilyNames> all_names() {
   std::vector<FamilyNames> all;
   for (const Family* family : families()) {
-    FamilyNames names = Collector(*family).take();
+    FamilyNames names = Collector(*family, std::nullopt).take();
     const auto same = std::ranges::find_if(all, [&](const FamilyNames& other) {
       return other.prefix == names.prefix && other.input_table == names.input_table &&
              other.decoder_weight == names.decoder_weight;
@@ -215,7 +243,19 @@ std::vector<FamilyNames> all_names() {
   return all;
 }
 
-const store::FamilyNamesSource kSource{all_names};
+std::shared_ptr<const FamilyNames> names_of(const store::ModelConfig& config) {
+  const Family* family = find_family(config.model_type());
+  if (family == nullptr) return nullptr;
+  std::optional<ModelPlan> own;
+  const auto refused = input_error_message([&] { own = family->plan(FamilyConfig(config)); });
+  if (refused) {
+    // What cannot be run can be changed all the same.
+    return {std::shared_ptr<void>(), store::find_family_names(config.model_type())};
+  }
+  return std::make_shared<const FamilyNames>(Collector(*family, std::move(own)).take());
+}
+
+const store::FamilyNamesSource kSource{all_names, names_of};
 
 }  // namespace
 }  // namespace masque::model

@@ -92,7 +92,7 @@ command -v "$objdump" >/dev/null || exit 77
   # Each of these is there: else a name has changed.
   BEGIN {
     kinds = split("multiply_strips multiply_edge Pairs transpose_strip pair_rows spread_row to_pairs pack_strip adamw lamb moments add_squares multiply_run " \
-      "track_largest rescale_factors add_rescaled turn_adjacent turn_half norm_row sum_of_row largest_of_row hide_loop exp_shifted exp_floats gradients_floats softmax_row exp_sum " \
+      "track_largest rescale_factors add_rescaled rotate_adjacent rotate_half norm_row sum_of_row largest_of_row hide_loop exp_shifted exp_floats gradients_floats softmax_row exp_sum " \
       "drop_floats activate_row finish_row add_gate_row sum_rows N_(SSE2|SCALAR)::multiply_strips", kind, " ")
   }
   /^[0-9a-f]+ <.*>:$/ {

@@ -55,15 +55,4 @@ std::string with_base(const ModelPlan& plan, std::string_view name);
 /// The head of a plan that is as the design's; nullptr if the design has none or the plan lacks it.
 const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head);
 
-/// Calls visit(name) for each spelling of "a|b".
-template <class F>
-void for_spellings(std::string_view names, F visit) {
-  while (true) {
-    const std::size_t bar = names.find('|');
-    visit(names.substr(0, bar));
-    if (bar == std::string_view::npos) return;
-    names.remove_prefix(bar + 1);
-  }
-}
-
 }  // namespace masque::model

@@ -32,7 +32,7 @@ std::map<std::string, std::string> roots_of(const OutputWeights& weights) {
 /// Which tensors a family ties to which when the config says so.
 std::map<std::string, std::string> ties_of(const std::optional<ModelConfig>& config) {
   std::map<std::string, std::string> ties;
-  const FamilyNames* family = config ? find_family_names(config->model_type()) : nullptr;
+  const auto family = config ? family_names_of(*config) : nullptr;
   if (family == nullptr || !config->tie_word_embeddings().value_or(family->tied_by_default))
     return ties;
   ties[family->decoder_weight] = with_prefix(family->input_table, family->prefix);

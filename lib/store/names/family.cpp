@@ -8,23 +8,30 @@ namespace masque::store {
 
 namespace {
 
-using Make = std::vector<FamilyNames> (*)();
+struct Source {
+  FamilyNamesSource::All all = nullptr;
+  FamilyNamesSource::One one = nullptr;
+};
 
-Make& source() {
-  static Make make = nullptr;
-  return make;
+Source& source() {
+  static Source source;
+  return source;
 }
 
 std::vector<FamilyNames> made_names() {
   std::vector<FamilyNames> names;
-  if (source() != nullptr) names = source()();
+  if (source().all != nullptr) names = source().all();
   std::ranges::sort(names, {}, &FamilyNames::name);
   return names;
 }
 
 }  // namespace
 
-FamilyNamesSource::FamilyNamesSource(Make make) { source() = make; }
+FamilyNamesSource::FamilyNamesSource(All all, One one) { source() = {all, one}; }
+
+std::shared_ptr<const FamilyNames> family_names_of(const ModelConfig& config) {
+  return source().one == nullptr ? nullptr : source().one(config);
+}
 
 std::span<const FamilyNames> family_names() {
   static const std::vector<FamilyNames> kNames = made_names();

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "store/config.hpp"
 
 namespace masque::store {
 
@@ -37,19 +41,25 @@ struct InOutMatrices {
 
 /// Where a family keeps its vocabulary-sized parts. Names with a leading "~" carry the base prefix.
 struct FamilyNames {
-  std::string name;                        ///< stem: "bert"
-  std::vector<std::string> model_types;    ///< values of config.json's model_type
-  std::vector<std::string> lm_classes;     ///< values of `architectures` that carry the head
-  std::string prefix;                      ///< "bert."; headless exports lack it; may be empty
-  std::string input_table;                 ///< "~embeddings.word_embeddings.weight", [V, E]
-  std::string position_table;              ///< empty if there is none
-  std::string segment_table;               ///< empty if there is none
-  std::string decoder_weight;              ///< output matrix, usually tied to the input table
+  std::string name;                      ///< stem: "bert"
+  std::vector<std::string> model_types;  ///< values of config.json's model_type
+  std::vector<std::string> lm_classes;   ///< values of `architectures` that carry the head
+  std::string prefix;                    ///< "bert."; headless exports lack it; may be empty
+  std::string input_table;               ///< "~embeddings.word_embeddings.weight", [V, E]
+  std::string position_table;            ///< empty if there is none
+  std::string segment_table;             ///< empty if there is none
+  std::string decoder_weight;            ///< output matrix, usually tied to the input table
+  /// Other names of the input table and of the decoder, in the order in which readers take them.
+  std::vector<std::string> input_spellings = {};
+  std::vector<std::string> decoder_spellings = {};
   std::string output_bias;                 ///< [V]; empty if the head has none
   std::vector<HeadCopy> head_copies;       ///< further aliases that untying must write out
   std::vector<std::string> head_evidence;  ///< any of these present: the checkpoint has a head
   /// Any of these present: it has a head of another layout, which always shares the input table.
   std::vector<std::string> tied_head_evidence = {};
+  bool tied_head_first = false;  ///< it counts although the first head is there, too
+  /// Where the config alone says whether there is a head; nothing: its class or tensors do.
+  std::optional<bool> head_by_config = {};
   bool tied_by_default = true;  ///< without tie_word_embeddings
   /// A tied head does something that one of its own does not: it can be neither tied nor untied.
   bool tied_head_differs = false;
@@ -73,10 +83,16 @@ std::span<const FamilyNames> family_names();
 /// The family with this stem or model_type; nullptr if none.
 const FamilyNames* find_family_names(std::string_view name);
 
-/// Says at program start where family_names() come from. The layer `model` does; a program that
-/// links `store` without it has no families.
+/// The names of just the model that a config describes; nullptr if no family is its. Throws nothing
+/// for options that the engine does not have: then those of the family.
+std::shared_ptr<const FamilyNames> family_names_of(const ModelConfig& config);
+
+/// Says at program start where family_names() and family_names_of() come from. The layer `model`
+/// does; a program that links `store` without it has no families.
 struct FamilyNamesSource {
-  explicit FamilyNamesSource(std::vector<FamilyNames> (*make)());
+  using All = std::vector<FamilyNames> (*)();
+  using One = std::shared_ptr<const FamilyNames> (*)(const ModelConfig& config);
+  FamilyNamesSource(All all, One one);
 };
 
 /// `name` with a leading "~" replaced by `prefix`.

@@ -80,6 +80,9 @@ class KnownNames {
     patterns_.assign(family.tensors.begin(), family.tensors.end());
     patterns_.insert(patterns_.end(), kFurther.begin(), kFurther.end());
     patterns_.insert(patterns_.end(), family.vocabulary.begin(), family.vocabulary.end());
+    patterns_.insert(patterns_.end(), family.input_spellings.begin(), family.input_spellings.end());
+    patterns_.insert(patterns_.end(), family.decoder_spellings.begin(),
+                     family.decoder_spellings.end());
     patterns_.push_back(family.decoder_weight);
     for (const HeadCopy& copy : family.head_copies) patterns_.push_back(copy.name);
     for (const std::string_view pattern : patterns_) {
@@ -108,14 +111,14 @@ class KnownNames {
 };
 
 /// The config's family; without a config one whose files come bare, by its table.
-const FamilyNames* family_of(const std::set<std::string>& names,
-                             const std::optional<ModelConfig>& config) {
-  if (config) return find_family_names(config->model_type());
+std::shared_ptr<const FamilyNames> family_of(const std::set<std::string>& names,
+                                             const std::optional<ModelConfig>& config) {
+  if (config) return family_names_of(*config);
   for (const std::string_view name : kBareFamilies) {
     const FamilyNames* family = find_family_names(name);
     if (family != nullptr && (names.contains(with_prefix(family->input_table, "")) ||
                               names.contains(with_prefix(family->input_table, family->prefix))))
-      return family;
+      return {std::shared_ptr<void>(), family};
   }
   return nullptr;
 }
@@ -144,7 +147,8 @@ void find_transposed(const Checkpoint& checkpoint, const FamilyNames& family, Na
   if (shape.size() != 2 || shape[0] != family.in_out.wide * shape[1]) return;
   for (auto& [old, now] : names) {
     const TensorInfo& tensor = checkpoint.get(old);
-    const auto is_now = [&](std::string_view pattern) { return is_name(now.name, pattern); };
+    const std::string& name = now.name;
+    const auto is_now = [&](std::string_view pattern) { return is_name(name, pattern); };
     if (std::ranges::any_of(family.in_out.tensors, is_now) && tensor.shape.size() == 2 &&
         dtype_bits(tensor.dtype) % 8 == 0)
       now.transposed = true;
@@ -162,7 +166,7 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
     all.insert(name);
     plan.names[tensor.name] = {std::move(name)};
   }
-  const FamilyNames* family = family_of(all, config);
+  const std::shared_ptr<const FamilyNames> family = family_of(all, config);
   if (family == nullptr) {
     plan.notes.emplace_back(
         "no config.json with a family that we know: only LayerNorm's names and wrappers' prefixes "

@@ -84,6 +84,7 @@ class Correction {
         edit_(checkpoint_) {}
 
   CorrectionReport run() {
+    check_one_table(checkpoint_, table_);
     start_report();
     decide_head();
     const bool nothing = settings_.correction.rates.rate == 0;

@@ -36,6 +36,7 @@ struct PatchedCheckpoint : EditedCheckpoint {
 void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchRequest& request,
            EditReport& report) {
   EmbeddingTable& table = patched.table;
+  check_one_table(patched.checkpoint, table);
   const store::Source source = new_rows_source(patched.checkpoint, *table.input, row);
   const auto replace = [&](const store::TensorInfo& tensor) {
     patched.edit.replace(tensor.name, tensor.shape, source);

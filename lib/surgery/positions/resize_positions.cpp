@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings"
 /// The table of positions, and what is known of it.
 struct Positions {
   const store::FamilyNames* family = nullptr;
+  std::shared_ptr<const store::FamilyNames> of_config;  ///< owns `family`, see EmbeddingTable
   const store::TensorInfo* table = nullptr;
 };
 
@@ -37,6 +38,7 @@ Positions find_positions(const store::Checkpoint& checkpoint,
   } else {
     const EmbeddingTable table = find_embedding_table(checkpoint, config, std::nullopt);
     found.family = table.family;
+    found.of_config = table.of_config;
     if (table.family == nullptr) {
       throw InputError(
           checkpoint.path(),

@@ -20,15 +20,24 @@ bool holds(const store::NamedTensors& names, std::string_view name) {
 
 bool has_head_tensor(const store::NamedTensors& names, const store::FamilyNames& family) {
   const auto held = [&](std::string_view name) { return holds(names, name); };
-  return holds(names, family.decoder_weight) || std::ranges::any_of(family.head_evidence, held) ||
+  return holds(names, family.decoder_weight) ||
+         std::ranges::any_of(family.decoder_spellings, held) ||
+         std::ranges::any_of(family.head_evidence, held) ||
          std::ranges::any_of(family.tied_head_evidence, held);
 }
 
 /// The family's table under its prefix, or without it (headless exports).
 const store::TensorInfo* table_of(const store::NamedTensors& names,
                                   const store::FamilyNames& family) {
-  const store::TensorInfo* with = names.find(store::with_prefix(family.input_table, family.prefix));
-  return with != nullptr ? with : names.find(store::with_prefix(family.input_table, ""));
+  std::vector<std::string> spellings = family.input_spellings;
+  spellings.push_back(family.input_table);
+  for (const std::string& prefix : {family.prefix, std::string()}) {
+    for (const std::string& name : spellings) {
+      const store::TensorInfo* table = names.find(store::with_prefix(name, prefix));
+      if (table != nullptr) return table;
+    }
+  }
+  return nullptr;
 }
 
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
@@ -67,8 +76,7 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
                EmbeddingTable& table) {
   const store::FamilyNames& family = *table.family;
   const store::NamedTensors& names = table.names;
-  const bool by_config = config && store::find_family_names(config->model_type()) == table.family;
-  const bool by_default = !by_config || family.tied_by_default;
+  const bool by_default = table.of_config == nullptr || family.tied_by_default;
   table.config_tied = !config || config->tie_word_embeddings().value_or(by_default);
   table.can_untie = !family.tied_head_differs;
   const auto classes = config ? config->architectures() : std::vector<std::string>();
@@ -76,22 +84,28 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
     return std::find(family.lm_classes.begin(), family.lm_classes.end(), name) !=
            family.lm_classes.end();
   });
-  if (!has_head_tensor(names, family) && !named) {
+  const bool has_head = family.head_by_config.value_or(has_head_tensor(names, family) || named);
+  if (!has_head) {
     // GPT-2's tied head leaves no trace in the weights: a class name alone could show it.
-    if (family.head_evidence.empty() && classes.empty()) {
+    if (!family.head_by_config && family.head_evidence.empty() && classes.empty()) {
       table.head = HeadState::kUnknown;
       table.decoder_weight = family.decoder_weight;
     }
     return;
   }
   const auto held = [&](std::string_view name) { return holds(names, name); };
-  if (std::ranges::any_of(family.tied_head_evidence, held)) {
+  const bool first_head =
+      !family.tied_head_first &&
+      (holds(names, family.decoder_weight) || std::ranges::any_of(family.head_evidence, held));
+  if (!first_head && std::ranges::any_of(family.tied_head_evidence, held)) {
     table.head = HeadState::kTied;
     table.config_tied = true;
     table.can_untie = false;
     return;
   }
   table.decoder_weight = family.decoder_weight;
+  const auto spelled = std::ranges::find_if(family.decoder_spellings, held);
+  if (spelled != family.decoder_spellings.end()) table.decoder_weight = *spelled;
   for (const store::HeadCopy& copy : family.head_copies) {
     if (!holds(names, copy.name) && holds(names, copy.source)) {
       table.missing_copies.emplace_back(copy.name, copy.source);
@@ -148,6 +162,18 @@ void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& 
           field("tied"), field("names")));
 }
 
+void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
+  if (table.family == nullptr) return;
+  for (const std::string& name : table.family->vocabulary) {
+    const store::TensorInfo* other = table.names.find(store::with_prefix(name, table.prefix));
+    if (other == nullptr || other == table.input || other->shape != table.input->shape) continue;
+    throw InputError(checkpoint.path(),
+                     fmt::format("'{}' and '{}' are stored as tables of one embedding, of which "
+                                 "this would change one: expected one of them",
+                                 escape(table.input->name), escape(other->name)));
+  }
+}
+
 void check_table(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
   if (tensor.shape.size() == 2 && tensor.elements() == 0) {
     throw InputError(checkpoint.path(),
@@ -177,10 +203,10 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
   EmbeddingTable table;
   const bool gguf = store::has_gguf_names(checkpoint);
   table.names = store::NamedTensors(checkpoint, config);
-  if (config) table.family = store::find_family_names(config->model_type());
-  if (table.family != nullptr && table_of(table.names, *table.family) == nullptr) {
-    table.family = nullptr;
-  }
+  if (config) table.of_config = store::family_names_of(*config);
+  if (table.of_config != nullptr && table_of(table.names, *table.of_config) == nullptr)
+    table.of_config = nullptr;
+  table.family = table.of_config.get();
   if (table.family == nullptr) table.family = family_by_names(table.names);
   if (gguf) table.family = &store::gguf_family();
   table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
@@ -233,7 +259,7 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   }
   if (table.head == HeadState::kNone || table.head == HeadState::kUnknown) return roles;
   if (table.decoder_weight.empty()) return roles;
-  add("decoder", family.decoder_weight, table.config_tied ? "tied" : "missing");
+  add("decoder", table.decoder_weight, table.config_tied ? "tied" : "missing");
   if (table.head == HeadState::kCopy) roles.back().state = "tied";
   add("output_bias", family.output_bias, "missing");
   if (table.names.tf() != nullptr) return roles;  // there is no second name

@@ -1,6 +1,7 @@
 // Where a checkpoint keeps its token embeddings, and how its output head hangs on them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ enum class HeadState {
 
 /// The token embeddings of a checkpoint. Pointers are into the checkpoint.
 struct EmbeddingTable {
-  const store::FamilyNames* family = nullptr;  ///< nullptr if unknown
+  const store::FamilyNames* family = nullptr;           ///< nullptr if unknown
+  std::shared_ptr<const store::FamilyNames> of_config;  ///< owns `family` if it is the config's own
   const store::TensorInfo* input = nullptr;
   HeadState head = HeadState::kNone;
   std::string decoder_weight;  ///< the head's matrix, stored or not; empty without a head
@@ -65,6 +67,10 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table);
 /// NAME/adam_m …).
 std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& checkpoint,
                                                       const store::TensorInfo& tensor);
+
+/// Throws InputError if the checkpoint stores further copies of the table (T5's), which a change of
+/// the table's values alone would leave behind.
+void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& table);
 
 /// Throws InputError if the head of this layout cannot be untied.
 void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& table);

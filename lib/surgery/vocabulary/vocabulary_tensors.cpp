@@ -78,7 +78,7 @@ std::vector<VocabularyTensor> vocabulary_tensors(const store::Checkpoint& checkp
   collector.add(*table.input, nullptr);
   if (table.family == nullptr) return collector.take();
   const store::FamilyNames& family = *table.family;
-  collector.add(family.decoder_weight, table.head == HeadState::kCopy ? table.input : nullptr);
+  collector.add(table.decoder_weight, table.head == HeadState::kCopy ? table.input : nullptr);
   collector.add(store::with_prefix(family.output_bias, table.prefix));
   for (const std::string_view name : family.vocabulary)
     collector.add(store::with_prefix(name, table.prefix), table.input);
