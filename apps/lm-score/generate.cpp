@@ -16,6 +16,7 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "model/masks.hpp"
 #include "probe/score/sentence.hpp"
 #include "text/template_tokens.hpp"
 
@@ -154,6 +155,15 @@ void check(const Options& o, const commands::OpenedModel& opened) {
   }
   if (o.to_target && o.bos) {
     throw UsageError("--bos: --kind unilm begins as its template does, expected none");
+  }
+  if (!o.to_target && opened.mask_of) {
+    const std::string problem = fmt::format(
+        "{} '{}' goes by the words of a text, which a text in the making has not, expected "
+        "another --mask",
+        o.open.mask ? "--mask" : "the model's mask",
+        model::open_mask(opened.model->design(), opened.options.masks)->text());
+    if (o.open.mask) throw UsageError("generate: " + problem);
+    throw InputError(opened.path, "generate: " + problem);
   }
   const auto problem =
       input_error_message([&] { probe::check_generation(opened.model->design(), o.to_target); });

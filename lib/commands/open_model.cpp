@@ -34,10 +34,11 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
     const OpenedModel& opened, const std::optional<records::TokenTable>& tokens) {
   const auto mask = model::open_mask(opened.model->design(), opened.options.masks);
   if (!mask) return {};
-  return [mask = *mask, tokens](std::span<const TokenId> ids) {
+  const std::string whose = opened.options.masks.empty() ? "the model's mask" : field("mask");
+  return [mask = *mask, whose, tokens](std::span<const TokenId> ids) {
     if (!tokens) {
-      throw UsageError(fmt::format("{} '{}' goes by the words of each text: expected a {}",
-                                   field("mask"), mask.text(), field("tokenizer")));
+      throw UsageError(fmt::format("{} '{}' goes by the words of each text: expected a {}", whose,
+                                   mask.text(), field("tokenizer")));
     }
     return mask.closed(records::word_lengths(ids, *tokens), 0).bind_sequence(std::ssize(ids));
   };

@@ -5,7 +5,7 @@
 
 namespace masque::kernel {
 
-/// Turns the first 2 · pairs features of each head of a row of n by the same angles.
+/// Rotates the first 2 · pairs features of each head of a row of n by the same angles.
 template <class T>
 void rotate_row(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
                 Index head_size, Index n, T* x) {

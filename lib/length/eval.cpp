@@ -192,10 +192,12 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
                                        const std::string& objective) {
   const Index room = stream.longest_room();
   const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
+  std::vector<probe::ScoreLeak> leaks;
   for (const LengthTreatment& treatment : cells.treatments) {
+    probe::ScoreLeak& leak =
+        leaks.emplace_back(kind_of(objective), cells.model->design(), cells.options(treatment));
     if (treatment.masks.empty() || objective == "mlm") continue;
-    probe::ScoreLeak check(kind_of(objective), cells.model->design(), cells.options(treatment));
-    for (const Index length : cells.lengths) check.at(length);
+    for (const Index length : cells.lengths) leak.at(length);
   }
   std::vector<LengthScore> all;
   for_each_cell(cells, [&](const LengthCell& cell, const model::Model& model) {
@@ -203,7 +205,11 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
     std::vector<Index> part_of = stream.positions(cell.length);
     for (Index& position : part_of) position /= room;
     std::size_t first = 0;
+    const probe::ScoreLeak& leak = leaks[cell.treatment];
     for (const train::Example& block : stream.examples(cell.length)) {
+      // A mask of words leaks, or not, by each block's words.
+      if (objective != "mlm" && leak.open())
+        leak.close(records::word_lengths(block.ids, cells.tokens));
       scorer.add(treated_block(block, cells, cell.treatment),
                  std::span(part_of).subspan(first, block.rows.size()));
       first += block.rows.size();

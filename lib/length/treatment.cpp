@@ -22,7 +22,7 @@ std::vector<LengthTreatment> parse_masks(const std::string& text) {
   for (const std::string_view part : split(text, ';')) {
     const std::string name(trim(part));
     LengthTreatment& one = all.emplace_back();
-    if (name != kOwn) one.masks = mask::parse_mask_layers(name);
+    if (name != kOwn) one.masks = mask::parse_open_mask_layers(name);
     const auto same = [&](const LengthTreatment& other) { return other.masks == one.masks; };
     if (std::ranges::count_if(all, same) > 1) {
       throw UsageError(

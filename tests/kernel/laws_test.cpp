@@ -92,10 +92,10 @@ TEST_CASE("rotary rotates the pairs of its layout by the angle of the position")
         std::vector<double>{std::cos(1.0), 0, std::sin(1.0), 0, 7});
 }
 
-/// Turned by the definition, one head after the other.
-Matrix<float> turned_by_definition(kernel::RotaryLayout layout,
-                                   const kernel::RotaryTable<float>& table, Index head_size,
-                                   float direction, const Matrix<float>& x) {
+/// Rotated by the definition, one head after the other.
+Matrix<float> rotated_by_definition(kernel::RotaryLayout layout,
+                                    const kernel::RotaryTable<float>& table, Index head_size,
+                                    float direction, const Matrix<float>& x) {
   Matrix<float> result = Matrix<float>::copy(x.view());
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index head = 0; head < x.columns(); head += head_size) {
@@ -121,8 +121,8 @@ TEST_CASE("rotary: the bits of the definition, for any pairs and threads") {
       CAPTURE(pairs);
       const auto table = kernel::rotary_table<float>(kernel::rotary_frequencies(10000, 2 * pairs),
                                                      positions, 1.25);
-      const Matrix<float> forward = turned_by_definition(layout, table, head_size, 1, x);
-      const Matrix<float> backward = turned_by_definition(layout, table, head_size, -1, x);
+      const Matrix<float> forward = rotated_by_definition(layout, table, head_size, 1, x);
+      const Matrix<float> backward = rotated_by_definition(layout, table, head_size, -1, x);
       for (const int threads : {1, 2, 3}) {
         kernel::set_threads(threads);
         Matrix<float> y = Matrix<float>::copy(x.view()), z = Matrix<float>::copy(x.view());

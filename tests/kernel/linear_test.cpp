@@ -77,10 +77,14 @@ TEST_CASE("our product and oneDNN's are near each other, and a row is the same i
   }
 }
 
-TEST_CASE("which product multiplies depends on the weights' shape") {
+TEST_CASE("which product multiplies depends on the instruction set, unless one is chosen") {
   const bool below = instruction_set() < InstructionSet::kAvx512;
-  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kF32) == below);
-  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kBf16) == below);
+  for (const auto& [outputs, inputs] :
+       std::vector<std::pair<Index, Index>>{{1, 1}, {768, 768}, {50000, 16}, {16, 50000}}) {
+    CAPTURE(outputs);
+    CHECK(kernel::StripWeights::preferred(outputs, inputs, Precision::kF32) == below);
+    CHECK(kernel::StripWeights::preferred(outputs, inputs, Precision::kBf16) == below);
+  }
   const Product product(kernel::ProductChoice::kOurs);
   CHECK(kernel::StripWeights::preferred(1, 1, Precision::kF32));
 }

@@ -48,7 +48,7 @@ struct KernelCase {
   kernel::Precision precision = kernel::Precision::kF32;  ///< of float products
   kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
   bool masked = false;   ///< softmax: over about half of the columns, none in row 1
-  Index head_size = 12;  ///< rotary: all but the last two features of a head are turned
+  Index head_size = 12;  ///< rotary: all but the last two features of a head are rotated
 
   bool has_backward() const {
     return operation != Operation::kLinear && operation != Operation::kLogProbability &&

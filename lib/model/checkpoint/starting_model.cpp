@@ -33,6 +33,11 @@ bool alike(HeadDesign a, const HeadDesign& b) {
   return a == b;
 }
 
+/// Whether a tensor gives texts their labels, as ours and those of transformers do.
+bool is_of_classifier(const store::TensorInfo& info) {
+  return info.name.starts_with("classifier.");
+}
+
 }  // namespace
 
 StartingModel::StartingModel(const std::string& path)
@@ -121,6 +126,11 @@ ModelPlan StartingModel::plan_by(Writer writer, const Design& design) const {
   return plan;
 }
 
+bool StartingModel::leaves_classifier(const Design& design) const {
+  if (found_.design.head.kind != HeadKind::kNone && design.head == found_.design.head) return false;
+  return std::ranges::any_of(checkpoint_.tensors(), is_of_classifier);
+}
+
 std::string StartingModel::config_text(const Design& design) const {
   std::string text = store::with_dtype(config_, DType::kF32);
   const auto set = [&](const char* name, const std::string& value) {
@@ -131,12 +141,15 @@ std::string StartingModel::config_text(const Design& design) const {
   const std::string type = config_.string("base_model_type").value_or(config_.model_type());
   const Family* named = find_family(type);
   const std::string name = class_name(named != nullptr ? *named : family_, type, head.kind);
-  if (head.kind != found_.design.head.kind) {
-    if (!name.empty()) set("architectures", json_array(std::array{name}));
-    // What a classifier says of its labels.
-    for (const char* key :
-         {"id2label", "label2id", "problem_type", "classifier_mask", "classifier_pooling"})
+  const bool leaves = leaves_classifier(design);
+  if ((leaves || head.kind != found_.design.head.kind) && !name.empty())
+    set("architectures", json_array(std::array{name}));
+  if (leaves) {
+    for (const char* key : {"id2label", "label2id", "problem_type", "classifier_mask"})
       text = erase_json_member(text, {key});
+    // Next to head.dense it is ModernBERT's own, whose class reads it.
+    if (names_.find("head.dense.weight") == nullptr)
+      text = erase_json_member(text, {"classifier_pooling"});
   }
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
@@ -204,6 +217,7 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
   const auto has_prefix = [&](const store::TensorInfo& info) {
     return info.name.starts_with(plan_.prefix);
   };
+  const bool leaves = leaves_classifier(plan.design);
   const bool bare = !same_head && std::ranges::none_of(checkpoint_.tensors(), has_prefix);
   const std::string prefix = bare ? plan_.prefix : "";
   std::set<std::string> known;
@@ -219,7 +233,7 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
   for (const store::WeightsFile& file : checkpoint_.files()) {
     for (const store::TensorInfo& info : file.content.tensors) {
       const std::string name = prefix + info.name;
-      if (known.contains(name)) continue;
+      if (known.contains(name) || (leaves && is_of_classifier(info))) continue;
       store::OutputTensor& copy = tensors.emplace_back();
       copy.info = info;
       copy.info.name = name;

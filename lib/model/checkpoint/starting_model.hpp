@@ -49,8 +49,8 @@ class StartingModel {
   /// until they are written, and this too. Tensors keep the names that the checkpoint has where the
   /// design and its head are the checkpoint's; what it has under several, all. With those go all
   /// tensors of the checkpoint that no part of the model uses, as they are, but for heads that
-  /// reading would take in place of the design's; a TensorFlow checkpoint's are left out. Throws as
-  /// model_files. unused  whether those tensors go with it
+  /// reading would take in place of the design's, and a classifier's; a TensorFlow checkpoint's are
+  /// left out. Throws as model_files. unused  whether those tensors go with it
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
                    const TrainingConfig& training, bool unused = true) const;
   /// The text of that config.json.
@@ -63,6 +63,8 @@ class StartingModel {
   ModelPlan plan_by(Writer writer, const Design& design) const;
   std::string config_by(Writer writer, const Design& design, const TrainingConfig& training) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
+  /// Whether the checkpoint labels texts, which a model of this design does not.
+  bool leaves_classifier(const Design& design) const;
   std::string config_text(const Design& design) const;
   bool is_copy(const std::string& a, const std::string& b) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
