@@ -22,12 +22,15 @@ panel::Kind kind_of(bool rounded) { return rounded ? panel::Kind::kRounded : pan
 struct OursIsFaster {
   InstructionSet first, last;  ///< with these sets
   Index most_outputs, most_inputs;
+  bool bf16;  ///< with operands rounded to bfloat16, too
 };
 constexpr Index kAny = std::numeric_limits<Index>::max();
 // Measured by `bench kernels` (rows `linear_shape`) with either product.
 constexpr std::array kOursIsFaster = {
-    // oneDNN has its fast kernels for packed weights on AVX-512 and above.
-    OursIsFaster{InstructionSet::kBaseline, InstructionSet::kAvx2, kAny, kAny},
+    // oneDNN has its fast kernels for packed weights on AVX-512 and above: there narrow ones are
+    // ours, and wide ones its own, which with few rows are slower, and with many faster.
+    OursIsFaster{InstructionSet::kBaseline, InstructionSet::kAvx2, kAny, kAny, true},
+    OursIsFaster{InstructionSet::kAvx512, InstructionSet::kAvx512, 256, kAny, false},
 };
 
 std::atomic<ProductChoice> g_choice = ProductChoice::kByShape;
@@ -42,8 +45,8 @@ bool StripWeights::preferred(Index outputs, Index inputs, Precision precision) {
   if (precision == Precision::kBf16 && has_pairs()) return false;
   const InstructionSet set = instruction_set();
   return std::any_of(kOursIsFaster.begin(), kOursIsFaster.end(), [&](const OursIsFaster& row) {
-    return set >= row.first && set <= row.last && outputs <= row.most_outputs &&
-           inputs <= row.most_inputs;
+    return (row.bf16 || precision == Precision::kF32) && set >= row.first && set <= row.last &&
+           outputs <= row.most_outputs && inputs <= row.most_inputs;
   });
 }
 

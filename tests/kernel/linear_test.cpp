@@ -77,16 +77,25 @@ TEST_CASE("our product and oneDNN's are near each other, and a row is the same i
   }
 }
 
-TEST_CASE("which product multiplies depends on the instruction set, unless one is chosen") {
+TEST_CASE("which product multiplies depends on instruction set and shape, unless one is chosen") {
   const bool below = instruction_set() < InstructionSet::kAvx512;
-  for (const auto& [outputs, inputs] :
-       std::vector<std::pair<Index, Index>>{{1, 1}, {768, 768}, {50000, 16}, {16, 50000}}) {
-    CAPTURE(outputs);
-    CHECK(kernel::StripWeights::preferred(outputs, inputs, Precision::kF32) == below);
-    CHECK(kernel::StripWeights::preferred(outputs, inputs, Precision::kBf16) == below);
+  const bool avx512 = instruction_set() == InstructionSet::kAvx512;
+  struct Case {
+    Index outputs, inputs;
+    bool narrow;
+  };
+  for (const Case& c : {Case{1, 1, true},
+                        {16, 50000, true},
+                        {256, 256, true},
+                        {257, 1, false},
+                        {768, 768, false}}) {
+    CAPTURE(c.outputs);
+    CHECK(kernel::StripWeights::preferred(c.outputs, c.inputs, Precision::kF32) ==
+          (below || (avx512 && c.narrow)));
+    CHECK(kernel::StripWeights::preferred(c.outputs, c.inputs, Precision::kBf16) == below);
   }
   const Product product(kernel::ProductChoice::kOurs);
-  CHECK(kernel::StripWeights::preferred(1, 1, Precision::kF32));
+  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kF32));
 }
 
 TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
