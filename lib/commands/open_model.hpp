@@ -53,7 +53,7 @@ struct OpenedModel {
   std::vector<Given> given;  ///< of tokenizer, family, mask, kv, query and normalizer
   /// What a sequence of these ids may read, where the model's mask or --mask leaves words or a seed
   /// to each text; empty: none does. The mask is for Sequence::mask and the like; the function
-  /// throws UsageError where no tokenizer tells words.
+  /// throws UsageError where there is no tokenizer to find words.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 
   /// "bert, 12 layers, f32".

@@ -89,7 +89,7 @@ struct HeadClass {
   std::string_view ending;
 };
 
-/// What files of a family hold besides what its plan says, for changes that need no model
+/// What files of a family hold that its plan does not say, for changes that need no model
 /// (store::FamilyNames).
 struct FamilyFiles {
   /// Configs, members of a JSON object, whose plans have tensors that the class's defaults lack:
@@ -117,7 +117,7 @@ struct Family {
   ModelPlan (*plan)(const FamilyConfig& config);
   /// Which tensors of a new checkpoint do not start as StartValues says; nullptr: padded_starts.
   std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;
-  /// What changes to checkpoints need to know besides the plan.
+  /// What changes to checkpoints need to know that is not in the plan.
   FamilyFiles files = {};
 };
 

@@ -224,7 +224,7 @@ class Collector {
   FamilyNames names_;
 };
 
-/// One for all families that call their tensors alike: T-TA's files are BERT's.
+/// One for all families whose tensors have the same names: T-TA's files are BERT's.
 std::vector<FamilyNames> all_names() {
   std::vector<FamilyNames> all;
   for (const Family* family : families()) {

@@ -86,6 +86,12 @@ bool adds_position(const Design& design) {
   return scheme ? scheme->facts().input : own_position(design.position).input;
 }
 
+bool positions_act_in_attention(const Design& design) {
+  const auto scheme = position_scheme(design);
+  return design.position == PositionType::kRotary ||
+         (scheme && !scheme->facts().input && scheme->name() != "none");
+}
+
 std::string position_text(std::string_view text) {
   const std::string_view spelled = trim(text);
   if (const auto parts = split_in_two(spelled, '('); parts && trim(parts->second) == ")")

@@ -42,6 +42,9 @@ const OwnPosition& own_position(PositionType type);
 /// Whether positions, the engine's own or a scheme's, are added to the input.
 bool adds_position(const Design& design);
 
+/// Whether positions act on queries, keys, scores or values, which a mixer does not have.
+bool positions_act_in_attention(const Design& design);
+
 /// One spelling of a scheme: without parentheses where there are no arguments.
 std::string position_text(std::string_view text);
 

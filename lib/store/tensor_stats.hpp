@@ -51,8 +51,8 @@ enum class HashKind { kSha256, kXxh3 };
 /// Hash of a tensor's bytes.
 std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, HashKind kind);
 
-/// Whether two tensors of a checkpoint have the same type, shape and bytes. Reads both, if only the
-/// bytes may differ.
+/// Whether two tensors of a checkpoint have the same type, shape and bytes. Reads both up to the
+/// first difference, if only the bytes may differ.
 bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b);
 
 /// Hash of the bytes of a tensor without a DType.

@@ -58,7 +58,7 @@ enum class WordMark {
 struct TokenizerParts {
   std::string path;    ///< of the file or folder, for messages
   std::string format;  ///< "tokenizer.json", "vocab.txt", …
-  /// Whose template and rules a vocabulary was read by: "bert", "roberta", …; empty: the file tells
+  /// Whose template and rules a vocabulary was read by: "bert", "roberta", …; empty: the file says
   /// all.
   std::string kind = {};
   Steps steps;

@@ -16,7 +16,7 @@ command -v "$objdump" >/dev/null || exit 77
     if (name ~ /Eigen::/) return 0
     return name ~ /N_(AVX2|AVX3|SSE2|SSE4|SCALAR)::|on_avx(2|512)<|nn::tile::\(anonymous namespace\)::(row_to_pairs|rows_to_pairs|pack_strip)\(|kernel::(finish_row|activate_row|add_slope_row|add_gate_row|exp_sum|exp_below|softmax_row|softmax_row_backward|adamw_run|lamb_run|lamb_moments|squares|scale_run|track_largest|rescale_factors|add_rescaled|turn_row|multiply_row|scale_columns|drop_row)\(/
   }
-  # What is not asked of a function, and why.
+  # What a function is excused from, and why.
   function excused(name) {
     # Sums of five kinds over groups of 64 bytes, four vectors each: more than sixteen registers of 16 bytes.
     if (name ~ /probe::N_(SSE2|SSE4|SCALAR)::sum_(rows|spreads)_loop/) return 1

@@ -1,5 +1,5 @@
 // No design that training takes lets a row read what it predicts: the networks themselves are
-// asked, for every objective with every combination of scheme, structure and placement of norms.
+// tested, for every objective with every combination of scheme, structure and placement of norms.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -185,7 +185,7 @@ struct Counts {
   std::set<std::string> refused_positions = {}, leaking_positions = {};  ///< of plain ones
 };
 
-/// A design that training refuses as a leak; a plain one is asked all the same.
+/// A design that training refuses as a leak; a plain one is tested all the same.
 void check_refused(std::string_view objective, const Combination& c, const Corpus& corpus,
                    Counts& counts) {
   ++counts.refused;

@@ -33,10 +33,6 @@ LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoin
 /// checkpoints converted from TensorFlow have; empty for any other name.
 std::string old_norm_name(const std::string& name);
 
-/// Whether two tensors of one type hold the same bytes.
-bool same_bytes(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
-                const store::TensorInfo& b);
-
 /// Compares the sums that a TensorFlow bundle has of its tensors; other checkpoints have none.
 /// Throws InputError if one differs.
 void check_bundle_sums(const store::Checkpoint& checkpoint);

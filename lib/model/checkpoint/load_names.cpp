@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "model/checkpoint/load.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
 namespace masque::model {
@@ -161,27 +162,6 @@ void Finder::add_head() {
   plan_.design.notes.push_back(std::move(note));
 }
 
-}  // namespace
-
-bool same_bytes(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
-                const store::TensorInfo& b) {
-  if (a.dtype != b.dtype || a.shape != b.shape) return false;
-  constexpr std::uint64_t kBlock = 1 << 18;
-  std::vector<std::byte> left(kBlock);
-  std::vector<std::byte> right(kBlock);
-  for (std::uint64_t at = 0; at < a.bytes(); at += kBlock) {
-    const std::size_t n = std::min(kBlock, a.bytes() - at);
-    checkpoint.read(a, at, std::span(left).first(n));
-    checkpoint.read(b, at, std::span(right).first(n));
-    if (!std::equal(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(n), right.begin())) {
-      return false;
-    }
-  }
-  return true;
-}
-
-namespace {
-
 // As in transformers: a decoder that is in the file and differs from the word table counts,
 // whatever config.json says of ties.
 void Finder::add_decoder(const HeadPlan& head) {
@@ -192,7 +172,7 @@ void Finder::add_decoder(const HeadPlan& head) {
   };
   const store::TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
   if (head.design.tied) {
-    if (info == nullptr || same_bytes(checkpoint_, *info, words)) return;
+    if (info == nullptr || store::same_values(checkpoint_, *info, words)) return;
     plan_.design.head.tied = false;
     plan_.design.notes.push_back(
         fmt::format("'{}' is used: it differs from the word table, to which config.json ties it",

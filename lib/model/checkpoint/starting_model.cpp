@@ -15,6 +15,7 @@
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "model/start_value.hpp"
+#include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -161,7 +162,7 @@ std::string StartingModel::config_text(const Design& design) const {
 bool StartingModel::is_copy(const std::string& a, const std::string& b) const {
   const store::TensorInfo* left = names_.find(a);
   const store::TensorInfo* right = names_.find(b);
-  return left != nullptr && right != nullptr && same_bytes(checkpoint_, *left, *right);
+  return left != nullptr && right != nullptr && store::same_values(checkpoint_, *left, *right);
 }
 
 /// All names of a tensor that the checkpoint has, the one that is read first.

@@ -161,9 +161,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
         "mixer",
         "none with talking_heads, previous_scores and position schemes of weights and values");
   }
-  const auto scheme = position_scheme(design);
-  if ((scheme && !scheme->facts().input && scheme->name() != "none") ||
-      design.position == PositionType::kRotary) {
+  if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
   }
   check_variant(config, "mixer", [&] { mixer_parameters(design); });

@@ -137,8 +137,7 @@ Sequence ModelAverage::sample(const Sequence& sequence, std::span<const double> 
 }
 
 void ModelAverage::add(const Sequence& sequence) {
-  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
-    throw InputError("a mask of one sequence for a model of two streams, expected none");
+  check_one_stream(sequence, model_.design());
   const auto numbers = selection_numbers(sequence, request_.seed, "average");
   std::vector<Index> rows;
   for (Index i = 0; i < sequence.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "base/types.hpp"
 #include "mask/mask.hpp"
+#include "model/design.hpp"
 #include "text/aligned_text.hpp"
 
 namespace masque::probe {
@@ -28,5 +29,8 @@ struct Sequence {
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };
+
+/// Throws InputError for a mask in a model of two streams, where it would be the mask of one.
+void check_one_stream(const Sequence& sequence, const model::Design& design);
 
 }  // namespace masque::probe

@@ -138,8 +138,7 @@ Consistency::Consistency(const model::Model& model, const ConsistencyRequest& re
 }
 
 void Consistency::add(const Sequence& sequence) {
-  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
-    throw InputError("a mask of one sequence for a model of two streams, expected none");
+  check_one_stream(sequence, model_.design());
   const Index vocab_size = model_.design().vocab_size;
   const auto numbers = selection_numbers(sequence, request_.seed, "consistency");
   const RandomStream random(request_.seed, "consistency tokens", sequence.number);

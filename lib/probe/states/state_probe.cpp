@@ -100,8 +100,7 @@ bool StateProbe::full() const { return std::ssize(targets_) >= request_.rows; }
 
 void StateProbe::add(const Sequence& sequence) {
   if (full()) return;
-  if (sequence.mask && model_.design().streams == model::Streams::kTwo)
-    throw InputError("a mask of one sequence for a model of two streams, expected none");
+  check_one_stream(sequence, model_.design());
   Sequence changed = sequence;
   const auto numbers = selection_numbers(sequence, request_.seed, "probe");
   std::vector<Index> rows = hidden_rows(numbers, request_.at_mask ? request_.rate : 1);

@@ -18,12 +18,18 @@ bool holds(const store::NamedTensors& names, std::string_view name) {
   return names.find(std::string(name)) != nullptr;
 }
 
+bool holds_any(const store::NamedTensors& names, const std::vector<std::string>& any) {
+  return std::ranges::any_of(any, [&](const std::string& name) { return holds(names, name); });
+}
+
+/// A tensor of the head that can be untied.
+bool has_first_head(const store::NamedTensors& names, const store::FamilyNames& family) {
+  return holds(names, family.decoder_weight) || holds_any(names, family.decoder_spellings) ||
+         holds_any(names, family.head_evidence);
+}
+
 bool has_head_tensor(const store::NamedTensors& names, const store::FamilyNames& family) {
-  const auto held = [&](std::string_view name) { return holds(names, name); };
-  return holds(names, family.decoder_weight) ||
-         std::ranges::any_of(family.decoder_spellings, held) ||
-         std::ranges::any_of(family.head_evidence, held) ||
-         std::ranges::any_of(family.tied_head_evidence, held);
+  return has_first_head(names, family) || holds_any(names, family.tied_head_evidence);
 }
 
 /// The family's table under its prefix, or without it (headless exports).
@@ -93,18 +99,16 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
     }
     return;
   }
-  const auto held = [&](std::string_view name) { return holds(names, name); };
-  const bool first_head =
-      !family.tied_head_first &&
-      (holds(names, family.decoder_weight) || std::ranges::any_of(family.head_evidence, held));
-  if (!first_head && std::ranges::any_of(family.tied_head_evidence, held)) {
+  const bool first_head = !family.tied_head_first && has_first_head(names, family);
+  if (!first_head && holds_any(names, family.tied_head_evidence)) {
     table.head = HeadState::kTied;
     table.config_tied = true;
     table.can_untie = false;
     return;
   }
   table.decoder_weight = family.decoder_weight;
-  const auto spelled = std::ranges::find_if(family.decoder_spellings, held);
+  const auto spelled = std::ranges::find_if(
+      family.decoder_spellings, [&](const std::string& name) { return holds(names, name); });
   if (spelled != family.decoder_spellings.end()) table.decoder_weight = *spelled;
   for (const store::HeadCopy& copy : family.head_copies) {
     if (!holds(names, copy.name) && holds(names, copy.source)) {

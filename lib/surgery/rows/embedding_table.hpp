@@ -69,7 +69,7 @@ std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& c
                                                       const store::TensorInfo& tensor);
 
 /// Throws InputError if the checkpoint stores further copies of the table (T5's), which a change of
-/// the table's values alone would leave behind.
+/// the table's values alone would not reach.
 void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& table);
 
 /// Throws InputError if the head of this layout cannot be untied.

@@ -85,6 +85,12 @@ class RecordTaker {
     record.original.clear();
   }
 
+  /// Of a record whose dropped tokens are back.
+  struct Token {
+    std::int32_t position, segment, label;
+    TokenId id;
+  };
+
   /// Puts back what was dropped, with labels there.
   void restore(records::Record& record) {
     if (restored_.value_or(record.has_dropped) != record.has_dropped)
@@ -93,10 +99,6 @@ class RecordTaker {
     if (!record.has_dropped) return;
     kind_ = LabelKind::kHidden;
     learns_ = learns_ || !record.dropped.empty();
-    struct Token {
-      std::int32_t position, segment, label;
-      TokenId id;
-    };
     std::vector<Token> all;
     for (std::size_t i = 0; i < record.size(); ++i) {
       const std::int32_t segment = record.seg.present ? record.seg.values[i] : 0;
@@ -133,7 +135,6 @@ class RecordTaker {
     take_tokens(all, record);
   }
 
-  template <class Token>
   static void take_tokens(const std::vector<Token>& all, records::Record& record) {
     const bool segments = record.seg.present;
     bool counted = true;  // as without positions

@@ -74,7 +74,6 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
 
 /// Refuses parts that no layer has together, by the names of both.
 void check_parts(const DesignRecipe& recipe, const Design& design) {
-  using model::PositionType;
   const auto apart = [](const std::string& one, const std::string& other, std::string_view why) {
     throw UsageError(fmt::format("{} with {}: {}", one, other, why));
   };
@@ -100,9 +99,7 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
   if (recipe.previous_scores != "none")
     apart(named("previous_scores", recipe.previous_scores), mixer,
           "a mixer has no scores, expected none");
-  const auto scheme = model::position_scheme(design);
-  const bool inside = scheme && !scheme->facts().input && scheme->name() != "none";
-  if (inside || design.position == PositionType::kRotary)
+  if (model::positions_act_in_attention(design))
     apart(named("position", recipe.position), mixer,
           "a mixer has no queries and keys, expected learned, sinusoidal, none or another of the "
           "input");

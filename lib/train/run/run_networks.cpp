@@ -180,10 +180,7 @@ void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.requested);
   adapt_design([this](model::Design& design) { objective_->adapt(design); });
   set_masks();
-  const auto scheme = model::position_scheme(design_);
-  if (design_.streams == model::Streams::kTwo &&
-      (design_.position == model::PositionType::kLearned ||
-       design_.position == model::PositionType::kSinusoidal || (scheme && scheme->facts().input))) {
+  if (design_.streams == model::Streams::kTwo && model::adds_position(design_)) {
     throw UsageError(
         fmt::format("{} {} has a query stream, which sees no positions of the input: expected {} "
                     "rope, transformer_xl or the like",
