@@ -20,7 +20,7 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::ScoringOptions scoring;
   commands::StreamOptions stream;
   std::optional<std::string> rates;

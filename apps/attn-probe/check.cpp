@@ -14,7 +14,7 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
   std::optional<mask::Prediction> prediction;
   std::int64_t tokens = 64;
@@ -194,7 +194,7 @@ void add_common(cli::Command& command, Options& options, const std::string& tole
   commands::add_sequences(command, options.sequences);
   commands::add_skip_long(command, options.sequences);
   options.sequences.skip_empty = true;
-  command.option("--tolerance", "X", options.tolerance, cli::Range{0, 1e9}, tolerance);
+  command.option("--tolerance", "X", options.tolerance, cli::AllowedRange{0, 1e9}, tolerance);
   cli::add_table(command, options.open.common);
 }
 
@@ -213,9 +213,9 @@ void declare_leak(cli::Command& check) {
             {"next", std::optional(mask::Prediction::kNext)}},
            "output i must not depend on token i, or on any token after i [next of a causal head, "
            "else self]");
-  c.option("--tokens", "N", o->tokens, cli::Range{0, 1e9},
+  c.option("--tokens", "N", o->tokens, cli::AllowedRange{0, 1e9},
            "tokens of each text that are replaced, evenly spread; 0: all");
-  c.option("--replacements", "N", o->replacements, cli::Range{1, 1e6},
+  c.option("--replacements", "N", o->replacements, cli::AllowedRange{1, 1e6},
            "random tokens that are put in for each");
   add_common(c, *o, kDifference);
   commands::add_batch_tokens(c, o->open);
@@ -227,7 +227,7 @@ void declare_invariance(cli::Command& check) {
   auto pad = std::make_shared<Options>();
   cli::Command& p = check.subcommand("pad", "does padding change the real tokens");
   p.example("attn-probe check pad bert-base-uncased/ < text", "8 tokens of padding on either side");
-  p.option("--count", "N", pad->count, cli::Range{1, 1e6}, "tokens of padding");
+  p.option("--count", "N", pad->count, cli::AllowedRange{1, 1e6}, "tokens of padding");
   add_common(p, *pad,
              "as in check leak [1e-5; f64 1e-12, bf16 0.05: sums over other numbers of keys]");
   commands::add_batch_tokens(p, pad->open);
@@ -238,7 +238,7 @@ void declare_invariance(cli::Command& check) {
   auto batch = std::make_shared<Options>();
   cli::Command& b = check.subcommand("batch", "does a text's result depend on its batch");
   b.example("attn-probe check batch bert-base-uncased/ < text", "each alone, then 8 together");
-  b.option("--group", "N", batch->group, cli::Range{2, 1e6}, "texts that are run together");
+  b.option("--group", "N", batch->group, cli::AllowedRange{2, 1e6}, "texts that are run together");
   add_common(b, *batch, kDifference);
   commands::add_batch_tokens(b, batch->open);
   b.action([batch, &b](cli::Session& session) {
@@ -250,7 +250,7 @@ void declare_invariance(cli::Command& check) {
       check.subcommand("order", "does a text's result depend on what was run before it");
   r.example("attn-probe check order bert-base-uncased/ < text",
             "each alone, then 8 in another order, a long one before and after a short one");
-  r.option("--group", "N", order->group, cli::Range{1, 1e6}, "texts whose order is changed");
+  r.option("--group", "N", order->group, cli::AllowedRange{1, 1e6}, "texts whose order is changed");
   add_common(r, *order, kDifference);
   cli::add_seed(r, order->open.common);
   r.action([order, &r](cli::Session& session) {

@@ -30,7 +30,7 @@ std::string layer_place(Index layer, Index layers) {
 }  // namespace
 
 cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
-                          const commands::OpenOptions& options, cli::Session& session) {
+                          const commands::OpenModelOptions& options, cli::Session& session) {
   const Index layers = std::ssize(report.layers) - 1;
   cli::Table table(
       session, options.common,
@@ -64,7 +64,7 @@ cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequ
 }
 
 cli::ExitCode print_invariance(const probe::InvarianceReport& report,
-                               const commands::OpenOptions& options, Index layers,
+                               const commands::OpenModelOptions& options, Index layers,
                                cli::Session& session) {
   cli::Table table(
       session, options.common,
@@ -94,7 +94,7 @@ cli::ExitCode print_invariance(const probe::InvarianceReport& report,
 }
 
 cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
-                         const commands::OpenOptions& options, cli::Session& session) {
+                         const commands::OpenModelOptions& options, cli::Session& session) {
   cli::Table table(session, options.common, {"check", "checked", "found", "value", "places"});
   std::string found;
   for (const probe::SaneRow& row : rows) {

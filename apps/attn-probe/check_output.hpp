@@ -13,15 +13,15 @@ namespace masque::attn_probe {
 
 /// A row a layer and one of the output. Returns kFound if something leaks.
 cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
-                          const commands::OpenOptions& options, cli::Session& session);
+                          const commands::OpenModelOptions& options, cli::Session& session);
 
 /// A row a way to run. Returns kFound if a row differs.
 cli::ExitCode print_invariance(const probe::InvarianceReport& report,
-                               const commands::OpenOptions& options, Index layers,
+                               const commands::OpenModelOptions& options, Index layers,
                                cli::Session& session);
 
 /// A row a check. Returns kFound if one found something; unused tensors alone are none.
 cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
-                         const commands::OpenOptions& options, cli::Session& session);
+                         const commands::OpenModelOptions& options, cli::Session& session);
 
 }  // namespace masque::attn_probe

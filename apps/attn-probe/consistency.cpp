@@ -21,7 +21,7 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
   std::string rates = "0.15,0.3,0.4,0.6,0.8";
   std::optional<std::string> corruptions;

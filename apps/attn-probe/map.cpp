@@ -30,7 +30,7 @@ constexpr Index kPanelCells = 48;
 constexpr Index kHeadCells = 1024;
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
   std::optional<std::string> text;
   std::int64_t line = 0;
@@ -112,7 +112,7 @@ std::vector<std::string> labels_of(const probe::Sequence& sequence) {
 void write_page(const Options& o, const model::Model& model, const probe::Sequence& sequence) {
   const model::Design& design = model.design();
   const Index heads = design.num_attention_heads;
-  std::vector<draw::HeadMap> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
+  std::vector<draw::HeadWeights> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
   probe::each_head(model, sequence, {}, [&](Index layer, Index head, MatrixView<const double> a) {
     maps[static_cast<std::size_t>(layer * heads + head)] =
         draw::quantized({a.data, static_cast<std::size_t>(a.rows * a.columns)});
@@ -252,9 +252,9 @@ void declare_map(cli::Command& tool) {
   c.example("attn-probe map gpt2/ -o heads.svg < text", "all heads of the first line");
   commands::add_open_options(c, o->open);
   c.option("--text", "TEXT", o->text, "the text [a line of standard input]");
-  c.option("--line", "N", o->line, cli::Range{0, 1e15}, "which line, from 0");
-  c.option("--layer", "L", o->layer, cli::Range{0, 1e9}, "only this layer, from 0");
-  c.option("--head", "H", o->head, cli::Range{0, 1e9}, "only this head, from 0");
+  c.option("--line", "N", o->line, cli::AllowedRange{0, 1e15}, "which line, from 0");
+  c.option("--layer", "L", o->layer, cli::AllowedRange{0, 1e9}, "only this layer, from 0");
+  c.option("--head", "H", o->head, cli::AllowedRange{0, 1e9}, "only this head, from 0");
   c.choice("--what", o->what,
            {{"attentions", What::kAttentions}, {"hidden_states", What::kHiddenStates}},
            "of .npy and .safetensors: weights, or states (state 0 is the embeddings)");

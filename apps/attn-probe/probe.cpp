@@ -16,7 +16,7 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
   probe::ProbeRequest request;
   std::optional<double> rate;
@@ -97,21 +97,21 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
            "states of all tokens of the text, or only of tokens that were replaced by the mask "
            "token");
-  c.option("--rate", "R", o->rate, cli::Range{1e-6, 1},
+  c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
            fmt::format("with --at mask: share of the tokens of a text, at least one [{}]",
                        o->request.rate));
-  c.option("--rows", "N", o->request.rows, cli::Range{2, 1e9},
+  c.option("--rows", "N", o->request.rows, cli::AllowedRange{2, 1e9},
            "states of a layer that are used, from the first texts on");
   if (target == probe::ProbeTarget::kToken) {
-    c.option("--classes", "N", o->request.classes, cli::Range{2, 1e6},
+    c.option("--classes", "N", o->request.classes, cli::AllowedRange{2, 1e6},
              "the most frequent tokens, which are distinguished");
   }
-  c.option("--folds", "N", o->request.folds, cli::Range{2, 1e6},
+  c.option("--folds", "N", o->request.folds, cli::AllowedRange{2, 1e6},
            "parts of the texts, each predicted from the others");
-  c.option("--ridge", "X", o->request.ridge, cli::Range{1e-12, 1e12},
+  c.option("--ridge", "X", o->request.ridge, cli::AllowedRange{1e-12, 1e12},
            "penalty, in mean variances of a feature");
   commands::add_digits(c, o->open.digits);
-  c.option("--seed", "N", o->seed, cli::Range{0, 1e18},
+  c.option("--seed", "N", o->seed, cli::AllowedRange{0, 1e18},
            "with --at mask: seed of the choice of tokens [0]");
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
@@ -127,10 +127,11 @@ void declare_scheme(cli::Command& parent) {
   c.option("--position", "SCHEME", o->scheme.position, "as attn-probe variants lists them");
   c.option("--normalizer", "NAME", o->scheme.normalizer, "as attn-probe variants lists them");
   c.flag("--ends", o->scheme.ends, "another token first and last, as [CLS] and [SEP]");
-  c.option("--length", "N", o->scheme.length, cli::Range{2, 4096}, "tokens");
-  c.option("--layers", "N", o->scheme.layers, cli::Range{1, 1000}, "layers of attention");
-  c.option("--hidden-size", "N", o->scheme.hidden_size, cli::Range{1, 4096}, "width of a layer");
-  c.option("--heads", "N", o->scheme.heads, cli::Range{1, 4096}, "a divisor of the width");
+  c.option("--length", "N", o->scheme.length, cli::AllowedRange{2, 4096}, "tokens");
+  c.option("--layers", "N", o->scheme.layers, cli::AllowedRange{1, 1000}, "layers of attention");
+  c.option("--hidden-size", "N", o->scheme.hidden_size, cli::AllowedRange{1, 4096},
+           "width of a layer");
+  c.option("--heads", "N", o->scheme.heads, cli::AllowedRange{1, 4096}, "a divisor of the width");
   commands::add_digits(c, o->open.digits);
   cli::add_seed(c, o->open.common);
   cli::add_table(c, o->open.common);
@@ -154,8 +155,8 @@ void declare_probe(cli::Command& tool) {
   c.example("attn-probe probe zero roformer/ --precision f64",
             "spread 0: schemes that act on scores alone fail");
   commands::add_open_options(c, o->open);
-  c.option("--token", "ID", o->token, cli::Range{0, 2147483647}, "the token");
-  c.option("--length", "N", o->length, cli::Range{2, 1e6}, "how often it stands there");
+  c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "the token");
+  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6}, "how often it stands there");
   commands::add_digits(c, o->open.digits);
   cli::add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run_zero(*o, session); });

@@ -18,7 +18,7 @@ namespace masque::attn_probe {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions input;
   OutputOptions output;
   double sink_threshold = 0.3;
@@ -92,9 +92,9 @@ void declare_stats(cli::Command& tool) {
             "the whole table, and a picture of one field");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
-  c.option("--sink", "EPSILON", o->sink_threshold, cli::Range{0, 1},
+  c.option("--sink", "EPSILON", o->sink_threshold, cli::AllowedRange{0, 1},
            "mass that a row gives to a sink");
-  c.option("--rank", "N", o->rank, cli::Range{0, 1e9},
+  c.option("--rank", "N", o->rank, cli::AllowedRange{0, 1e9},
            "ranks of logits and maps of the first N sentences");
   add_output(c, o->output);
   commands::add_sequences(c, o->input);

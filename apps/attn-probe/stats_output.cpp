@@ -71,7 +71,7 @@ void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns
   std::erase_if(columns, [&](const Column& column) {
     if (!column.head) return false;
     const auto& info = probe::kHeadFieldTable[probe::index_of(*column.head)];
-    return info.sample == probe::Sample::kRank &&
+    return info.per == probe::MeasuredPer::kRank &&
            std::ranges::all_of(totals.head,
                                [&](const auto& head) { return head[HeadField::kMapRank].n == 0; });
   });
@@ -245,7 +245,7 @@ void check_output(const OutputOptions& options, bool json) {
 bool needs_ranks(const OutputOptions& options) {
   const auto is_rank = [](const Column& column) {
     return column.head &&
-           probe::kHeadFieldTable[probe::index_of(*column.head)].sample == probe::Sample::kRank;
+           probe::kHeadFieldTable[probe::index_of(*column.head)].per == probe::MeasuredPer::kRank;
   };
   return (options.fields != "all" && std::ranges::any_of(chosen(options.fields), is_rank)) ||
          is_rank(find_column(all_columns(), "--draw", drawn(options)));

@@ -32,7 +32,7 @@ void add_sums(const LinePoints& p, JsonWriter& json) {
   json.member("xx", p.xx).member("xy", p.xy).member("yy", p.yy).end_object();
 }
 
-bool is_slope(const probe::HeadFieldInfo& field) { return field.sample == probe::Sample::kSlope; }
+bool is_slope(const probe::HeadFieldInfo& field) { return field.per == probe::MeasuredPer::kSlope; }
 
 constexpr commands::ResultReader kReader("a line that stats --shard printed");
 

@@ -113,7 +113,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   problem.value = value.view();
   problem.num_heads = problem.num_key_value_heads = o.heads;
   problem.scale = 1 / std::sqrt(static_cast<double>(o.head_size));
-  const std::shared_ptr<const nn::Normalizer> normalizer = nn::parse_normalizer(o.normalizer);
+  const std::shared_ptr<const nn::AttentionNormalizer> normalizer =
+      nn::parse_normalizer(o.normalizer);
   problem.normalizer = normalizer.get();
   problem.bf16 = o.bf16;
   std::vector<Matrix<float>> contexts;
@@ -151,18 +152,18 @@ void declare_attention(cli::Command& tool) {
   c.example("bench attention -n 4096 -j 2", "full, causal and a window");
   c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "as in an encoder");
   c.example("bench attention -n 128 --batch 32 --heads 4 --training", "forward and backward");
-  c.option("-n,--length", "N", o->length, cli::Range{1, 1e7}, "queries and keys");
-  c.option("--batch", "B", o->batch, cli::Range{1, 1e6},
+  c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e7}, "queries and keys");
+  c.option("--batch", "B", o->batch, cli::AllowedRange{1, 1e6},
            "sequences; with more than one a thread takes whole sequences");
-  c.option("--heads", "H", o->heads, cli::Range{1, 1e4}, "heads");
-  c.option("--head-size", "D", o->head_size, cli::Range{1, 1e4}, "columns of a head");
+  c.option("--heads", "H", o->heads, cli::AllowedRange{1, 1e4}, "heads");
+  c.option("--head-size", "D", o->head_size, cli::AllowedRange{1, 1e4}, "columns of a head");
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   c.option("--evaluation", "NAME", o->evaluation, "auto, block, dense or long");
   c.option("--normalizer", "NAME", o->normalizer,
            "from scores to weights; parameters as in log_n(base=64)");
   c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
   c.flag("--training", o->training, "forward and backward, with what a training step keeps");
-  c.option("--dropout", "P", o->dropout, cli::Range{0, 0.99}, "of weights, with --training");
+  c.option("--dropout", "P", o->dropout, cli::AllowedRange{0, 0.99}, "of weights, with --training");
   add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);

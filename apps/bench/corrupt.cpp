@@ -80,8 +80,8 @@ void declare_corrupt(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("corrupt", "speed of corruption alone, on one thread");
   c.example("bench corrupt", "million tokens a second");
-  c.option("--length", "N", o->length, cli::Range{1, 1e6}, "tokens of a record");
-  c.option("--records", "N", o->records, cli::Range{1, 1e6}, "records");
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6}, "tokens of a record");
+  c.option("--records", "N", o->records, cli::AllowedRange{1, 1e6}, "records");
   add_repeats(c, o->repeats);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -25,7 +25,7 @@ struct Options {
 
 struct Encoder {
   std::string kind;
-  std::function<std::shared_ptr<const text::Model>()> load;
+  std::function<std::shared_ptr<const text::TokenModel>()> load;
   std::function<std::unique_ptr<text::FastEncoder>(text::Steps)> make;
 };
 

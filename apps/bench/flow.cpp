@@ -44,8 +44,8 @@ void declare_flow(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("flow", "time to follow information through layers");
   c.example("bench flow -n 4096 -L 12 -j 2", "four masks, with the search for a leak");
-  c.option("-n,--length", "N", o->length, cli::Range{1, 1e6}, "positions");
-  c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 1e5}, "layers");
+  c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e6}, "positions");
+  c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 1e5}, "layers");
   add_repeats(c, o->repeats);
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   add_threads(c, o->common);

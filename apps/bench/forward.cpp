@@ -163,7 +163,8 @@ void declare_forward(cli::Command& tool) {
            "sequences and tokens of each; may be repeated [1x16 1x128 8x128 32x128 4x512]");
   commands::add_precision(c, o->precision);
   c.option("--ids", "FILE", o->ids, "instead of shapes: lines of ids, in file order");
-  c.option("--batch-tokens", "N", o->batch_tokens, cli::Range{1, 1e9}, "of a batch of --ids");
+  c.option("--batch-tokens", "N", o->batch_tokens, cli::AllowedRange{1, 1e9},
+           "of a batch of --ids");
   c.flag("--targets", o->targets, "also the log-probability of each token");
   add_product(c, o->product);
   add_repeats(c, o->repeats);

@@ -49,7 +49,7 @@ void declare_identify(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("identify", "time to name a matrix");
   c.example("bench identify", "masks that are found, and some that are not");
-  c.option("-n,--length", "N", o->length, cli::Range{1, 1e5}, "queries and keys");
+  c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e5}, "queries and keys");
   add_repeats(c, o->repeats);
   c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
   add_table(c, o->common);

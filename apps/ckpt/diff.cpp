@@ -67,9 +67,10 @@ void declare_diff(cli::Command& tool) {
   cli::add_checkpoint(c, o->a, "A");
   c.argument("B", o->b, "another one");
   const double infinity = std::numeric_limits<double>::infinity();
-  c.option("--atol", "X", o->compare.tolerance.absolute, cli::Range{0, infinity},
+  c.option("--atol", "X", o->compare.tolerance.absolute, cli::AllowedRange{0, infinity},
            "values count as equal if |a − b| ≤ X + Y·|b|");
-  c.option("--rtol", "Y", o->compare.tolerance.relative, cli::Range{0, infinity}, "Y of the same");
+  c.option("--rtol", "Y", o->compare.tolerance.relative, cli::AllowedRange{0, infinity},
+           "Y of the same");
   c.choice("--names", o->compare.names,
            {{"exact", store::NameMatch::kExact}, {"family", store::NameMatch::kFamily}},
            "family: with or without the base prefix, LayerNorm.gamma as LayerNorm.weight");

@@ -43,9 +43,10 @@ void declare_bart(cli::Command& tool) {
             {"permute", BartNoise::kPermute},
             {"rotate", BartNoise::kRotate}},
            "spans, tokens, deletion, order of sentences, another start");
-  c.option("--rate", "P", o->bart.rate, cli::Range{0, 1}, "share of the ordinary tokens");
-  c.option("--lambda", "X", o->bart.lambda, cli::Range{0, 100}, "mean length of spans (Poisson)");
-  c.option("--sentence-end", "ID", o->sentence_end, cli::Range{0, 2147483647},
+  c.option("--rate", "P", o->bart.rate, cli::AllowedRange{0, 1}, "share of the ordinary tokens");
+  c.option("--lambda", "X", o->bart.lambda, cli::AllowedRange{0, 100},
+           "mean length of spans (Poisson)");
+  c.option("--sentence-end", "ID", o->sentence_end, cli::AllowedRange{0, 2147483647},
            "token that ends a sentence, where records have no 'doc'");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);

@@ -34,7 +34,8 @@ void declare_drop(cli::Command& tool) {
             "DropToken; special tokens stay");
   c.example("droptoken drop --binary u16 --length 512 --input train.bin -o dropped.bin",
             "plain ids, with sidecars for positions and dropped tokens");
-  c.option("--rate", "P", o->drop.rate, cli::Range{0, 1}, "probability of each ordinary token");
+  c.option("--rate", "P", o->drop.rate, cli::AllowedRange{0, 1},
+           "probability of each ordinary token");
   c.option("--min-keep", "N", o->drop.min_keep, "tokens that stay at least");
   c.flag("--renumber", o->drop.renumber, "count positions anew: the ablation");
   add_reading(c, o->stream);

@@ -33,7 +33,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.generator.starts_with("join:")) {
     corruption = make_joined_electra(o.generator.substr(5), tokens.table());
   } else {
-    records::ElectraOptions electra{.selection = selection, .temperature = o.temperature};
+    records::ElectraRecordOptions electra{.selection = selection, .temperature = o.temperature};
     if (o.generator.starts_with("unigram:")) {
       electra.weights = commands::read_weights(o.generator.substr(8), tokens.names());
     } else if (o.generator != "uniform") {
@@ -59,7 +59,8 @@ void declare_electra(cli::Command& tool) {
   c.option("--generator", "HOW", o->generator,
            "uniform; unigram:FILE with a token and a count in each line; join:FILE of records, "
            "whose ids are taken line by line");
-  c.option("--temperature", "T", o->temperature, cli::Range{1e-6, 1e6}, "counts to the power 1/T");
+  c.option("--temperature", "T", o->temperature, cli::AllowedRange{1e-6, 1e6},
+           "counts to the power 1/T");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);

@@ -32,7 +32,8 @@ void declare_mae(cli::Command& tool) {
       tool.subcommand("mae", "keeps a random part; the rest are targets in 'dropped'");
   c.example("droptoken mae --tokenizer bert-base/ --ratio 0.5 < text > records",
             "masked autoencoding of half of the tokens");
-  c.option("--ratio", "P", o->mae.ratio, cli::Range{0, 1}, "share of the ordinary tokens to drop");
+  c.option("--ratio", "P", o->mae.ratio, cli::AllowedRange{0, 1},
+           "share of the ordinary tokens to drop");
   c.option("--min-keep", "N", o->mae.min_keep, "tokens that stay at least");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);

@@ -63,8 +63,8 @@ void declare_pack(cli::Command& tool) {
   c.example("droptoken pack --length 512 < ids > records", "no document is cut");
   c.example("droptoken pack --length 512 --pos-start 2 --cut < ids > records",
             "RoBERTa's positions; full sequences");
-  c.option("--length", "N", o->length, cli::Range{1, 1e9}, "most tokens of a sequence");
-  c.option("--pos-start", "P", o->pos_start, cli::Range{0, 1e6},
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e9}, "most tokens of a sequence");
+  c.option("--pos-start", "P", o->pos_start, cli::AllowedRange{0, 1e6},
            "position of a document's first token");
   c.flag("--cut", o->cut, "cut documents at the end of a sequence");
   add_reading(c, o->stream);

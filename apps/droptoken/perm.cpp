@@ -36,7 +36,7 @@ void declare_perm(cli::Command& tool) {
   c.example("droptoken perm --rule hf --mask-token 6 < ids", "as transformers' collator");
   c.choice("--rule", o->perm.hf, {{"xlnet", false}, {"hf", true}},
            "hf: [MASK] at the targets, even lengths only");
-  c.option("--predict", "P", o->perm.predict, cli::Range{0, 1},
+  c.option("--predict", "P", o->perm.predict, cli::AllowedRange{0, 1},
            "share of targets, rounded (xlnet)");
   c.option("--perm-size", "N", o->perm.perm_size, "blocks that are permuted alike; 0: the whole");
   c.option("--alpha", "N", o->perm.alpha, "context of a span of n targets: n·alpha/beta");

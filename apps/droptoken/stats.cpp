@@ -79,7 +79,7 @@ void declare_stats(cli::Command& tool) {
   cli::Command& c = tool.subcommand("stats", "realised rates of a stream, and chi-squared");
   c.example("droptoken stats --tokenizer bert-base/ < records",
             "selected, masked, kept, random; against --rate and --split");
-  c.option("--rate", "P", o->rate, cli::Range{0, 1}, "nominal share of selected tokens");
+  c.option("--rate", "P", o->rate, cli::AllowedRange{0, 1}, "nominal share of selected tokens");
   c.option("--split", "M:K:R", o->split, "nominal shares of [MASK], kept and random");
   add_reading(c, o->stream);
   add_json(c, o->stream.common);

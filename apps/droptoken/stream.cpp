@@ -24,16 +24,16 @@ void add_reading(cli::Command& command, StreamOptions& options) {
   command.option("--tokenizer", "DIR", options.tokens.tokenizer,
                  "encodes text, and says which tokens are special");
   command.flag("--special", options.special, "encode text with the tokenizer's special tokens");
-  command.option("--mask-token", "ID", options.tokens.mask_token, cli::Range{0, 2147483647},
+  command.option("--mask-token", "ID", options.tokens.mask_token, cli::AllowedRange{0, 2147483647},
                  "id of the mask token [the tokenizer's]");
-  command.option("--vocab-size", "N", options.tokens.vocab_size, cli::Range{1, 2147483647},
+  command.option("--vocab-size", "N", options.tokens.vocab_size, cli::AllowedRange{1, 2147483647},
                  "number of ids [the tokenizer's]");
   command.option("--special-token", "ID", options.tokens.special_tokens,
                  "another id that is left alone; may be repeated");
   command.option("--first-record", "N", options.first_record,
                  "number of the first line, for parts of a stream");
   command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
-  command.option("--max-line", "BYTES", options.max_line, cli::Range{1, 1e12},
+  command.option("--max-line", "BYTES", options.max_line, cli::AllowedRange{1, 1e12},
                  "longest line [67108864]");
   command.flag("--strict", options.strict, "the first bad record ends the run");
   add_threads(command, options.common);
@@ -54,7 +54,8 @@ void add_binary(cli::Command& command, StreamOptions& options) {
       "--layout", options.layout,
       {{"nanogpt", records::BinaryLayout::kNanogpt}, {"llmc", records::BinaryLayout::kLlmc}},
       "of binary files");
-  command.option("--length", "N", options.length, cli::Range{1, 1e9}, "ids of a binary record");
+  command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
+                 "ids of a binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
 }
 

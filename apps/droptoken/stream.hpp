@@ -58,7 +58,7 @@ class Tokens {
   explicit Tokens(const StreamOptions& options);
   const records::TokenTable& table() const { return table_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
-  commands::TokenNames names() const { return {tokenizer_.get(), table_}; }
+  commands::TokenParser names() const { return {tokenizer_.get(), table_}; }
 
  private:
   records::TokenTable table_;

@@ -52,7 +52,7 @@ void declare_diff(cli::Command& tool) {
   c.example("embed-fix diff bert-base/ bert-corrected/ -k 5", "the five rows that moved most");
   cli::add_checkpoint(c, o->a, "A");
   c.argument("B", o->b, "another one");
-  c.option("-k,--count", "N", o->count, cli::Range{0, 1e9}, "how many rows to list");
+  c.option("-k,--count", "N", o->count, cli::AllowedRange{0, 1e9}, "how many rows to list");
   add_tensor(c, o->tensor, "the table in both");
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -6,7 +6,7 @@ namespace masque::embed_fix {
 
 namespace {
 
-constexpr cli::Range kSeconds{0, 1e6};
+constexpr cli::AllowedRange kSeconds{0, 1e6};
 
 }  // namespace
 

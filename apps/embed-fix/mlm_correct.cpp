@@ -85,7 +85,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_mlm_correct(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   surgery::CorrectionRequest& r = o->request;
-  const cli::Range share{0, 1};
+  const cli::AllowedRange share{0, 1};
   cli::Command& c = tool.subcommand(
       "mlm-correct", "replaces each input embedding by its average input in MLM pre-training");
   c.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",

@@ -64,7 +64,7 @@ void declare_neighbours(cli::Command& tool) {
   c.example("embed-fix neighbours bert-base/ king -k 5", "five nearest tokens");
   cli::add_checkpoint(c, o->checkpoint);
   c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id: a number is an id");
-  c.option("-k,--count", "N", o->count, cli::Range{1, 1e6}, "how many");
+  c.option("-k,--count", "N", o->count, cli::AllowedRange{1, 1e6}, "how many");
   add_tensor(c, o->tensor);
   add_threads(c, o->common);
   add_table(c, o->common);

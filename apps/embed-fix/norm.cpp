@@ -41,7 +41,7 @@ void declare_norm(cli::Command& tool) {
   c.example("embed-fix norm bert-base/ --unit --rows 1000-1999,king -o out/",
             "a range of ids, and a token");
   add_checkpoint(c, *o);
-  c.option("--to", "X", o->request.to, cli::Range{1e-30, 1e30}, "the norm of each row");
+  c.option("--to", "X", o->request.to, cli::AllowedRange{1e-30, 1e30}, "the norm of each row");
   c.flag("--unit", o->unit, "as --to 1");
   c.flag("--mean", o->mean, "the mean norm that the rows have");
   c.option("--rows", "LIST", o->request.rows,

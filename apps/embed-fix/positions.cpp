@@ -47,7 +47,7 @@ void declare_positions(cli::Command& tool) {
   c.argument("N", o->positions, "usable positions");
   c.option("--how", "WAY", o->request.how, surgery::position_extension_spellings(),
            cli::Need::kRequired);
-  c.option("--offset", "K", o->offset, cli::Range{0, 1e6},
+  c.option("--offset", "K", o->offset, cli::AllowedRange{0, 1e6},
            "rows in front of the first position [as the family has them]");
   add_tensor(c, o->request, "the table of positions");
   add_edit_options(c, *o, o->request);

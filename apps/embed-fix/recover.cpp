@@ -38,7 +38,7 @@ void declare_recover(cli::Command& tool) {
   c.example("embed-fix recover bert-base/",
             "after a crash; does nothing if there is nothing to do");
   cli::add_checkpoint(c, o->checkpoint);
-  c.option("--wait", "SECONDS", o->wait_seconds, cli::Range{0, 1e6},
+  c.option("--wait", "SECONDS", o->wait_seconds, cli::AllowedRange{0, 1e6},
            "waits for other processes that change it");
   add_quiet(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -46,7 +46,7 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
   commands::add_folder_options(c, o.tokenizer, o.family);
   commands::add_precision(c, o.precision);
   c.option("--eval-lengths", "LIST", o.eval_lengths, "tokens of a block, template included");
-  c.option("--train-length", "N", o.train_length, cli::Range{1, 1e6},
+  c.option("--train-length", "N", o.train_length, cli::AllowedRange{1, 1e6},
            "the longest sequence of training [as many positions as the model has]");
   c.option("--position", "LIST", o.treatments.positions,
            "treatments of positions: own, interpolated, hierarchical, ntk, ntk_mixed, yarn, "
@@ -58,9 +58,9 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
   c.option("--window", "LIST", o.treatments.windows,
            "once more with keys hidden that are so many positions away, or more");
   c.option("--policy", "POLICY", o.policy, "how blocks are cut: chunk, slide:STRIDE or last");
-  c.option("--eval-tokens", "N", o.eval_tokens, cli::Range{0, 1e12},
+  c.option("--eval-tokens", "N", o.eval_tokens, cli::AllowedRange{0, 1e12},
            "the first ones of --text; 0: all");
-  c.option("--batch-tokens", "N", o.batch_tokens, cli::Range{1, 1e9},
+  c.option("--batch-tokens", "N", o.batch_tokens, cli::AllowedRange{1, 1e9},
            "tokens that run together; bounds the memory, changes no result");
   c.option("-o,--output", "DIR", o.output, "also results.tsv and curves as SVG, in this folder");
   cli::add_threads(c, o.common);

@@ -69,7 +69,8 @@ void declare_eval(cli::Command& tool) {
   declare_checkpoint(c, *o);
   c.option("--objective", "NAME", o->objective,
            "mlm, tta or clm [what the model's head is made for]");
-  c.option("--rate", "R", o->rate, cli::Range{1e-6, 1}, "of mlm: share that is predicted [0.15]");
+  c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
+           "of mlm: share that is predicted [0.15]");
   cli::add_seed(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

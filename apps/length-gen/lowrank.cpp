@@ -45,9 +45,10 @@ void declare_lowrank(cli::Command& tool) {
             "KL divergence in nats for every key size");
   c.option("--lengths", "LIST", o->lengths, "tokens: rows and columns of the weights");
   c.option("--key-sizes", "LIST", o->key_sizes, "sizes of queries and keys");
-  c.option("--temperature", "X", o->temperature, cli::Range{0.02, 1e6},
+  c.option("--temperature", "X", o->temperature, cli::AllowedRange{0.02, 1e6},
            "of the random weights: softmax of normal numbers divided by it");
-  c.option("--restarts", "N", o->restarts, cli::Range{1, 1000}, "random starts; the best counts");
+  c.option("--restarts", "N", o->restarts, cli::AllowedRange{1, 1000},
+           "random starts; the best counts");
   cli::add_seed(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -15,7 +15,7 @@ namespace masque::lm_score {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
   std::string what = "hidden_states";
   std::string output;

@@ -25,7 +25,7 @@ namespace masque::lm_score {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::StreamOptions stream;
   bool to_target = false;
   bool bos = false;
@@ -228,17 +228,18 @@ void declare_generate(cli::Command& tool) {
   commands::add_batch_tokens(c, o->open);
   c.choice("--kind", o->to_target, {{"causal", false}, {"unilm", true}},
            "the lines are beginnings, or sources whose target is wanted");
-  c.option("--max-new-tokens", "N", o->max_new_tokens, cli::Range{1, 1e9},
+  c.option("--max-new-tokens", "N", o->max_new_tokens, cli::AllowedRange{1, 1e9},
            "most tokens of a text; eos or sep ends it before, and so does the model's last "
            "position");
   c.flag("--do-sample", o->generate.sampling.do_sample,
          "draws tokens from the softmax instead of taking the likeliest");
-  c.option("--temperature", "X", o->temperature, cli::Range{1e-6, 1e6}, "divides the logits [1]");
-  c.option("--top-k", "K", o->top_k, cli::Range{0, 1e9},
+  c.option("--temperature", "X", o->temperature, cli::AllowedRange{1e-6, 1e6},
+           "divides the logits [1]");
+  c.option("--top-k", "K", o->top_k, cli::AllowedRange{0, 1e9},
            "draws from the K likeliest tokens [0: from all]");
-  c.option("--top-p", "P", o->top_p, cli::Range{1e-9, 1},
+  c.option("--top-p", "P", o->top_p, cli::AllowedRange{1e-9, 1},
            "draws from the likeliest tokens that have this probability [1]");
-  c.option("--num-return-sequences", "N", o->num_return_sequences, cli::Range{1, 1e9},
+  c.option("--num-return-sequences", "N", o->num_return_sequences, cli::AllowedRange{1, 1e9},
            "samples of each line");
   c.option("--seed", "N", o->seed, "of the draws [0]");
   c.flag("--bos", o->bos,

@@ -17,7 +17,7 @@ namespace masque::lm_score {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::ScoringOptions scoring;
   std::vector<std::string> files;
   std::optional<std::string> shard;

@@ -13,7 +13,7 @@ namespace masque::lm_score {
 namespace {
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::ScoringOptions scoring;
   commands::StreamOptions stream;
 };

@@ -25,7 +25,7 @@ using probe::Utterance;
 using probe::WordErrors;
 
 struct Options {
-  commands::OpenOptions open;
+  commands::OpenModelOptions open;
   commands::ScoringOptions scoring;
   std::string file;
   std::optional<std::string> dev;
@@ -197,7 +197,7 @@ void declare_rescore(cli::Command& tool) {
              "mlm-scoring; - is standard input");
   commands::add_scoring(c, o->scoring);
   c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
-  c.option("--weight", "X", o->weight, cli::Range{0, 1e6}, "of the language model's score");
+  c.option("--weight", "X", o->weight, cli::AllowedRange{0, 1e6}, "of the language model's score");
   c.option("--weights", "LIST", o->weights, "weights tried on --dev [0,0.05,…,1]");
   c.option("--length-normalization", "HOW", o->length_normalization,
            "none, gnmt:ALPHA or power:ALPHA: divides the language model's score by "

@@ -10,24 +10,25 @@ namespace masque::lm_score {
 
 namespace {
 
-using probe::Pooling;
+using probe::SentencePooling;
 
-std::string_view pooling_name(Pooling pooling) {
+std::string_view pooling_name(SentencePooling pooling) {
   switch (pooling) {
-    case Pooling::kMean: return "mean";
-    case Pooling::kCls: return "cls";
-    case Pooling::kFirstLast: return "first-last";
-    case Pooling::kTta: break;
+    case SentencePooling::kMean: return "mean";
+    case SentencePooling::kCls: return "cls";
+    case SentencePooling::kFirstLast: return "first-last";
+    case SentencePooling::kTta: break;
   }
   return "tta";
 }
 
 /// What was requested, what the folder says, or what suits the model.
-Pooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
-                       const model::Design& design) {
+SentencePooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
+                               const model::Design& design) {
   if (options.pooling) return *options.pooling;
   if (folder.pooling) return *folder.pooling;
-  return design.streams == model::Streams::kFixedKeys ? Pooling::kTta : Pooling::kMean;
+  return design.streams == model::Streams::kFixedKeys ? SentencePooling::kTta
+                                                      : SentencePooling::kMean;
 }
 
 }  // namespace
@@ -36,21 +37,21 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
   command.choice("--pooling", options.pooling,
-                 {{"mean", std::optional(Pooling::kMean)},
-                  {"cls", std::optional(Pooling::kCls)},
-                  {"first-last", std::optional(Pooling::kFirstLast)},
-                  {"tta", std::optional(Pooling::kTta)}},
+                 {{"mean", std::optional(SentencePooling::kMean)},
+                  {"cls", std::optional(SentencePooling::kCls)},
+                  {"first-last", std::optional(SentencePooling::kFirstLast)},
+                  {"tta", std::optional(SentencePooling::kTta)}},
                  "mean of all last states; the first token's; mean of the first and the last "
                  "layer's; mean without the template's tokens [the folder's, or tta or mean]");
   command.flag("--normalize", options.normalize,
                "vectors of length 1; folders of sentence-transformers may ask for it, too");
   command.flag("--whiten", options.whiten,
                "make the covariance of the input's vectors 1; keeps them in memory");
-  command.option("--dim", "K", options.dim, cli::Range{1, 1e6},
+  command.option("--dim", "K", options.dim, cli::AllowedRange{1, 1e6},
                  "with --whiten: the K directions of largest variance [all]");
   command.choice("--policy", options.truncate, {{"error", false}, {"truncate", true}},
                  "for a text that is too long: refuse it, or read the first tokens");
-  command.option("--max-length", "N", options.max_length, cli::Range{1, 1e9},
+  command.option("--max-length", "N", options.max_length, cli::AllowedRange{1, 1e9},
                  "tokens read, those of the template included [the folder's or model's]");
   command.flag("--no-special-in-text", options.no_special_in_text,
                "special tokens that stand in the text are text");

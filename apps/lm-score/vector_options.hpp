@@ -11,8 +11,8 @@
 namespace masque::lm_score {
 
 struct VectorCommand {
-  commands::OpenOptions open;
-  std::optional<probe::Pooling> pooling;
+  commands::OpenModelOptions open;
+  std::optional<probe::SentencePooling> pooling;
   bool normalize = false;
   bool whiten = false;
   std::optional<std::int64_t> dim;

@@ -18,6 +18,14 @@ constexpr double kTrialSeconds = 2;
 constexpr std::int64_t kDefaultSteps = 1000;
 constexpr double kMostSteps = 1e9;
 
+template <class Number>
+Number saved_number(const std::string& folder, const char* name) {
+  const auto text = train::TrainingRun::saved_setting(folder, name);
+  const auto number = text ? parse_number<Number>(*text) : std::nullopt;
+  if (!number) throw InputError(folder, fmt::format("no {} of a run", name));
+  return *number;
+}
+
 /// What goes on with the run in the folder.
 Plan saved_plan(const TrainOptions& o, double seconds) {
   const auto setting = [&](const char* name) {
@@ -34,16 +42,8 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
                                  field("steps"), setting("steps")));
   }
   plan.spent = *spent;
-  plan.pacer.emplace(seconds, std::stoll(setting("step")), plan.spent);
+  plan.pacer.emplace(seconds, saved_number<std::int64_t>(o.output, "step"), plan.spent);
   return plan;
-}
-
-template <class Number>
-Number saved_number(const std::string& folder, const char* name) {
-  const auto text = train::TrainingRun::saved_setting(folder, name);
-  const auto number = text ? parse_number<Number>(*text) : std::nullopt;
-  if (!number) throw InputError(folder, fmt::format("no {} of a run", name));
-  return *number;
 }
 
 }  // namespace

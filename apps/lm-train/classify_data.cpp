@@ -127,7 +127,7 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
     eval.texts = {&eval.read.corpus, train::label_numbers(eval.read, all.names)};
   }
   all.steps = choose_steps(o, all.train.read.corpus.size());
-  all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::Pooling::kFirst));
+  all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::ClassifierPooling::kFirst));
   check_pooling(all);
   choose_mask(o, all);
 }

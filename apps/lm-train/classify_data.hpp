@@ -23,7 +23,7 @@ struct ClassifyData {
   LabelledData train = {};
   std::optional<LabelledData> eval = {};
   std::int64_t steps = 0;
-  train::Pooling pooling = train::Pooling::kFirst;
+  train::ClassifierPooling pooling = train::ClassifierPooling::kFirst;
   std::optional<std::string> mask = {};  ///< in place of the model's
 
   /// The texts that the results are of.

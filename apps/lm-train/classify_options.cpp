@@ -101,24 +101,24 @@ void declare_classify(cli::Command& tool) {
            "texts that are judged at the end, with the same columns [those that are learnt]");
   c.choice(
       "--pooling", o->pooling,
-      {{"cls", std::optional(train::Pooling::kFirst)},
-       {"mean", std::optional(train::Pooling::kMean)}},
+      {{"cls", std::optional(train::ClassifierPooling::kFirst)},
+       {"mean", std::optional(train::ClassifierPooling::kMean)}},
       "what stands for a text: the first token through BERT's pooler, or the mean of all [cls; "
       "of a model that classifies, its own]");
   c.option("--mask", "EXPR", o->mask,
            "what texts read: model; full: drops T-TA's diagonal; or a mask as mask-viz takes it, "
            "which the folder keeps");
-  c.option("--drop", "R", o->drop, cli::Range{0, 0.99},
+  c.option("--drop", "R", o->drop, cli::AllowedRange{0, 0.99},
            "share of the tokens that are taken out of what is learnt, others in each epoch");
   c.option("--min-keep", "N", o->min_keep, "tokens that --drop leaves at least [1]");
   c.flag("--renumber", o->renumber, "--drop counts positions anew: the ablation");
-  c.option("--length", "N", o->length, cli::Range{2, 1e6},
+  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6},
            "most tokens of a text [128, or as many as the model has positions]");
-  c.option("--epochs", "X", o->epochs, cli::Range{0, 1e6},
+  c.option("--epochs", "X", o->epochs, cli::AllowedRange{0, 1e6},
            "times through the texts [3]; 0: a model that classifies is judged as it is");
-  c.option("--steps", "N", o->steps, cli::Range{1, 1e9}, "updates instead of --epochs");
-  c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "texts of a step");
-  c.option("--seeds", "N", o->seeds, cli::Range{1, 1e6},
+  c.option("--steps", "N", o->steps, cli::AllowedRange{1, 1e9}, "updates instead of --epochs");
+  c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "texts of a step");
+  c.option("--seeds", "N", o->seeds, cli::AllowedRange{1, 1e6},
            "runs, with the seeds --seed, --seed + 1 …: of the labels' layer, the order, dropout");
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);

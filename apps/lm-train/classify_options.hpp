@@ -15,7 +15,7 @@ struct ClassifyCommand : commands::TrainingOptions {
   std::optional<std::string> model, tokenizer, output, eval_data;
   std::string text_columns = "1", label_column = "2";
   bool header = false, resume = false;
-  std::optional<train::Pooling> pooling;
+  std::optional<train::ClassifierPooling> pooling;
   std::string mask = "model";
   std::optional<std::int64_t> length, steps;
   std::optional<double> epochs;

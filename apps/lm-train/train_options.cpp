@@ -89,17 +89,17 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
 
 /// ELECTRA and masked autoencoding.
 void declare_two_networks(cli::Command& c, TrainOptions& o) {
-  c.option("--generator-size", "R", o.generator_size, cli::Range{1e-6, 1},
+  c.option("--generator-size", "R", o.generator_size, cli::AllowedRange{1e-6, 1},
            "electra: widths of the generator, as a share of the model's [0.25]");
-  c.option("--discriminator-weight", "X", o.discriminator_weight, cli::Range{0, 1e9},
+  c.option("--discriminator-weight", "X", o.discriminator_weight, cli::AllowedRange{0, 1e9},
            "electra: of the loss after the generator's [50; 1 of MLM]");
-  c.option("--switch", "N", o.switch_step, cli::Range{1, 1e9},
+  c.option("--switch", "N", o.switch_step, cli::AllowedRange{1, 1e9},
            "electra: the generator alone for so many steps, then the other one alone");
   c.flag("--adversarial", o.adversarial,
          "electra: the generator learns by REINFORCE to raise the discriminator's loss");
-  c.option("--decoder-size", "R", o.decoder_size, cli::Range{1e-6, 1},
+  c.option("--decoder-size", "R", o.decoder_size, cli::AllowedRange{1e-6, 1},
            "mae: widths of the decoder, as a share of the model's [0.5]");
-  c.option("--decoder-layers", "N", o.decoder_layers, cli::Range{1, 1000},
+  c.option("--decoder-layers", "N", o.decoder_layers, cli::AllowedRange{1, 1000},
            "mae: layers of the decoder [1]");
 }
 
@@ -233,8 +233,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
   c.one_of({"--pairs", "--format"});
-  c.option("--length", "N", o->length, cli::Range{1, 1e6}, "most tokens of a sequence");
-  c.option("--batch-size", "N", o->batch_size, cli::Range{1, 1e6}, "sequences of a step");
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6}, "most tokens of a sequence");
+  c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "sequences of a step");
   c.option("--steps", "N", o->steps, "updates, or what --budget printed [1000]");
   c.option("--budget", "AMOUNT", o->budget,
            "as many steps as fit into a time (120s, 5m, 2h) or tokens ('10M tokens')");
@@ -249,10 +249,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "say; 0 measures alone");
   declare_masks(c, *o);
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
-  c.option("--eval-every", "N", o->eval_every, cli::Range{0, 1e9}, "steps [0: at the end]");
-  c.option("--eval-sequences", "N", o->eval_sequences, cli::Range{1, 1e9},
+  c.option("--eval-every", "N", o->eval_every, cli::AllowedRange{0, 1e9}, "steps [0: at the end]");
+  c.option("--eval-sequences", "N", o->eval_sequences, cli::AllowedRange{1, 1e9},
            "the first ones of that text");
-  c.option("--checkpoint-every", "N", o->checkpoint_every, cli::Range{0, 1e9},
+  c.option("--checkpoint-every", "N", o->checkpoint_every, cli::AllowedRange{0, 1e9},
            "steps between checkpoints [0: one a minute]");
   c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
   commands::declare_design(c, *o);

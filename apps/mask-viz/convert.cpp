@@ -72,10 +72,10 @@ void declare_convert(cli::Command& tool) {
   c.option("--to", "CONVENTION", o->to, "one of the same", cli::Need::kRequired);
   c.option("-o,--output", "FILE", o->output, "a .npy, .npz, .safetensors or .tsv file",
            cli::Need::kRequired);
-  c.option("--item", "I", o->item, cli::Range{0, 1e12}, "which mask of a batch, from 0");
-  c.option("-n,--length", "N", o->positions.length, cli::Range{0, 1e9},
+  c.option("--item", "I", o->item, cli::AllowedRange{0, 1e12}, "which mask of a batch, from 0");
+  c.option("-n,--length", "N", o->positions.length, cli::AllowedRange{0, 1e9},
            "queries, where the convention does not say: packed, intervals");
-  c.option("--keys", "N", o->positions.keys, cli::Range{0, 1e9}, "keys, if not as many");
+  c.option("--keys", "N", o->positions.keys, cli::AllowedRange{0, 1e9}, "keys, if not as many");
   add_quiet(c, o->common);
   add_force(c, o->force);
   c.action([o](cli::Session& session) { return run(*o, session); });

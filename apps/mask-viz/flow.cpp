@@ -181,7 +181,7 @@ void declare_flow(cli::Command& tool) {
       "EXPR", o->mask,
       "a mask for all layers, or a list: '3*window(128), full'; - is a record on standard input");
   add_lengths(c, o->positions, true);
-  c.option("-L,--layers", "LAYERS", o->layers, cli::Range{1, 100000},
+  c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 100000},
            "layers, if EXPR is one mask [1]");
   c.choice("--kv", o->keys,
            {{"layer", mask::KeySource::kLayer}, {"input", mask::KeySource::kInput}},

@@ -13,10 +13,10 @@ namespace {
 
 std::vector<std::string> parameters_of(const mask::MaskKind& kind) {
   std::vector<std::string> out;
-  for (const mask::Parameter& parameter : kind.parameters) {
+  for (const mask::MaskParameter& parameter : kind.parameters) {
     std::string text(parameter.name);
-    if (parameter.kind == mask::ParameterKind::kList) text += ",…";
-    if (parameter.fallback && parameter.kind != mask::ParameterKind::kList) {
+    if (parameter.kind == mask::MaskParameterKind::kList) text += ",…";
+    if (parameter.fallback && parameter.kind != mask::MaskParameterKind::kList) {
       text += fmt::format("={}", *parameter.fallback);
     }
     out.push_back(std::move(text));

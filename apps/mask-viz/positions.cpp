@@ -38,12 +38,12 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 void add_lengths(cli::Command& command, PositionOptions& options, bool square) {
-  command.option("-n,--length", "N", options.length, cli::Range{0, kMostPositions},
+  command.option("-n,--length", "N", options.length, cli::AllowedRange{0, kMostPositions},
                  square ? "positions" : "queries, and keys unless --keys");
   if (square) return;
-  command.option("--keys", "N", options.keys, cli::Range{0, kMostPositions},
+  command.option("--keys", "N", options.keys, cli::AllowedRange{0, kMostPositions},
                  "keys, if not as many as queries");
-  command.option("--offset", "Q", options.offset, cli::Range{0, kMostPositions},
+  command.option("--offset", "Q", options.offset, cli::AllowedRange{0, kMostPositions},
                  "queries Q, Q+1 … of a longer mask: one step of decoding is -n 1 --offset 129");
 }
 

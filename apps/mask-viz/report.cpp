@@ -69,7 +69,7 @@ void declare_report(cli::Command& tool) {
              "a mask: 'causal | prefix(5)'; names: mask-viz list; - is a record on standard input");
   add_lengths(c, o->positions);
   add_record(c, o->positions);
-  c.option("-b,--block", "B", o->block, cli::Range{1, 1 << 30}, "side of a block");
+  c.option("-b,--block", "B", o->block, cli::AllowedRange{1, 1 << 30}, "side of a block");
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

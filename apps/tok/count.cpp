@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   std::string tokenizer;
-  text::OpenOptions open;
+  text::TokenizerOptions open;
   InputOptions input;
   bool special = false;
   cli::CommonOptions common;

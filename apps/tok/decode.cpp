@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
   std::string tokenizer;
-  text::OpenOptions open;
+  text::TokenizerOptions open;
   bool skip_special = false;
   std::uint64_t max_line = 64 << 20;
   cli::CommonOptions common;

@@ -14,8 +14,8 @@ namespace {
 struct Options {
   std::string a;
   std::string b;
-  text::OpenOptions open;
-  text::OpenOptions other;
+  text::TokenizerOptions open;
+  text::TokenizerOptions other;
   bool ids = false;
   InputOptions input;
   cli::CommonOptions common;

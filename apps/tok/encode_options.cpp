@@ -32,7 +32,7 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.flag("--no-special-in-text", o.no_special_in_text,
          "special tokens that stand in the text are ordinary text");
   c.flag("--pair", o.pair, "a line holds two texts, separated by a tab");
-  c.option("--max-length", "N", o.max_length, cli::Range{0, 1U << 30},
+  c.option("--max-length", "N", o.max_length, cli::AllowedRange{0, 1U << 30},
            "cut to N tokens, the template's included");
   c.choice("--truncation", o.strategy,
            {{"longest_first", TruncationStrategy::kLongestFirst},

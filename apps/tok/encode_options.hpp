@@ -9,7 +9,7 @@ namespace masque::tok {
 
 struct EncodeCommand {
   std::string tokenizer;
-  text::OpenOptions open;
+  text::TokenizerOptions open;
   InputOptions input;
   bool special = false;
   bool no_special_in_text = false;

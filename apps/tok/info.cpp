@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   std::string tokenizer;
-  text::OpenOptions open;
+  text::TokenizerOptions open;
   bool added = false;
   cli::CommonOptions common;
 };

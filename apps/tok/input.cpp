@@ -4,7 +4,7 @@
 
 namespace masque::tok {
 
-void add_flavor(cli::Command& command, text::OpenOptions& options) {
+void add_flavor(cli::Command& command, text::TokenizerOptions& options) {
   using text::Flavor;
   command.choice(
       "--flavor", options.flavor,
@@ -17,7 +17,7 @@ void add_flavor(cli::Command& command, text::OpenOptions& options) {
       "auto: hf, but spm for models of no known architecture");
 }
 
-text::Tokenizer open_tokenizer(const std::string& path, const text::OpenOptions& options,
+text::Tokenizer open_tokenizer(const std::string& path, const text::TokenizerOptions& options,
                                cli::Session& session) {
   text::Tokenizer tokenizer = text::Tokenizer::open(path, options);
   for (const std::string& warning : tokenizer.warnings())

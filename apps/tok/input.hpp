@@ -15,10 +15,10 @@ using cli::InputOptions;
 using cli::need_stream;
 
 /// --flavor.
-void add_flavor(cli::Command& command, text::OpenOptions& options);
+void add_flavor(cli::Command& command, text::TokenizerOptions& options);
 
 /// Opens a tokenizer and tells what is odd about it.
-text::Tokenizer open_tokenizer(const std::string& path, const text::OpenOptions& options,
+text::Tokenizer open_tokenizer(const std::string& path, const text::TokenizerOptions& options,
                                cli::Session& session);
 
 }  // namespace masque::tok

@@ -100,7 +100,7 @@ void declare_train(cli::Command& tool) {
   c.choice("--model", o->train.kind,
            {{"wordpiece", TrainedKind::kWordPiece}, {"bpe", TrainedKind::kByteLevelBpe}},
            "as BERT's or as GPT-2's");
-  c.option("--size", "N", o->size, cli::Range{1, 10'000'000},
+  c.option("--size", "N", o->size, cli::AllowedRange{1, 10'000'000},
            "tokens; fewer if no pair is frequent enough");
   c.flag("--cased", o->cased, "wordpiece: keep upper case and accents");
   c.option("--min-count", "N", o->train.min_count, "a rarer pair is not joined");

@@ -24,7 +24,7 @@ enum class Need { kOptional, kRequired };
 enum class ExperimentFile { kNone, kOption, kArgument };
 
 /// Allowed values of a number, both ends included.
-struct Range {
+struct AllowedRange {
   double low;
   double high;
 };
@@ -77,15 +77,16 @@ class Command {
                   Need need = Need::kOptional);
   Command& option(std::string names, std::string value, std::optional<std::string>& target,
                   std::string help);
-  Command& option(std::string names, std::string value, double& target, Range range,
+  Command& option(std::string names, std::string value, double& target, AllowedRange range,
                   std::string help);
-  Command& option(std::string names, std::string value, std::optional<double>& target, Range range,
+  Command& option(std::string names, std::string value, std::optional<double>& target,
+                  AllowedRange range, std::string help);
+  Command& option(std::string names, std::string value, int& target, AllowedRange range,
                   std::string help);
-  Command& option(std::string names, std::string value, int& target, Range range, std::string help);
-  Command& option(std::string names, std::string value, std::int64_t& target, Range range,
+  Command& option(std::string names, std::string value, std::int64_t& target, AllowedRange range,
                   std::string help);
   Command& option(std::string names, std::string value, std::optional<std::int64_t>& target,
-                  Range range, std::string help);
+                  AllowedRange range, std::string help);
   Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);
   Command& option(std::string names, std::string value, std::optional<std::uint64_t>& target,
                   std::string help);

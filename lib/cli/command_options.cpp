@@ -61,7 +61,8 @@ T number_or_throw(const std::string& name, const std::string& text, const char* 
 }
 
 template <class T>
-T parse_in(const std::string& name, const std::string& text, Range range, const char* expected) {
+T parse_in(const std::string& name, const std::string& text, AllowedRange range,
+           const char* expected) {
   const T value = number_or_throw<T>(name, text, expected);
   const auto as_double = static_cast<double>(value);
   if (!(as_double >= range.low && as_double <= range.high)) {
@@ -76,7 +77,7 @@ T parse_in(const std::string& name, const std::string& text, Range range, const 
 /// Sets a target from text that is a number in a range.
 template <class Number, class Target>
 std::function<void(const std::string&)> setter(const std::string& names, Target& target,
-                                               Range range) {
+                                               AllowedRange range) {
   return [&target, range, name = field_of(names)](const std::string& text) {
     constexpr bool kWhole = std::is_integral_v<Number>;
     target = parse_in<Number>(name, text, range, kWhole ? "a whole number" : "a number");
@@ -145,7 +146,7 @@ Command& Command::number(std::string names, std::string value, std::string help,
               .set = std::move(set)});
 }
 
-Command& Command::option(std::string names, std::string value, double& target, Range range,
+Command& Command::option(std::string names, std::string value, double& target, AllowedRange range,
                          std::string help) {
   auto set = setter<double>(names, target, range);
   return number(std::move(names), std::move(value), std::move(help), fmt::format("{}", target),
@@ -153,27 +154,27 @@ Command& Command::option(std::string names, std::string value, double& target, R
 }
 
 Command& Command::option(std::string names, std::string value, std::optional<double>& target,
-                         Range range, std::string help) {
+                         AllowedRange range, std::string help) {
   auto set = setter<double>(names, target, range);
   return number(std::move(names), std::move(value), std::move(help), {}, std::move(set));
 }
 
-Command& Command::option(std::string names, std::string value, int& target, Range range,
+Command& Command::option(std::string names, std::string value, int& target, AllowedRange range,
                          std::string help) {
   auto set = setter<int>(names, target, range);
   return number(std::move(names), std::move(value), std::move(help), unless_zero(target),
                 std::move(set));
 }
 
-Command& Command::option(std::string names, std::string value, std::int64_t& target, Range range,
-                         std::string help) {
+Command& Command::option(std::string names, std::string value, std::int64_t& target,
+                         AllowedRange range, std::string help) {
   auto set = setter<std::int64_t>(names, target, range);
   return number(std::move(names), std::move(value), std::move(help), unless_zero(target),
                 std::move(set));
 }
 
 Command& Command::option(std::string names, std::string value, std::optional<std::int64_t>& target,
-                         Range range, std::string help) {
+                         AllowedRange range, std::string help) {
   auto set = setter<std::int64_t>(names, target, range);
   return number(std::move(names), std::move(value), std::move(help), {}, std::move(set));
 }

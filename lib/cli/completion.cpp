@@ -27,14 +27,14 @@ std::string completion(const Command& tool, std::size_t shell) {
   return kScripts[shell].write(tool);
 }
 
-Fill fill_of(const Entry& entry) {
-  if (!entry.words.empty()) return Fill::kWords;
-  if (entry.positional) return Fill::kFiles;
-  if (entry.value == "DIR") return Fill::kFolders;
+CompletionKind completion_kind_of(const Entry& entry) {
+  if (!entry.words.empty()) return CompletionKind::kWords;
+  if (entry.positional) return CompletionKind::kFiles;
+  if (entry.value == "DIR") return CompletionKind::kFolders;
   for (const char* name : {"FILE", "DIR", "OUTPUT", "CHECKPOINT", "PATH"}) {
-    if (entry.value.find(name) != std::string::npos) return Fill::kFiles;
+    if (entry.value.find(name) != std::string::npos) return CompletionKind::kFiles;
   }
-  return Fill::kNothing;
+  return CompletionKind::kNothing;
 }
 
 std::string shell_quoted(std::string_view text, std::string_view quote) {

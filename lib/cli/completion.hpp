@@ -21,10 +21,10 @@ std::string zsh_completion(const Command& tool);
 std::string fish_completion(const Command& tool);
 
 /// What can stand for a value.
-enum class Fill { kNothing, kWords, kFiles, kFolders };
+enum class CompletionKind { kNothing, kWords, kFiles, kFolders };
 
 /// Of an option with a value, or of an argument. The name says whether it is a file.
-Fill fill_of(const Entry& entry);
+CompletionKind completion_kind_of(const Entry& entry);
 
 /// `text` in single quotes; `quote` stands for a single quote in them.
 std::string shell_quoted(std::string_view text, std::string_view quote = "'\\''");

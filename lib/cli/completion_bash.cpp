@@ -28,11 +28,11 @@ std::string quoted_words(const std::vector<std::string>& words) {
 
 /// What the script does for an option's value; without any, nothing is offered.
 std::string value_action(const Entry& entry) {
-  switch (fill_of(entry)) {
-    case Fill::kWords: return fmt::format("words={} ", quoted_words(entry.words));
-    case Fill::kFiles: return "return 0 ";
-    case Fill::kFolders: return "compopt +o default -o dirnames 2>/dev/null; return 0 ";
-    case Fill::kNothing: break;
+  switch (completion_kind_of(entry)) {
+    case CompletionKind::kWords: return fmt::format("words={} ", quoted_words(entry.words));
+    case CompletionKind::kFiles: return "return 0 ";
+    case CompletionKind::kFolders: return "compopt +o default -o dirnames 2>/dev/null; return 0 ";
+    case CompletionKind::kNothing: break;
   }
   return "";
 }

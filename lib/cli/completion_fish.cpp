@@ -30,12 +30,12 @@ std::string names_of(const Entry& entry) {
 
 std::string value_of(const Entry& entry) {
   if (entry.is_flag()) return "";
-  switch (fill_of(entry)) {
-    case Fill::kWords:
+  switch (completion_kind_of(entry)) {
+    case CompletionKind::kWords:
       return " -x -a " + fish_quoted(fmt::format("{}", fmt::join(entry.words, " ")));
-    case Fill::kFiles: return " -r -F";
-    case Fill::kFolders: return " -x -a '(__fish_complete_directories)'";
-    case Fill::kNothing: break;
+    case CompletionKind::kFiles: return " -r -F";
+    case CompletionKind::kFolders: return " -x -a '(__fish_complete_directories)'";
+    case CompletionKind::kNothing: break;
   }
   return " -x";
 }

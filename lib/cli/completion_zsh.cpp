@@ -22,15 +22,15 @@ std::string spec(std::string_view text) {
 /// ":what:how" of a value.
 std::string value_spec(const std::string& name, const Entry& entry) {
   std::string how = " ";
-  switch (fill_of(entry)) {
-    case Fill::kWords:
+  switch (completion_kind_of(entry)) {
+    case CompletionKind::kWords:
       how.clear();
       for (const std::string& word : entry.words) how += (how.empty() ? "" : " ") + spec(word);
       how = "(" + how + ")";
       break;
-    case Fill::kFiles: how = "_files"; break;
-    case Fill::kFolders: how = "_files -/"; break;
-    case Fill::kNothing: break;
+    case CompletionKind::kFiles: how = "_files"; break;
+    case CompletionKind::kFolders: how = "_files -/"; break;
+    case CompletionKind::kNothing: break;
   }
   return fmt::format(":{}:{}", spec(name), how);
 }

@@ -36,7 +36,7 @@ void add_table(Command& command, CommonOptions& options) {
 }
 
 void add_threads(Command& command, CommonOptions& options) {
-  command.option("-j,--threads", "N", options.threads, Range{1, 1024},
+  command.option("-j,--threads", "N", options.threads, AllowedRange{1, 1024},
                  "threads; the result does not depend on it [all processors]");
 }
 
@@ -45,9 +45,10 @@ void add_seed(Command& command, CommonOptions& options) {
 }
 
 void add_color(Command& command, CommonOptions& options) {
-  command.choice("--color", options.color,
-                 {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
-                 "colours; auto: on a terminal, unless NO_COLOR is set");
+  command.choice(
+      "--color", options.color,
+      {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},
+      "colours; auto: on a terminal, unless NO_COLOR is set");
 }
 
 namespace {
@@ -71,9 +72,9 @@ Session::Session(std::string tool, bool stdout_closed)
 void Session::configure(const CommonOptions& options) {
   quiet_ = options.quiet;
   verbose_ = options.verbose;
-  color_ =
-      options.color == Color::kAlways || (options.color == Color::kAuto && stdout_is_terminal_ &&
-                                          variable("NO_COLOR").empty() && !dumb_terminal());
+  color_ = options.color == ColorMode::kAlways ||
+           (options.color == ColorMode::kAuto && stdout_is_terminal_ &&
+            variable("NO_COLOR").empty() && !dumb_terminal());
 }
 
 void Session::print(std::string_view text) {

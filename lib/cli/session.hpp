@@ -11,7 +11,7 @@
 
 namespace masque::cli {
 
-enum class Color { kAuto, kAlways, kNever };
+enum class ColorMode { kAuto, kAlways, kNever };
 
 /// Meanings that a terminal may show in colour.
 enum class Tone { kPlain, kGood, kBad, kDim };
@@ -24,7 +24,7 @@ struct CommonOptions {
   bool no_header = false;
   int threads = 0;
   std::uint64_t seed = 0;
-  Color color = Color::kAuto;
+  ColorMode color = ColorMode::kAuto;
 };
 
 void add_quiet(Command& command, CommonOptions& options);

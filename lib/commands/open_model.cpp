@@ -44,7 +44,7 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
   };
 }
 
-void open_tokenizer(const OpenOptions& options, const std::string& folder, OpenedModel& opened,
+void open_tokenizer(const OpenModelOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
   opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   for (const std::string& warning : opened.tokenizer->warnings())
@@ -52,7 +52,7 @@ void open_tokenizer(const OpenOptions& options, const std::string& folder, Opene
   opened.options.mask_token_id = opened.tokenizer->roles().mask;
 }
 
-std::vector<Given> given_options(const OpenOptions& o) {
+std::vector<Given> given_options(const OpenModelOptions& o) {
   std::vector<Given> given;
   if (o.tokenizer) given.push_back({"tokenizer", *o.tokenizer});
   if (!o.family.empty()) given.push_back({"family", o.family});
@@ -100,7 +100,7 @@ void add_given(JsonWriter& json, const std::vector<Given>& given) {
   }
 }
 
-void add_open_options(cli::Command& command, OpenOptions& options) {
+void add_open_options(cli::Command& command, OpenModelOptions& options) {
   command.argument("MODEL", options.model, "a checkpoint folder");
   add_folder_options(command, options.tokenizer, options.family);
   add_precision(command, options.precision);
@@ -122,8 +122,8 @@ void add_open_options(cli::Command& command, OpenOptions& options) {
   add_verbose(command, options.common);
 }
 
-void add_batch_tokens(cli::Command& command, OpenOptions& options) {
-  command.option("--batch-tokens", "N", options.batch_tokens, cli::Range{1, 1e9},
+void add_batch_tokens(cli::Command& command, OpenModelOptions& options) {
+  command.option("--batch-tokens", "N", options.batch_tokens, cli::AllowedRange{1, 1e9},
                  "tokens that run together; bounds the memory, changes no result");
 }
 
@@ -133,8 +133,8 @@ std::string OpenedModel::description() const {
                      kernel::precision_name(model->precision()), head_text(design.head.kind));
 }
 
-OpenedModel open_model(const OpenOptions& options, const std::string& folder, bool with_tokenizer,
-                       cli::Session& session) {
+OpenedModel open_model(const OpenModelOptions& options, const std::string& folder,
+                       bool with_tokenizer, cli::Session& session) {
   kernel::set_threads(options.common.threads > 0 ? options.common.threads : default_threads());
   OpenedModel opened;
   opened.path = options.model;

@@ -15,7 +15,7 @@
 
 namespace masque::commands {
 
-struct OpenOptions {
+struct OpenModelOptions {
   std::string model;
   std::optional<std::string> tokenizer;
   std::string family;
@@ -30,10 +30,10 @@ struct OpenOptions {
 };
 
 /// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, -j, -q, -v.
-void add_open_options(cli::Command& command, OpenOptions& options);
+void add_open_options(cli::Command& command, OpenModelOptions& options);
 
 /// --batch-tokens, of commands that run texts together.
-void add_batch_tokens(cli::Command& command, OpenOptions& options);
+void add_batch_tokens(cli::Command& command, OpenModelOptions& options);
 
 /// An option that changes numbers, as it was given: "max_length", "12".
 struct Given {
@@ -64,7 +64,7 @@ struct OpenedModel {
 /// one), sets the threads, and tells what the checkpoint lacks. `folder` has the weights,
 /// `tokenizer` the default of --tokenizer. Throws InputError if the tokenizer has more tokens than
 /// the model.
-OpenedModel open_model(const OpenOptions& options, const std::string& folder, bool with_tokenizer,
-                       cli::Session& session);
+OpenedModel open_model(const OpenModelOptions& options, const std::string& folder,
+                       bool with_tokenizer, cli::Session& session);
 
 }  // namespace masque::commands

@@ -22,7 +22,7 @@ void add_training_precision(cli::Command& command, Precision& precision) {
 }
 
 void add_chunk_tokens(cli::Command& command, std::int64_t& tokens) {
-  command.option("--chunk-tokens", "N", tokens, cli::Range{1, 1e9},
+  command.option("--chunk-tokens", "N", tokens, cli::AllowedRange{1, 1e9},
                  "tokens that run together: memory; other numbers round otherwise");
 }
 

@@ -27,7 +27,7 @@ void add_scoring(cli::Command& command, ScoringOptions& options) {
                  "what is summed [by the model's head: pll, tta, causal or electra]");
   command.option("--policy", "POLICY", options.policy,
                  "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
-  command.option("--max-length", "N", options.max_length, cli::Range{1, 1e9},
+  command.option("--max-length", "N", options.max_length, cli::AllowedRange{1, 1e9},
                  "tokens read at once, those of the template included [the model's]");
   command.flag("--no-bos", options.no_bos,
                "causal: put no bos (or eos) token in front where the template has none; the first "
@@ -56,7 +56,7 @@ void add_leak_test(const model::Design& design, const OpenedModel& opened,
 
 }  // namespace
 
-Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
+Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session) {
   const model::Design& design = opened.model->design();
   Scoring scoring;

@@ -31,7 +31,7 @@ struct Scoring {
 
 /// Checks that the model can do what is requested, and says on stderr what runs. Throws UsageError
 /// for no_bos with a kind that puts no token in front.
-Scoring make_scoring(const ScoringOptions& options, const OpenOptions& open_options,
+Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
 
 /// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then

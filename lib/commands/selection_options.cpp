@@ -25,7 +25,7 @@ void add_selection(cli::Command& command, SelectionChoice& options) {
                   {"span", Choice::kSpan},
                   {"ngram", Choice::kNgram}},
                  "each by itself; an exact count; geometric spans; runs of 1 to 4 units");
-  command.option("--span-p", "P", options.selection.span_p, cli::Range{0, 1},
+  command.option("--span-p", "P", options.selection.span_p, cli::AllowedRange{0, 1},
                  "of the geometric span lengths");
   command.option("--span-longest", "N", options.selection.span_longest, "longest span");
 }

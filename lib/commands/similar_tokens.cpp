@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 class TokenFinder {
  public:
-  TokenFinder(const std::string& path, const TokenNames& tokens) : path_(path), tokens_(tokens) {}
+  TokenFinder(const std::string& path, const TokenParser& tokens) : path_(path), tokens_(tokens) {}
 
   TokenId find(std::string_view word, std::uint64_t line) const {
     if (tokens_.tokenizer != nullptr) {
@@ -37,14 +37,14 @@ class TokenFinder {
 
  private:
   const std::string& path_;
-  const TokenNames& tokens_;
+  const TokenParser& tokens_;
 };
 
 }  // namespace
 
 namespace {
 
-records::SimilarTokens nearest_in_table(const std::string& path, const TokenNames& tokens,
+records::SimilarTokens nearest_in_table(const std::string& path, const TokenParser& tokens,
                                         int threads, cli::Session& session) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
   const surgery::EmbeddingTable table =
@@ -71,7 +71,7 @@ records::SimilarTokens nearest_in_table(const std::string& path, const TokenName
 
 }  // namespace
 
-records::SimilarTokens read_similar(const std::string& path, const TokenNames& tokens, int threads,
+records::SimilarTokens read_similar(const std::string& path, const TokenParser& tokens, int threads,
                                     cli::Session& session) {
   if (path.ends_with(".safetensors") || is_folder(path)) {
     return nearest_in_table(path, tokens, threads, session);
@@ -94,7 +94,7 @@ records::SimilarTokens read_similar(const std::string& path, const TokenNames& t
   return similar;
 }
 
-std::vector<double> read_weights(const std::string& path, const TokenNames& tokens) {
+std::vector<double> read_weights(const std::string& path, const TokenParser& tokens) {
   const TokenFinder finder(path, tokens);
   std::vector<double> weights(static_cast<std::size_t>(std::max<TokenId>(0, tokens.table.size)));
   std::uint64_t number = 0;

@@ -13,7 +13,7 @@ class Tokenizer;
 namespace masque::commands {
 
 /// How a list may call tokens. What is borrowed must stay.
-struct TokenNames {
+struct TokenParser {
   const text::Tokenizer* tokenizer = nullptr;  ///< nullptr: ids alone
   const records::TokenTable& table;
 };
@@ -22,11 +22,11 @@ struct TokenNames {
 /// token the ten nearest rows by cosine. Else from a list: in each line a token, then its similar
 /// ones, between tabs or spaces; tokens or ids (without a tokenizer ids only). Throws InputError,
 /// naming the line.
-records::SimilarTokens read_similar(const std::string& path, const TokenNames& tokens, int threads,
+records::SimilarTokens read_similar(const std::string& path, const TokenParser& tokens, int threads,
                                     cli::Session& session);
 
 /// Reads weights of tokens: in each line a token or id, and a number. Ids that are not listed have
 /// weight 0.
-std::vector<double> read_weights(const std::string& path, const TokenNames& tokens);
+std::vector<double> read_weights(const std::string& path, const TokenParser& tokens);
 
 }  // namespace masque::commands

@@ -150,14 +150,14 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
 
 void declare_design(cli::Command& c, TrainingOptions& o, const std::string& several) {
   train::DesignRecipe& d = o.design;
-  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::Range{1, 1000}, "layers");
-  c.option("--hidden-size", "N", o.hidden_size, cli::Range{1, 1e5}, "width of the states");
-  c.option("--num-attention-heads", "N", o.num_attention_heads, cli::Range{1, 1e4}, "heads");
-  c.option("--head-size", "N", o.head_size, cli::Range{1, 1e5},
+  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000}, "layers");
+  c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "width of the states");
+  c.option("--num-attention-heads", "N", o.num_attention_heads, cli::AllowedRange{1, 1e4}, "heads");
+  c.option("--head-size", "N", o.head_size, cli::AllowedRange{1, 1e5},
            "of queries and keys [hidden size / heads]");
-  c.option("--intermediate-size", "N", o.intermediate_size, cli::Range{1, 1e6},
+  c.option("--intermediate-size", "N", o.intermediate_size, cli::AllowedRange{1, 1e6},
            "of the feed-forward layer [4 × hidden size; 2 × of gated units]");
-  c.option("--attention-key-size", "N", o.attention_key_size, cli::Range{1, 1e5},
+  c.option("--attention-key-size", "N", o.attention_key_size, cli::AllowedRange{1, 1e5},
            "of queries and keys of gated attention units");
   c.option("--layer-kind", "KIND", d.layer_kind, "transformer or gated_attention" + several);
   c.option("--position", "SCHEME", o.position,
@@ -181,24 +181,24 @@ void declare_optimizer(cli::Command& c, TrainingOptions& o) {
   c.choice("--optimizer", o.optimizer,
            {{"adamw", train::Optimizer::kAdamW}, {"lamb", train::Optimizer::kLamb}},
            "how gradients become steps");
-  c.option("--learning-rate", "X", o.learning_rate, cli::Range{1e-12, 1e3}, "the largest");
-  c.option("--warmup", "N", o.warmup, cli::Range{0, 1e9}, "steps until then [5 % of all]");
+  c.option("--learning-rate", "X", o.learning_rate, cli::AllowedRange{1e-12, 1e3}, "the largest");
+  c.option("--warmup", "N", o.warmup, cli::AllowedRange{0, 1e9}, "steps until then [5 % of all]");
   c.choice("--decay", o.decay,
            {{"linear", train::Decay::kLinear},
             {"cosine", train::Decay::kCosine},
             {"constant", train::Decay::kConstant}},
            "how it falls afterwards");
-  c.option("--decay-floor", "SHARE", o.decay_floor, cli::Range{0, 1}, "of it at the end");
-  c.option("--weight-decay", "X", o.weight_decay, cli::Range{0, 1e3},
+  c.option("--decay-floor", "SHARE", o.decay_floor, cli::AllowedRange{0, 1}, "of it at the end");
+  c.option("--weight-decay", "X", o.weight_decay, cli::AllowedRange{0, 1e3},
            "of matrices and tables; not of biases and norms");
-  c.option("--beta1", "X", o.beta1, cli::Range{0, 0.999999}, "running mean of gradients");
-  c.option("--beta2", "X", o.beta2, cli::Range{0, 0.999999999}, "of their squares");
-  c.option("--clip", "X", o.clip, cli::Range{0, 1e9}, "largest norm of a gradient; 0: any");
-  c.option("--dropout", "P", o.dropout, cli::Range{0, 0.95},
+  c.option("--beta1", "X", o.beta1, cli::AllowedRange{0, 0.999999}, "running mean of gradients");
+  c.option("--beta2", "X", o.beta2, cli::AllowedRange{0, 0.999999999}, "of their squares");
+  c.option("--clip", "X", o.clip, cli::AllowedRange{0, 1e9}, "largest norm of a gradient; 0: any");
+  c.option("--dropout", "P", o.dropout, cli::AllowedRange{0, 0.95},
            "after embeddings, attention and feed-forward");
-  c.option("--attention-dropout", "P", o.attention_dropout, cli::Range{0, 0.95},
+  c.option("--attention-dropout", "P", o.attention_dropout, cli::AllowedRange{0, 0.95},
            "of attention weights");
-  c.option("--initializer-range", "X", o.initializer_range, cli::Range{1e-12, 1e3},
+  c.option("--initializer-range", "X", o.initializer_range, cli::AllowedRange{1e-12, 1e3},
            "deviation of the weights at the start");
   add_training_precision(c, o.precision);
 }
@@ -210,7 +210,7 @@ void declare_trained(cli::Command& c, TrainingOptions& o) {
   c.option("--freeze", "PATTERN", o.trained.freeze, "what of that stays as it is");
   c.option("--rate-of", "PATTERN=FACTOR", o.trained.rate_of,
            "multiplies the learning rate of these tensors; of several the last one counts");
-  c.option("--layer-decay", "R", o.trained.layer_decay, cli::Range{1e-6, 1},
+  c.option("--layer-decay", "R", o.trained.layer_decay, cli::AllowedRange{1e-6, 1},
            "multiplies the rate of layer l of L by R^(L-l), l from 0, of embeddings by R^(L+1)");
 }
 
@@ -236,7 +236,8 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
   c.option("--draws", "S", o.draws, "static masks: epochs e and e + S are alike; 0: all differ");
   c.flag("--fixed-selection", o.fixed_selection,
          "the same positions in all epochs, replaced anew in each");
-  c.option("--predict", "P", o.perm.predict, cli::Range{1e-6, 1}, "plm: share of the targets");
+  c.option("--predict", "P", o.perm.predict, cli::AllowedRange{1e-6, 1},
+           "plm: share of the targets");
   c.option("--perm-size", "N", o.perm.perm_size,
            "plm: blocks that are permuted alike; 0: the whole");
   c.option("--alpha", "N", o.perm.alpha, "plm: context of a span of n targets: n·alpha/beta");
@@ -245,9 +246,10 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
            "unilm: the source's share of the sequence, drawn between");
   c.option("--mix", "B:S:L:R", o.mix,
            "unilm: weights of masked, to a target, left to right, right to left");
-  c.option("--mae-ratio", "P", o.mae_ratio, cli::Range{1e-6, 1},
+  c.option("--mae-ratio", "P", o.mae_ratio, cli::AllowedRange{1e-6, 1},
            "mae, mae-mask: share that is hidden");
-  c.option("--drop", "R", o.drop, cli::Range{0, 0.99}, "share of the tokens that are taken out");
+  c.option("--drop", "R", o.drop, cli::AllowedRange{0, 0.99},
+           "share of the tokens that are taken out");
   c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
   declare_allow_leak(c, o);
   c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");

@@ -48,7 +48,7 @@ std::vector<std::uint8_t> deflated(std::span<const std::uint8_t> bytes) {
 }
 
 /// The largest weight of each part of the map, so that a thin line is not lost.
-void add_thumbnail(const HeadMap& map, Index rows, Index columns, Index height, Index width,
+void add_thumbnail(const HeadWeights& map, Index rows, Index columns, Index height, Index width,
                    std::vector<std::uint8_t>& out) {
   for (Index y = 0; y < height; ++y) {
     for (Index x = 0; x < width; ++x) {
@@ -95,8 +95,8 @@ std::string about(const HeadExplorer& page, Index height, Index width,
 
 }  // namespace
 
-HeadMap quantized(std::span<const double> weights) {
-  HeadMap map;
+HeadWeights quantized(std::span<const double> weights) {
+  HeadWeights map;
   for (const double weight : weights) {
     if (std::isfinite(weight)) map.scale = std::max(map.scale, weight);
   }
@@ -109,7 +109,7 @@ HeadMap quantized(std::span<const double> weights) {
 }
 
 void write_head_explorer(const std::string& path, const HeadExplorer& page,
-                         const std::function<HeadMap(Index layer, Index head)>& map) {
+                         const std::function<HeadWeights(Index layer, Index head)>& map) {
   const auto rows = static_cast<Index>(page.queries.size());
   const auto columns = static_cast<Index>(page.keys.size());
   MASQUE_CHECK(page.layers > 0 && page.heads > 0 && rows > 0 && columns > 0);
@@ -129,7 +129,7 @@ void write_head_explorer(const std::string& path, const HeadExplorer& page,
   std::vector<double> scales;
   for (Index layer = 0; layer < page.layers; ++layer) {
     for (Index head = 0; head < page.heads; ++head) {
-      const HeadMap one = map(layer, head);
+      const HeadWeights one = map(layer, head);
       MASQUE_CHECK(std::ssize(one.weights) == rows * columns);
       add_thumbnail(one, rows, columns, height, width, thumbnails);
       scales.push_back(one.scale);

@@ -12,7 +12,7 @@
 namespace masque::draw {
 
 /// The weights of one head.
-struct HeadMap {
+struct HeadWeights {
   std::vector<std::uint8_t>
       weights;       ///< (queries, keys), row by row: 255 · weight / scale, rounded
   double scale = 1;  ///< the weight of 255
@@ -20,7 +20,7 @@ struct HeadMap {
 
 /// The map of weights that are at least 0: scale is 1, or the largest weight if that is more.
 /// NaN and negative weights count as 0.
-HeadMap quantized(std::span<const double> weights);
+HeadWeights quantized(std::span<const double> weights);
 
 /// What the page shows.
 struct HeadExplorer {
@@ -36,6 +36,6 @@ struct HeadExplorer {
 /// scale / 510. Size: the compressed maps, four bytes for three. Throws InputError if the file
 /// cannot be written.
 void write_head_explorer(const std::string& path, const HeadExplorer& page,
-                         const std::function<HeadMap(Index layer, Index head)>& map);
+                         const std::function<HeadWeights(Index layer, Index head)>& map);
 
 }  // namespace masque::draw

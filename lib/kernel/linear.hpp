@@ -1,7 +1,8 @@
 // Products with weights: y = act(x Wᵀ + b).
 //
 // T is float, double or std::complex<double>. Only `Linear<float>` is fast: it keeps the weights
-// packed for oneDNN. An element of y is one sum in the order of the inputs, so that it does not
+// packed, for oneDNN or for our own product (`StripWeights::preferred`). An element of y is one sum
+// over the inputs (oneDNN) or a sum of chains of at most 384 of them, in order (ours). It does not
 // depend on the other rows of x, on the batch or on the number of threads.
 #pragma once
 

@@ -1,7 +1,8 @@
 // Products with weights that change with every step of training.
 //
 // T is float, double or std::complex<double>; only float is fast. An element of every product is
-// one sum in the order of the inner index: the same bits for any number of rows and threads.
+// a sum of chains, one a block of the inner index, in order: the same bits for any number of rows
+// and threads.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ struct LengthArm {
 };
 
 /// Every combination of the names in `recipe`'s position, normalizer, norm_placement and
-/// layer_kind, each a list; the last one varies fastest. Throws UsageError for words that are none.
+/// layer_kind, each a list; the last one varies fastest. Throws UsageError for unknown words.
 std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe);
 
 }  // namespace masque::length

@@ -1,4 +1,4 @@
-// The request of a length run, and one cell of its result.
+// The request of a length run, and one row of its result.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace masque::length {
 
-/// One cell of the result: a design with a seed, scored at a length.
+/// One row of the result: a design with a seed, scored at a length.
 struct LengthRow {
   std::size_t arm = 0;
   std::uint64_t seed = 0;

@@ -80,8 +80,8 @@ struct TaskSubject {
 };
 
 /// A synthetic task: every example of training is new, each of a length drawn among
-/// `train_lengths`. A model reads causally where the task says so. Throws UsageError for no task
-/// and for lengths that it has not.
+/// `train_lengths`. A model reads causally where the task says so. Throws UsageError for an unknown
+/// task and for lengths that it has not.
 std::unique_ptr<const LengthSubject> make_task_subject(const TaskSubject& request);
 
 }  // namespace masque::length

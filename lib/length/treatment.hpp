@@ -18,7 +18,9 @@ struct LengthTreatment {
   std::shared_ptr<const model::PositionTreatment> position;
   std::string normalizer = "own";      ///< or as nn::parse_normalizer takes it
   std::vector<mask::MaskLayer> masks;  ///< in place of the model's; empty: its own
-  Index window = 0;  ///< keys so many positions away, or more, are hidden; 0: none are
+  /// Keys so many positions away, or more, are hidden (the mask super(window): one key less on each
+  /// side than LayerDesign::window); 0: none are.
+  Index window = 0;
 
   /// "own", "window:64", or the masks.
   std::string mask_text() const;
@@ -36,7 +38,7 @@ struct TreatmentLists {
   std::optional<std::string> windows;  ///< with commas; the own mask goes first
 };
 
-/// Every combination; masks vary fastest. Throws UsageError for words that are none, with the
+/// Every combination; masks vary fastest. Throws UsageError for unknown words, with the
 /// option, and for masks together with windows.
 std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists);
 

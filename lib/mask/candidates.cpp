@@ -41,8 +41,8 @@ class Enumerator {
     if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) return false;
     if (kind.parameters.size() > 2 || kind.name == "visible")
       return false;  // len@head is no number
-    return std::all_of(kind.parameters.begin(), kind.parameters.end(), [](const Parameter& p) {
-      return p.kind == ParameterKind::kCount || p.kind == ParameterKind::kList;
+    return std::all_of(kind.parameters.begin(), kind.parameters.end(), [](const MaskParameter& p) {
+      return p.kind == MaskParameterKind::kCount || p.kind == MaskParameterKind::kList;
     });
   }
 
@@ -89,7 +89,7 @@ class Enumerator {
 
   /// Lists hold positions.
   bool is_position(std::size_t parameter, Index value) const {
-    return kind_.parameters[parameter].kind != ParameterKind::kList || value < lengths_.keys;
+    return kind_.parameters[parameter].kind != MaskParameterKind::kList || value < lengths_.keys;
   }
 
   const MaskKind& kind_;
@@ -116,7 +116,7 @@ MaskExpression named_mask(std::string_view name, const std::vector<std::string>&
   return {std::string(name), std::move(arguments)};
 }
 
-Sampling::Sampling(Lengths lengths)
+SampledCells::SampledCells(Lengths lengths)
     : columns_(runs_of(lengths.keys)),
       complete_(lengths.queries <= kSample && lengths.keys <= kSample) {
   for (const Range run : runs_of(lengths.queries)) {
@@ -124,7 +124,7 @@ Sampling::Sampling(Lengths lengths)
   }
 }
 
-Sketch Sampling::sketch(const Mask& mask) const {
+Sketch SampledCells::sketch(const Mask& mask) const {
   Sketch sketch{};
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     int shift = 0;
@@ -183,7 +183,7 @@ std::vector<Index> candidate_numbers(const Mask& mask) {
   return {numbers.begin(), numbers.end()};
 }
 
-std::vector<Candidate> numbered_candidates(const Mask& mask, const Sampling& sampling) {
+std::vector<Candidate> numbered_candidates(const Mask& mask, const SampledCells& sampling) {
   const std::vector<Index> numbers = candidate_numbers(mask);
   std::vector<Candidate> found;
   std::unordered_multimap<std::uint64_t, std::size_t> by_sketch;

@@ -19,9 +19,9 @@ using Sketch = std::array<std::uint64_t, 64>;
 MaskExpression named_mask(std::string_view name, const std::vector<std::string>& values);
 
 /// Where a mask is sampled.
-class Sampling {
+class SampledCells {
  public:
-  explicit Sampling(Lengths lengths);
+  explicit SampledCells(Lengths lengths);
 
   Sketch sketch(const Mask& mask) const;
   std::size_t rows() const { return rows_.size(); }
@@ -46,11 +46,11 @@ struct Candidate {
 std::vector<Index> candidate_numbers(const Mask& mask);
 
 /// Every name with at most two numbers. Of equal ones (in a complete sample) the simplest.
-std::vector<Candidate> numbered_candidates(const Mask& mask, const Sampling& sampling);
+std::vector<Candidate> numbered_candidates(const Mask& mask, const SampledCells& sampling);
 
 /// Names whose lists follow from the mask: documents, words, kept keys, orders, branches, global
 /// positions.
-std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampling);
+std::vector<Candidate> listed_candidates(const Mask& mask, const SampledCells& sampling);
 
 /// The finest documents, and the fewest kept keys, that let everything through that the mask does;
 /// nothing if that is everything.

@@ -345,7 +345,7 @@ std::string_view MaskExpression::file_reader() const {
   if (kind() == Kind::kName) {
     const bool reads = std::ranges::any_of(
         find_mask_kind(name())->parameters,
-        [](const Parameter& parameter) { return parameter.kind == ParameterKind::kFile; });
+        [](const MaskParameter& parameter) { return parameter.kind == MaskParameterKind::kFile; });
     return reads ? std::string_view(name()) : std::string_view();
   }
   for (const MaskExpression& operand : operands()) {

@@ -17,7 +17,7 @@ constexpr int kNoCost = std::numeric_limits<int>::max();
 /// Searches among candidates, first by sketch, then exactly. Cells outside `care` are free.
 class Search {
  public:
-  Search(const Mask& mask, const Sampling& sampling, std::vector<Candidate> candidates)
+  Search(const Mask& mask, const SampledCells& sampling, std::vector<Candidate> candidates)
       : mask_(mask),
         sampling_(sampling),
         sketch_(sampling.sketch(mask)),
@@ -203,7 +203,7 @@ class Search {
   }
 
   const Mask& mask_;
-  const Sampling& sampling_;
+  const SampledCells& sampling_;
   Sketch sketch_;
   std::vector<Candidate> candidates_;
   Sketch columns_ = sampling_.sketch(mask_ | ~mask_);
@@ -212,7 +212,7 @@ class Search {
 }  // namespace
 
 Identification identify_mask(const Mask& mask) {
-  const Sampling sampling(mask.lengths());
+  const SampledCells sampling(mask.lengths());
   std::vector<Candidate> candidates = numbered_candidates(mask, sampling);
   for (Candidate& candidate : listed_candidates(mask, sampling)) {
     candidates.push_back(std::move(candidate));

@@ -202,7 +202,7 @@ std::optional<MaskExpression> enclosing_keys(const Mask& mask) {
   return items.size() > kMaxList ? std::nullopt : std::optional(named_mask("keep", items));
 }
 
-std::vector<Candidate> listed_candidates(const Mask& mask, const Sampling& sampling) {
+std::vector<Candidate> listed_candidates(const Mask& mask, const SampledCells& sampling) {
   std::vector<Candidate> found;
   const auto add = [&](std::string_view name, const std::vector<std::string>& items) {
     if (items.empty() || items.size() > kMaxList) return;

@@ -1,6 +1,6 @@
 // Permutation language modelling with partial prediction: who is selected, who ranks where, and the
-// mask that follows. The masks `xlnet` and `xlnet_hf` and later the records of droptoken are made
-// here.
+// mask that follows. The masks `xlnet` and `xlnet_hf` and the records of `droptoken perm` are made
+// here. XLNet calls partial prediction `_local_perm`.
 #pragma once
 
 #include <string_view>

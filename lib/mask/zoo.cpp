@@ -47,9 +47,9 @@ std::optional<ListItem> parse_item(std::string_view text) {
 std::string signature(const MaskKind& kind) {
   std::string out(kind.name);
   for (std::size_t i = 0; i < kind.parameters.size(); ++i) {
-    const Parameter& parameter = kind.parameters[i];
+    const MaskParameter& parameter = kind.parameters[i];
     out += fmt::format("{}{}", i == 0 ? "(" : ",", parameter.name);
-    if (parameter.kind == ParameterKind::kList) out += ",…";
+    if (parameter.kind == MaskParameterKind::kList) out += ",…";
   }
   return kind.parameters.empty() ? out : out + ")";
 }
@@ -65,8 +65,8 @@ class ValueReader {
   std::optional<MaskProblem> problem;
 
   MaskValues read() {
-    for (const Parameter& parameter : kind_.parameters) {
-      if (parameter.kind == ParameterKind::kList || parameter.kind == ParameterKind::kFile)
+    for (const MaskParameter& parameter : kind_.parameters) {
+      if (parameter.kind == MaskParameterKind::kList || parameter.kind == MaskParameterKind::kFile)
         continue;
       const double fallback = parameter.fallback.value_or(0);
       values_.values_.push_back(
@@ -76,10 +76,11 @@ class ValueReader {
       if (!problem) place(argument);
     }
     for (std::size_t i = 0; i < kind_.parameters.size() && !problem; ++i) {
-      const Parameter& parameter = kind_.parameters[i];
-      const bool missing = parameter.kind == ParameterKind::kList   ? values_.list_.empty()
-                           : parameter.kind == ParameterKind::kFile ? values_.file_.empty()
-                                                                    : !value_of(parameter).given;
+      const MaskParameter& parameter = kind_.parameters[i];
+      const bool missing = parameter.kind == MaskParameterKind::kList ? values_.list_.empty()
+                           : parameter.kind == MaskParameterKind::kFile
+                               ? values_.file_.empty()
+                               : !value_of(parameter).given;
       if (missing && !parameter.fallback) {
         problem = {fmt::format("{} needs {}", signature(kind_), parameter.name), 0};
       }
@@ -88,7 +89,7 @@ class ValueReader {
   }
 
  private:
-  MaskValues::Value& value_of(const Parameter& parameter) {
+  MaskValues::Value& value_of(const MaskParameter& parameter) {
     return *std::find_if(values_.values_.begin(), values_.values_.end(),
                          [&](const auto& value) { return value.name == parameter.name; });
   }
@@ -97,25 +98,25 @@ class ValueReader {
     problem = MaskProblem{message, argument.column};
   }
 
-  const Parameter* parameter_for(const MaskArgument& argument) {
+  const MaskParameter* parameter_for(const MaskArgument& argument) {
     if (argument.name.empty()) {
       // A list takes everything from its place on.
       if (next_ < kind_.parameters.size()) {
-        const Parameter& parameter = kind_.parameters[next_];
-        if (parameter.kind != ParameterKind::kList) ++next_;
+        const MaskParameter& parameter = kind_.parameters[next_];
+        if (parameter.kind != MaskParameterKind::kList) ++next_;
         return &parameter;
       }
       return nullptr;
     }
-    for (const Parameter& parameter : kind_.parameters) {
-      if (parameter.name == argument.name && parameter.kind != ParameterKind::kList)
+    for (const MaskParameter& parameter : kind_.parameters) {
+      if (parameter.name == argument.name && parameter.kind != MaskParameterKind::kList)
         return &parameter;
     }
     return nullptr;
   }
 
   void place(const MaskArgument& argument) {
-    const Parameter* parameter = parameter_for(argument);
+    const MaskParameter* parameter = parameter_for(argument);
     if (parameter == nullptr) {
       return fail(argument, argument.name.empty()
                                 ? fmt::format("too many arguments, expected {}", signature(kind_))
@@ -127,8 +128,8 @@ class ValueReader {
                                  escape(argument.value), what));
     };
     switch (parameter->kind) {
-      case ParameterKind::kFile: values_.file_ = argument.value; return;
-      case ParameterKind::kList: {
+      case MaskParameterKind::kFile: values_.file_ = argument.value; return;
+      case MaskParameterKind::kList: {
         const auto item = parse_item(argument.value);
         if (!item) return expected("a whole number, a-b or a@b");
         values_.list_.push_back(*item);
@@ -139,13 +140,13 @@ class ValueReader {
     MaskValues::Value& value = value_of(*parameter);
     if (value.given) return fail(argument, fmt::format("{} is given twice", parameter->name));
     value.given = true;
-    if (parameter->kind == ParameterKind::kShare) {
+    if (parameter->kind == MaskParameterKind::kShare) {
       const auto share = parse_number<double>(argument.value);
       if (!share || !(*share >= 0 && *share <= 1)) return expected("a number from 0 to 1");
       value.number = *share;
       return;
     }
-    if (parameter->kind == ParameterKind::kSeed) {
+    if (parameter->kind == MaskParameterKind::kSeed) {
       const auto seed = parse_unsigned(argument.value);
       if (!seed) return expected("a seed: a whole number");
       value.seed = *seed;

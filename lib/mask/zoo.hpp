@@ -15,7 +15,7 @@
 namespace masque::mask {
 
 /// What a parameter may be.
-enum class ParameterKind {
+enum class MaskParameterKind {
   kCount,  ///< a whole number ≥ `least`
   kShare,  ///< a number in [0, 1]
   kSeed,   ///< a whole number ≥ 0
@@ -23,9 +23,9 @@ enum class ParameterKind {
   kFile,   ///< a path
 };
 
-struct Parameter {
+struct MaskParameter {
   std::string_view name;
-  ParameterKind kind = ParameterKind::kCount;
+  MaskParameterKind kind = MaskParameterKind::kCount;
   std::optional<double> fallback = {};  ///< absent: must be given
   Index least = 0;                      ///< of kCount
 };
@@ -80,7 +80,7 @@ enum class Open {
 /// A named mask.
 struct MaskKind {
   std::string_view name;
-  std::vector<Parameter> parameters;
+  std::vector<MaskParameter> parameters;
   std::string_view formula;  ///< when (i, j) is visible
   std::string_view origin;   ///< where it comes from
   std::string_view pairs;    ///< number of visible pairs at length n, as a formula; empty if none

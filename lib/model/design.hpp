@@ -35,7 +35,7 @@ enum class LayerKind {
   kGatedAttention,  ///< GAU: one layer that is both
 };
 
-/// Which token a position reads, unless a mask is given.
+/// Which keys a query may read, unless a mask is given.
 enum class DefaultMask {
   kFull,
   kCausal,
@@ -46,7 +46,7 @@ enum class DefaultMask {
 enum class Streams {
   kOne,
   kTwo,        ///< XLNet: a query stream next to the content stream where targets are requested
-  kFixedKeys,  ///< T-TA: queries start without tokens; keys and values come from the embeddings
+  kFixedKeys,  ///< T-TA: queries start without tokens, keys and values come from the embeddings
 };
 
 struct NormDesign {
@@ -99,8 +99,8 @@ struct HeadDesign {
 /// Where heads are mixed with each other: Shazeer 2020, arXiv:2003.02436.
 enum class TalkingHeads {
   kNone,
-  kBefore,  ///< the normalizer: scores
-  kAfter,   ///< the normalizer: weights
+  kBefore,  ///< scores, before the normalizer
+  kAfter,   ///< weights, after the normalizer
   kBoth,
 };
 
@@ -200,7 +200,7 @@ struct Design {
 };
 
 /// Whether two designs compute the same from the same weights: all but family, model_type,
-/// notes, and a padding token after which positions do not begin.
+/// notes, and `pad_token_id` where positions do not count from it.
 bool same_design(const Design& a, const Design& b);
 
 /// Columns of a head's values.

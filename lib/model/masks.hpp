@@ -21,7 +21,7 @@ std::string_view default_mask_name(DefaultMask mask);
 mask::MaskExpression default_mask(DefaultMask mask);
 
 /// Gives a design these masks, one for all layers or a list with one entry a layer, in place of its
-/// own. Throws UsageError for masks that are none, read files, or do not fit its layers.
+/// own. Throws UsageError for what is no mask, for masks that read files, or do not fit its layers.
 void set_mask(std::string_view masks, Design& design);
 
 /// What a design says that its layers may read: a list, one for all, or nothing for all that is

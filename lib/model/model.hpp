@@ -28,7 +28,7 @@ struct SequenceParts {
 struct Batch {
   std::vector<TokenId> ids;
   std::vector<Index> begins{0};  ///< sequence s is ids [begins[s], begins[s + 1])
-  /// Instead of the positions of a whole sequence: they are 0, 1, …
+  /// In `positions`, at every token of a sequence: its positions are 0, 1, …
   static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
   std::vector<Index> positions;  ///< one an id; empty: kNoPosition everywhere
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
@@ -85,9 +85,9 @@ struct AttentionRows {
   MatrixView<const T> scores;
 };
 
-/// Takes results while they are made. Calls for one sequence come in order, from one thread, but
-/// those for the heads of a layer, which may come at the same time from several; so may those for
-/// different sequences. f64 models call the functions of double, the
+/// Takes results while they are made. Calls for one sequence come in order from one thread. Two
+/// exceptions: the heads of a layer, and different sequences, may come from several threads at
+/// once. f64 models call the functions of double, the
 /// others those of float; views end with the call.
 class Observer {
  public:

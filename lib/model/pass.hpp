@@ -28,7 +28,7 @@ struct PassSettings {
   mask::KeySource keys = mask::KeySource::kLayer;
   mask::QueryStart query = mask::QueryStart::kToken;
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
-  std::shared_ptr<const nn::Normalizer> normalizer;
+  std::shared_ptr<const nn::AttentionNormalizer> normalizer;
 };
 
 /// Rows that go through the layers together, and their states.
@@ -153,7 +153,7 @@ class Pass {
   Stream selected_;  ///< what starts or ends elsewhere: wanted rows, or all
   Repeats repeats_;  ///< of the rows of content_ before the first layer
 
-  const nn::Normalizer* normalizer_;
+  const nn::AttentionNormalizer* normalizer_;
   LayerMemory<T>& memory_;
   Index keys_layer_ = -1;  ///< whose keys and values the memory holds
   RotaryTables<T> rotary_;

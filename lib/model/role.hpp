@@ -8,7 +8,8 @@
 
 namespace masque::model {
 
-/// Their numbers name the random values that training starts with: new ones go to the end.
+/// The numbers seed the values that training starts with (train/network/parameters.cpp): new roles
+/// go to the very end, not into their group.
 enum class Role {
   // dense layers
   kQuery,

@@ -45,14 +45,14 @@ struct StartRule {
   StartValue start;  ///< of the weight; biases start at 0 everywhere
 };
 
-/// The table by role: biases and β are 0, norms and γ are 1, heads that talk start with the
+/// The table by role: biases and β are 0, norms and γ are 1, talking heads start with the
 /// identity, the parameters of position schemes and mixers as these say, and all else is normal
 /// with deviation `range`.
 class StartValues {
  public:
   StartValues(const Design& design, double range);
 
-  /// Of a role's weight, or its bias; `part` as in TensorPart.
+  /// Of a role's weight, or its bias; `part` as in TensorRow.
   StartValue of(Role role, bool bias, Index part) const;
 
  private:

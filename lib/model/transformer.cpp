@@ -68,8 +68,8 @@ void Transformer<T>::check_variants(const Request& request) const {
   }
   if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
-        "weights of heads that talk, take scores of the layer before, or have factors or terms "
-        "after them do not come from scores of their own");
+        "talking heads, scores of the layer before, and factors or terms after the normalizer "
+        "have no attention weights that follow from a head's own scores");
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {

@@ -14,7 +14,8 @@
 
 namespace masque::model {
 
-/// The scheme of `variants.position`; nullptr if that is empty. Throws UsageError for none.
+/// The scheme of `variants.position`; nullptr if that is empty. Throws UsageError for an unknown
+/// one.
 std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
 /// The sizes that the scheme serves. One that acts on the input sees embedding_size columns.
 nn::PositionShape position_shape(const Design& design);
@@ -60,13 +61,13 @@ std::optional<RotaryDesign> rotary_of(const Design& design);
 /// Takes PositionType::kRotary with these angles, in all layers, in place of the scheme.
 void set_rotary(const RotaryDesign& rotary, Design& design);
 
-/// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for none.
+/// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for an unknown one.
 const nn::Mixer* mixer_of(const Design& design);
 nn::MixerShape mixer_shape(const Design& design);
 /// What it has, or nothing.
 std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
 
-/// Whether attention needs nn::materialized_attention_forward: heads that talk, scores of the layer
+/// Whether attention needs nn::materialized_attention_forward: talking heads, scores of the layer
 /// before, factors of weights, terms of values.
 bool needs_materialized_attention(const Design& design);
 

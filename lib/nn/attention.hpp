@@ -1,7 +1,8 @@
 // Attention of one sequence: which pairs (a mask), what a score is (queries, keys, position terms),
 // how scores become weights (a normalizer), and how it is evaluated (dense, block, long).
 //
-// T is float (fast), double or std::complex<double> (reference).
+// T is float (fast), double or std::complex<double> (reference). In shapes T and S are the numbers
+// of queries and keys.
 #pragma once
 
 #include <functional>
@@ -45,7 +46,7 @@ struct AttentionProblem {
   Index num_heads = 1;
   Index num_key_value_heads = 1;  ///< head h reads key head h · key heads / heads
   double scale = 1;               ///< of q·k, before position terms
-  const Normalizer* normalizer = nullptr;
+  const AttentionNormalizer* normalizer = nullptr;
   const ScoreBias<T>* bias = nullptr;  ///< none: nullptr
   /// (T × S); nullptr: everything is visible.
   const mask::BlockMap* blocks = nullptr;

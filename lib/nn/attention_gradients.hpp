@@ -31,7 +31,7 @@ T map_slope(ScoreMap map, const T& x) {
 /// From gradients of the weights of a row to those of its scores, in place; 0 where hidden.
 /// score  scores before the normalizer; shift and d are those of the forward pass.
 template <class T>
-void normalize_row_backward(const Normalizer& normalizer, const RowMask& mask,
+void normalize_row_backward(const AttentionNormalizer& normalizer, const RowMask& mask,
                             std::span<const T> score, std::span<const T> weights,
                             const RowDivision<T>& division, std::span<T> d_row) {
   const T temperature = static_cast<T>(normalizer.temperature(mask.count()));

@@ -103,7 +103,8 @@ struct RowDivision {
 
 /// One row of scores becomes weights.
 template <class T>
-RowDivision<T> normalize_row(const Normalizer& normalizer, const RowMask& mask, std::span<T> row) {
+RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMask& mask,
+                             std::span<T> row) {
   using std::sqrt;
   const Index keys = static_cast<Index>(row.size());
   const T temperature = static_cast<T>(normalizer.temperature(mask.count()));

@@ -44,10 +44,10 @@ template <class T>
 struct TrainedForward {
   DifferentiableAttention<T> attention;
   MatrixView<T> context;  ///< out: (T, heads · value size); rows that see no key get 0
-  MatrixView<T> saved;    ///< out: (heads, T), for the way back; or empty
+  MatrixView<T> saved;    ///< out: (heads, T), for the backward pass; or empty
 };
 
-/// One sequence on its way back; attention, context and saved are those of the way forward.
+/// The backward pass of one sequence; attention, context and saved are those of the forward pass.
 template <class T>
 struct TrainedBackward {
   DifferentiableAttention<T> attention;

@@ -44,7 +44,7 @@ class Backward {
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
-    const Normalizer& normalizer = *problem_.normalizer;
+    const AttentionNormalizer& normalizer = *problem_.normalizer;
     const auto key = reference::columns_of(problem_.key, group_, groups);
     s_.key.take(key, unit_keys(normalizer), operands_);
     s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);
@@ -269,7 +269,7 @@ class Backward {
   }
 
   void make_d_scores(mask::Range rows, MatrixView<const T> weights, MatrixView<T> d) const {
-    const Normalizer& normalizer = *problem_.normalizer;
+    const AttentionNormalizer& normalizer = *problem_.normalizer;
     const std::span<const tile::GradientRow<T>> numbers(s_.rows.data() + rows.begin,
                                                         static_cast<std::size_t>(rows.size()));
     tile::score_gradients<T>(normalizer.map(), normalizer.divisor(), weights, numbers, d);

@@ -33,7 +33,7 @@ class Forward {
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
-    const Normalizer& normalizer = *problem_.normalizer;
+    const AttentionNormalizer& normalizer = *problem_.normalizer;
     s_.key.take(reference::columns_of(problem_.key, group_, groups), unit_keys(normalizer),
                 operands_);
     s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);

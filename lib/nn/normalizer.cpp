@@ -10,9 +10,9 @@ namespace masque::nn {
 
 namespace {
 
-using Normalizers = Registry<Normalizer>;
+using Normalizers = Registry<AttentionNormalizer>;
 
-std::string parameter_text(const Normalizer& normalizer) {
+std::string parameter_text(const AttentionNormalizer& normalizer) {
   std::string out;
   for (const NormalizerParameter& p : normalizer.parameters()) {
     out += fmt::format("{}{}={}", out.empty() ? "" : ", ", p.name, p.value);
@@ -23,7 +23,7 @@ std::string parameter_text(const Normalizer& normalizer) {
 std::vector<VariantInfo> list_variants() {
   std::vector<VariantInfo> out;
   out.reserve(normalizers().size());
-  for (const Normalizer* normalizer : normalizers()) {
+  for (const AttentionNormalizer* normalizer : normalizers()) {
     VariantInfo info;
     info.kind = "normalizer";
     info.name = normalizer->name();
@@ -40,35 +40,39 @@ const VariantSource kVariants(list_variants);
 
 }  // namespace
 
-double Normalizer::temperature(Index /*visible*/) const { return 1; }
-double Normalizer::constant(Index /*visible*/) const { return 1; }
-UnitLength Normalizer::unit_length() const { return UnitLength::kNeither; }
-bool Normalizer::scaled() const { return true; }
-std::vector<NormalizerParameter> Normalizer::parameters() const { return {}; }
-std::unique_ptr<const Normalizer> Normalizer::with(std::span<const double> /*values*/) const {
+double AttentionNormalizer::temperature(Index /*visible*/) const { return 1; }
+double AttentionNormalizer::constant(Index /*visible*/) const { return 1; }
+UnitLength AttentionNormalizer::unit_length() const { return UnitLength::kNeither; }
+bool AttentionNormalizer::scaled() const { return true; }
+std::vector<NormalizerParameter> AttentionNormalizer::parameters() const { return {}; }
+std::unique_ptr<const AttentionNormalizer> AttentionNormalizer::with(
+    std::span<const double> /*values*/) const {
   MASQUE_CHECK(false);
   return nullptr;
 }
 
-NormalizerRegistration::NormalizerRegistration(std::unique_ptr<const Normalizer> normalizer) {
+NormalizerRegistration::NormalizerRegistration(
+    std::unique_ptr<const AttentionNormalizer> normalizer) {
   Normalizers::of_process().add(std::move(normalizer));
 }
 
-std::span<const Normalizer* const> normalizers() { return Normalizers::of_process().all(); }
+std::span<const AttentionNormalizer* const> normalizers() {
+  return Normalizers::of_process().all();
+}
 
-const Normalizer* find_normalizer(std::string_view name) {
+const AttentionNormalizer* find_normalizer(std::string_view name) {
   return Normalizers::of_process().find(name);
 }
 
-std::string normalizer_text(const Normalizer& normalizer) {
+std::string normalizer_text(const AttentionNormalizer& normalizer) {
   const std::string parameters = parameter_text(normalizer);
   if (parameters.empty()) return std::string(normalizer.name());
   return fmt::format("{}({})", normalizer.name(), parameters);
 }
 
-std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text) {
+std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text) {
   NamedArguments arguments(text);
-  const Normalizer* plain = find_normalizer(arguments.name());
+  const AttentionNormalizer* plain = find_normalizer(arguments.name());
   if (plain == nullptr) {
     throw UsageError(fmt::format("no normalizer '{}': there are {}", arguments.name(),
                                  Normalizers::of_process().names()));
@@ -81,7 +85,7 @@ std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text) {
   }
   arguments.check_all_known();
   // The registry owns it and outlives all.
-  if (own) return {std::shared_ptr<const Normalizer>(), plain};
+  if (own) return {std::shared_ptr<const AttentionNormalizer>(), plain};
   return plain->with(values);
 }
 

@@ -42,9 +42,9 @@ struct NormalizerParameter {
 };
 
 /// How scores of a row become weights. Immutable, thread-safe.
-class Normalizer {
+class AttentionNormalizer {
  public:
-  virtual ~Normalizer() = default;
+  virtual ~AttentionNormalizer() = default;
   virtual std::string_view name() const = 0;    ///< as on the command line: "softmax"
   virtual std::string_view source() const = 0;  ///< author, year, identifier
   virtual ScoreMap map() const = 0;
@@ -59,22 +59,22 @@ class Normalizer {
   virtual std::vector<NormalizerParameter> parameters() const;
   /// The same with other values of `parameters()`, in their order and bounds. Only for those that
   /// have parameters.
-  virtual std::unique_ptr<const Normalizer> with(std::span<const double> values) const;
+  virtual std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const;
 };
 
 /// All registered normalizers with their default parameters, sorted by name.
-std::span<const Normalizer* const> normalizers();
+std::span<const AttentionNormalizer* const> normalizers();
 /// nullptr if there is none of this name.
-const Normalizer* find_normalizer(std::string_view name);
+const AttentionNormalizer* find_normalizer(std::string_view name);
 /// "softmax", "log_n(base=64, clip=16)": a name, and values in place of the defaults. UsageError
 /// names what is possible.
-std::shared_ptr<const Normalizer> parse_normalizer(std::string_view text);
+std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text);
 /// What parse_normalizer reads: the name with all its parameters.
-std::string normalizer_text(const Normalizer& normalizer);
+std::string normalizer_text(const AttentionNormalizer& normalizer);
 
 /// Adds one at program start.
 struct NormalizerRegistration {
-  explicit NormalizerRegistration(std::unique_ptr<const Normalizer> normalizer);
+  explicit NormalizerRegistration(std::unique_ptr<const AttentionNormalizer> normalizer);
 };
 
 }  // namespace masque::nn

@@ -36,7 +36,7 @@ class Walk {
  public:
   Walk(const BlockRow<T>& row, Index step, WalkMemory<T>& scratch)
       : row_(row), step_(step), s_(scratch), rows_(row.query.rows) {
-    const Normalizer& normalizer = *row.normalizer;
+    const AttentionNormalizer& normalizer = *row.normalizer;
     map_ = normalizer.map();
     divisor_ = normalizer.divisor();
   }

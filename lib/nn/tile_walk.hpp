@@ -23,7 +23,7 @@ struct BlockRow {
   tile::Strips<const T> value;  ///< not transposed, as operands
   Index keys = 0;
   double scale = 1;
-  const Normalizer* normalizer = nullptr;
+  const AttentionNormalizer* normalizer = nullptr;
   const HeadBias<T>* bias = nullptr;
   const mask::BlockMap* blocks = nullptr;  ///< of the whole mask
   MatrixView<T> context;                   ///< (queries, value size)

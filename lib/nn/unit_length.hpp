@@ -75,11 +75,11 @@ void unit_rows_backward(MatrixView<const T> x, Index heads, MatrixView<const T> 
   }
 }
 
-inline bool unit_queries(const Normalizer& normalizer) {
+inline bool unit_queries(const AttentionNormalizer& normalizer) {
   return normalizer.unit_length() == UnitLength::kQueries ||
          normalizer.unit_length() == UnitLength::kBoth;
 }
-inline bool unit_keys(const Normalizer& normalizer) {
+inline bool unit_keys(const AttentionNormalizer& normalizer) {
   return normalizer.unit_length() == UnitLength::kKeys ||
          normalizer.unit_length() == UnitLength::kBoth;
 }

@@ -69,7 +69,7 @@ std::vector<double> tempered(std::vector<double> weights, double temperature, To
 
 class Electra final : public Corruption {
  public:
-  Electra(const ElectraOptions& options, TokenTable tokens)
+  Electra(const ElectraRecordOptions& options, TokenTable tokens)
       : tokens_(std::move(tokens)),
         selection_(options.selection, tokens_),
         sampler_(tempered(options.weights, options.temperature, tokens_.size)),
@@ -139,7 +139,7 @@ std::unique_ptr<Corruption> make_joined_electra(const std::string& path, const T
   return std::make_unique<Joined>(path, tokens);
 }
 
-std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTable tokens) {
+std::unique_ptr<Corruption> make_electra(const ElectraRecordOptions& options, TokenTable tokens) {
   if (!(options.temperature > 0)) throw UsageError("temperature: expected a number above 0");
   if (options.weights.empty() && tokens.size <= 0) {
     throw UsageError("a uniform generator needs the size of the vocabulary");

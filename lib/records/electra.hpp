@@ -19,7 +19,7 @@ class TokenSampler {
   std::vector<TokenId> other_;
 };
 
-struct ElectraOptions {
+struct ElectraRecordOptions {
   SelectionOptions selection;
   std::vector<double> weights = {};  ///< of the generator; empty: uniform over the vocabulary
   double temperature = 1;            ///< weights to the power 1 / temperature
@@ -28,7 +28,7 @@ struct ElectraOptions {
 /// Replaces the selected tokens, keeps the ids as they were in `original`, and sets `labels` to 1
 /// where the token differs, else 0: a sample that happens to be right counts as original. Special
 /// tokens are 0.
-std::unique_ptr<Corruption> make_electra(const ElectraOptions& options, TokenTable tokens);
+std::unique_ptr<Corruption> make_electra(const ElectraRecordOptions& options, TokenTable tokens);
 
 /// The samples of another generator: record n of `path` (records as lines) has the ids that record
 /// n becomes; lengths must agree. Labels and `original` as above. Memory: all ids of the file.

@@ -147,7 +147,7 @@ std::optional<Violation> Checkpoint::open_bundle(const std::string& name) {
   std::vector<std::uint64_t> sizes;
   sizes.reserve(files.size());
   for (const InputFile& file : files) sizes.push_back(file.size());
-  CellFiles again;
+  BundleFiles again;
   if (spans_shards(*bundle_))
     again = std::make_shared<const std::vector<InputFile>>(open_shards(folder_, shards));
   auto placed = place_bundle(*bundle_, sizes, again);

@@ -87,9 +87,9 @@ class Writing {
 
  private:
   /// Neighbours of the same file are one copy.
-  void append(Piece piece, std::size_t first) {
+  void append(OutputRange piece, std::size_t first) {
     if (pieces_.size() > first) {
-      Piece& last = pieces_.back();
+      OutputRange& last = pieces_.back();
       const auto* copy = std::get_if<CopyFrom>(&piece.source);
       const auto* before = std::get_if<CopyFrom>(&last.source);
       if (copy && before && copy->file == before->file && piece.sum == last.sum &&
@@ -102,7 +102,7 @@ class Writing {
   }
 
   std::vector<Plan> plans_;
-  std::vector<Piece> pieces_;
+  std::vector<OutputRange> pieces_;
   std::size_t sums_ = 0;
 };
 

@@ -25,7 +25,7 @@ constexpr std::uint64_t kCopyChunk = 8 << 20;
 constexpr std::uint64_t kBufferBytes = 1 << 20;
 
 struct Job {
-  const Piece* piece;
+  const OutputRange* piece;
   std::uint64_t begin;
   std::uint64_t size;
   std::uint32_t crc = 0;  ///< if the piece has a sum
@@ -68,7 +68,7 @@ std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, in
 }
 
 void run(Job& job, std::vector<std::byte>& buffer) {
-  const Piece& piece = *job.piece;
+  const OutputRange& piece = *job.piece;
   const bool sums = piece.sum != kNoSum;
   const std::uint64_t offset = piece.offset + job.begin;
   if (const auto* copy = std::get_if<CopyFrom>(&piece.source)) {
@@ -130,11 +130,11 @@ void reserve_space(int descriptor, std::uint64_t size, const std::string& path) 
   throw system_error(path, fmt::format("reserving {} bytes", size), errno);
 }
 
-void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress,
+void transfer(const std::vector<OutputRange>& pieces, int threads, const ProgressFunction& progress,
               std::span<std::uint32_t> sums) {
   std::vector<Job> jobs;
   std::uint64_t total = 0;
-  for (const Piece& piece : pieces) {
+  for (const OutputRange& piece : pieces) {
     const std::uint64_t chunk = chunk_of(piece.source);
     for (std::uint64_t begin = 0; begin < piece.size; begin += chunk) {
       jobs.push_back({&piece, begin, std::min(chunk, piece.size - begin)});

@@ -38,7 +38,7 @@ using Source = std::variant<CopyFrom, Computed, Literal>;
 enum class Checksum { kCrc32, kCrc32c };
 
 /// A run of bytes of an output file.
-struct Piece {
+struct OutputRange {
   int descriptor = -1;       ///< open for writing
   std::string path;          ///< what messages call the output
   std::uint64_t offset = 0;  ///< in the output
@@ -58,7 +58,7 @@ void reserve_space(int descriptor, std::uint64_t size, const std::string& path);
 /// Writes all pieces. Memory: one chunk per thread. sums[i] ← the sum of the bytes of all pieces
 /// with that sum, which are of one kind, in their order. Throws InputError (the first one) and
 /// Interrupted; the outputs are then incomplete.
-void transfer(const std::vector<Piece>& pieces, int threads, const ProgressFunction& progress,
+void transfer(const std::vector<OutputRange>& pieces, int threads, const ProgressFunction& progress,
               std::span<std::uint32_t> sums = {});
 
 /// Copies bytes between files, inside the kernel where it can. Throws InputError.

@@ -44,7 +44,7 @@ struct OutputWeights {
 struct PlannedPart {
   std::uint64_t size = 0;
   Source source;
-  int sum = -1;  ///< see Piece
+  int sum = -1;  ///< see OutputRange
 };
 
 /// Bytes that are known only when the sums are.

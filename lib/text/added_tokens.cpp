@@ -46,7 +46,7 @@ std::size_t leading_space(std::string_view text) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Model& model,
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const TokenModel& model,
                          const Normalizer* normalizer, std::vector<std::string>& warnings) {
   TokenId highest = -1;
   TokenId vocabulary = -1;

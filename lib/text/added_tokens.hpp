@@ -58,7 +58,7 @@ class AddedTokens {
   AddedTokens() = default;
   /// Gives ids as Hugging Face does: those of the model's vocabulary, else the next free one in the
   /// order of the list, whatever the file says; a difference is reported in `warnings`.
-  AddedTokens(std::vector<AddedToken> tokens, const Model& model, const Normalizer* normalizer,
+  AddedTokens(std::vector<AddedToken> tokens, const TokenModel& model, const Normalizer* normalizer,
               std::vector<std::string>& warnings);
 
   /// A stretch of a text: an added token, or text between two.

@@ -81,7 +81,7 @@ void set_word_mark(const JsonValue& json, std::string_view model_type, Tokenizer
 
 }  // namespace
 
-TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const Model> model,
+TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const TokenModel> model,
                         std::string_view model_type, const std::string& path) {
   TokenizerParts parts;
   parts.path = path;

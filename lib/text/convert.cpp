@@ -11,7 +11,7 @@ namespace masque::text {
 namespace {
 
 /// The pieces of a template, a list; false if the model lacks a token. Adds its tokens to `used`.
-bool add_pieces(const Model& model, std::string_view pattern, JsonWriter& json,
+bool add_pieces(const TokenModel& model, std::string_view pattern, JsonWriter& json,
                 std::vector<std::string>& used) {
   json.begin_array();
   for (const std::string_view piece : split_terminated(pattern, ' ')) {
@@ -30,7 +30,8 @@ bool add_pieces(const Model& model, std::string_view pattern, JsonWriter& json,
 
 }  // namespace
 
-std::string added_json(const Model& model, std::string_view content, bool special, bool lstrip) {
+std::string added_json(const TokenModel& model, std::string_view content, bool special,
+                       bool lstrip) {
   const auto id = model.find(content);
   if (!id) return {};
   std::string out;
@@ -47,14 +48,14 @@ std::string added_json(const Model& model, std::string_view content, bool specia
   return out;
 }
 
-std::string added_json(const Model& model, const std::vector<std::string_view>& contents) {
+std::string added_json(const TokenModel& model, const std::vector<std::string_view>& contents) {
   std::string out;
   JsonWriter items(out);
   for (const std::string_view content : contents) items.raw(added_json(model, content, true));
   return out;
 }
 
-std::string template_json(const Model& model, std::string_view single, std::string_view pair) {
+std::string template_json(const TokenModel& model, std::string_view single, std::string_view pair) {
   std::string out;
   JsonWriter json(out);
   std::vector<std::string> used;

@@ -10,15 +10,15 @@
 namespace masque::text {
 
 /// An added token as an item of "added_tokens"; nothing if the model lacks it.
-std::string added_json(const Model& model, std::string_view content, bool special,
+std::string added_json(const TokenModel& model, std::string_view content, bool special,
                        bool lstrip = false);
 
 /// Items of "added_tokens" for those that the model has, separated by commas.
-std::string added_json(const Model& model, const std::vector<std::string_view>& contents);
+std::string added_json(const TokenModel& model, const std::vector<std::string_view>& contents);
 
 /// A TemplateProcessing: texts "$A" and "$B" and special tokens (without spaces), each with its
 /// type, as in "[CLS]:0 $A:0 [SEP]:0". "null" if the model lacks one of the tokens.
-std::string template_json(const Model& model, std::string_view single, std::string_view pair);
+std::string template_json(const TokenModel& model, std::string_view single, std::string_view pair);
 
 /// The parts of a tokenizer.json as JSON.
 struct TokenizerText {

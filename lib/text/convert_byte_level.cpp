@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string>& items) {
 }
 
 /// RobertaProcessing, or "null" without its tokens.
-std::string roberta_json(const Model& model, bool prefix) {
+std::string roberta_json(const TokenModel& model, bool prefix) {
   const auto cls = model.find("<s>");
   const auto sep = model.find("</s>");
   if (!cls || !sep) return "null";

@@ -91,7 +91,7 @@ std::string words_json(const std::string& kind, const FolderConfig& config) {
   return out;
 }
 
-std::string processor_json(const Model& model, const std::string& kind) {
+std::string processor_json(const TokenModel& model, const std::string& kind) {
   if (kind == "t5") return template_json(model, "$A:0 </s>:0", "$A:0 </s>:0 $B:0 </s>:0");
   if (kind == "xlnet") {
     return template_json(model, "$A:0 <sep>:0 <cls>:2", "$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2");
@@ -99,7 +99,8 @@ std::string processor_json(const Model& model, const std::string& kind) {
   return template_json(model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
 }
 
-std::string all_added_json(const SpieceModel& spiece, const Model& model, const std::string& kind) {
+std::string all_added_json(const SpieceModel& spiece, const TokenModel& model,
+                           const std::string& kind) {
   std::string out;
   JsonWriter items(out);
   const auto add = [&](std::string_view content, bool special, bool lstrip) {

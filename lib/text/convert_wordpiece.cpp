@@ -40,7 +40,7 @@ std::string role_token(const FolderConfig& config, std::string_view role, std::s
   return std::string(usual);
 }
 
-void add_mpnet_tokens(const Model& model, std::string& special, std::string& processor) {
+void add_mpnet_tokens(const TokenModel& model, std::string& special, std::string& processor) {
   special.clear();
   JsonWriter(special)
       .raw(added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"}))
@@ -48,7 +48,7 @@ void add_mpnet_tokens(const Model& model, std::string& special, std::string& pro
   processor = template_json(model, "<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0");
 }
 
-void add_bert_tokens(const Model& model, const FolderConfig& config, std::string& special,
+void add_bert_tokens(const TokenModel& model, const FolderConfig& config, std::string& special,
                      std::string& processor) {
   const auto token = [&](std::string_view role, std::string_view usual) {
     return role_token(config, role, usual,

@@ -29,7 +29,7 @@ class FastEncoder {
 struct Steps {
   std::shared_ptr<const Normalizer> normalizer;
   std::shared_ptr<const PreTokenizer> pre_tokenizer;
-  std::shared_ptr<const Model> model;
+  std::shared_ptr<const TokenModel> model;
 };
 
 /// Any steps, one after the other: the reference, and what there is for tokenizers that have no

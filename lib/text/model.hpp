@@ -23,12 +23,12 @@ struct Piece {
 };
 
 /// A vocabulary and the way in which a word is cut into its tokens. Immutable and thread-safe.
-class Model {
+class TokenModel {
  public:
-  Model() = default;
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-  virtual ~Model() = default;
+  TokenModel() = default;
+  TokenModel(const TokenModel&) = delete;
+  TokenModel& operator=(const TokenModel&) = delete;
+  virtual ~TokenModel() = default;
 
   /// Appends the tokens of one word (the output of the pre-tokenizer, valid UTF-8). Time
   /// O(length · log length) at most, for any word. Throws InputError if a token is needed that the
@@ -88,38 +88,40 @@ struct UnigramOptions {
 };
 
 /// WordPiece; id = index, and of equal tokens the last has the id (the others are gaps).
-std::shared_ptr<const Model> make_wordpiece(std::vector<std::string> tokens,
-                                            const WordPieceOptions& options);
-std::shared_ptr<const Model> make_wordpiece(std::vector<VocabEntry> vocab,
-                                            const WordPieceOptions& options);
+std::shared_ptr<const TokenModel> make_wordpiece(std::vector<std::string> tokens,
+                                                 const WordPieceOptions& options);
+std::shared_ptr<const TokenModel> make_wordpiece(std::vector<VocabEntry> vocab,
+                                                 const WordPieceOptions& options);
 
 /// BPE; the rank of a merge is its index, of equal pairs the last counts. Throws InputError with
 /// `path` if a merge names or makes a token that the vocabulary lacks.
-std::shared_ptr<const Model> make_bpe(
+std::shared_ptr<const TokenModel> make_bpe(
     std::vector<VocabEntry> vocab, const std::vector<std::pair<std::string, std::string>>& merges,
     const BpeOptions& options, const std::string& path);
 
 /// Unigram; id = index. Throws InputError with `path` if unk_id is out of range.
-std::shared_ptr<const Model> make_unigram(const std::vector<ScoredPiece>& pieces,
-                                          const UnigramOptions& options, const std::string& path);
+std::shared_ptr<const TokenModel> make_unigram(const std::vector<ScoredPiece>& pieces,
+                                               const UnigramOptions& options,
+                                               const std::string& path);
 
 /// BPE as libsentencepiece does it (model_type 2): the pair whose joined piece has the highest
 /// score, leftmost of equals; pieces of type kUnused are taken apart again.
-std::shared_ptr<const Model> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
-                                                    TokenId unk_id, bool byte_fallback,
-                                                    const std::string& path);
+std::shared_ptr<const TokenModel> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
+                                                         TokenId unk_id, bool byte_fallback,
+                                                         const std::string& path);
 
 /// A word is a token or unknown. With `vocab` from lines: id = index.
-std::shared_ptr<const Model> make_word_level(std::vector<VocabEntry> vocab, std::string unk_token);
+std::shared_ptr<const TokenModel> make_word_level(std::vector<VocabEntry> vocab,
+                                                  std::string unk_token);
 /// Every code point is a token or unknown; unknown ones vanish if there is no `unk_token`.
-std::shared_ptr<const Model> make_characters(std::vector<VocabEntry> vocab,
-                                             std::optional<std::string> unk_token);
+std::shared_ptr<const TokenModel> make_characters(std::vector<VocabEntry> vocab,
+                                                  std::optional<std::string> unk_token);
 /// Every byte is a token, id = byte + `first`; token(id) is that one byte.
-std::shared_ptr<const Model> make_bytes(TokenId first = 0);
+std::shared_ptr<const TokenModel> make_bytes(TokenId first = 0);
 
 /// The "model" object of tokenizer.json, which is `path`; a missing "type" is guessed by the
 /// fields. Throws InputError naming what is wrong or not supported (BPE dropout).
-std::shared_ptr<const Model> make_model(const JsonValue& json, const std::string& path);
+std::shared_ptr<const TokenModel> make_model(const JsonValue& json, const std::string& path);
 
 /// Entries with id = index; of equal tokens the last has the id.
 std::vector<VocabEntry> numbered(std::vector<std::string> tokens);

@@ -22,7 +22,7 @@ TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
 }
 
 /// What the folder says, and of the other roles what the caller says.
-FolderConfig read_config(const std::string& folder, const OpenOptions& options) {
+FolderConfig read_config(const std::string& folder, const TokenizerOptions& options) {
   FolderConfig config = read_folder_config(folder);
   if (!options.config.empty() && config.settings.find("tokenizer_class") == nullptr)
     config.architecture = config_architecture(options.config);
@@ -37,29 +37,29 @@ FolderConfig read_config(const std::string& folder, const OpenOptions& options) 
 }
 
 TokenizerParts open_json(const std::string& folder, const std::string& path,
-                         const OpenOptions& options) {
+                         const TokenizerOptions& options) {
   return with_roles(read_tokenizer_json(read(path), path), read_config(folder, options));
 }
 
 TokenizerParts open_vocab_txt(const std::string& folder, const std::string& path,
-                              const OpenOptions& options) {
+                              const TokenizerOptions& options) {
   const FolderConfig config = read_config(folder, options);
   return with_roles(read_wordpiece(read(path), path, config, options.flavor), config);
 }
 
-TokenizerParts open_vocab_json(const std::string& folder, const OpenOptions& options) {
+TokenizerParts open_vocab_json(const std::string& folder, const TokenizerOptions& options) {
   const FolderConfig config = read_config(folder, options);
   return with_roles(read_byte_level(join(folder, "vocab.json"), join(folder, "merges.txt"), config),
                     config);
 }
 
 TokenizerParts open_spiece(const std::string& folder, const std::string& path,
-                           const OpenOptions& options) {
+                           const TokenizerOptions& options) {
   const FolderConfig config = read_config(folder, options);
   return with_roles(read_spiece(read(path), path, config, options.flavor), config);
 }
 
-TokenizerParts open_folder_parts(const std::string& folder, const OpenOptions& options) {
+TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptions& options) {
   const Flavor flavor = options.flavor;
   const auto has = [&](const char* name) { return exists(join(folder, name)); };
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
@@ -87,7 +87,7 @@ bool is_weights(const std::string& path) {
       [&](const char* end) { return path.ends_with(end); });
 }
 
-TokenizerParts open_file_parts(const std::string& path, const OpenOptions& options) {
+TokenizerParts open_file_parts(const std::string& path, const TokenizerOptions& options) {
   const Flavor flavor = options.flavor;
   const std::string folder = folder_of(path);
   if (is_weights(path)) return open_folder_parts(folder, options);
@@ -117,7 +117,7 @@ std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
   return tokenizer_class_of(parts.kind);
 }
 
-Tokenizer Tokenizer::open(const std::string& path, const OpenOptions& options) {
+Tokenizer Tokenizer::open(const std::string& path, const TokenizerOptions& options) {
   if (auto builtin = make_builtin(path)) return Tokenizer(std::move(*builtin));
   return Tokenizer(is_folder(path) ? open_folder_parts(path, options)
                                    : open_file_parts(path, options));

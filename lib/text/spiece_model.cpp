@@ -204,8 +204,8 @@ SpieceModel read_spiece_model(std::string_view bytes, const std::string& path) {
   return out;
 }
 
-std::shared_ptr<const Model> make_spiece(const SpieceModel& spiece, PieceRules rules,
-                                         const std::string& path) {
+std::shared_ptr<const TokenModel> make_spiece(const SpieceModel& spiece, PieceRules rules,
+                                              const std::string& path) {
   switch (spiece.type) {
     case SpieceModel::Type::kUnigram:
       return make_unigram(spiece.pieces, {spiece.unk_id, spiece.byte_fallback, rules}, path);

@@ -37,7 +37,7 @@ SpieceModel read_spiece_model(std::string_view bytes, const std::string& path);
 
 /// The model of the file: Unigram with the requested rules (both know byte fallback), BPE always by
 /// SentencePiece's rules. Throws InputError for other types.
-std::shared_ptr<const Model> make_spiece(const SpieceModel& spiece, PieceRules rules,
-                                         const std::string& path);
+std::shared_ptr<const TokenModel> make_spiece(const SpieceModel& spiece, PieceRules rules,
+                                              const std::string& path);
 
 }  // namespace masque::text

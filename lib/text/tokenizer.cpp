@@ -52,7 +52,7 @@ void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type
   std::vector<AlignedText> words;
   words.push_back(std::move(part));
   if (parts_.steps.pre_tokenizer) parts_.steps.pre_tokenizer->split(words, first);
-  const Model& model = *parts_.steps.model;
+  const TokenModel& model = *parts_.steps.model;
   std::vector<Piece> pieces;
   for (const AlignedText& word : words) {
     const std::uint32_t number = next_word(out);

@@ -25,7 +25,7 @@ namespace masque::text {
 /// Whose rules a file without tokenizer.json is read by.
 enum class Flavor { kAuto, kHuggingFace, kGoogle, kBert4Keras, kSentencePiece };
 
-struct OpenOptions {
+struct TokenizerOptions {
   Flavor flavor = Flavor::kAuto;
   /// Tokens with a role ("cls"), read as if tokenizer_config.json named them; what the folder names
   /// itself goes first. They should be in the vocabulary: others are added to it.
@@ -92,7 +92,7 @@ class Tokenizer {
   /// transformers converts them), one of these files, or "chars:FILE", "whitespace:FILE" (one token
   /// a line) or "bytes". Throws InputError for what is not there, wrong, or not supported (by
   /// name).
-  static Tokenizer open(const std::string& path, const OpenOptions& options = {});
+  static Tokenizer open(const std::string& path, const TokenizerOptions& options = {});
 
   explicit Tokenizer(TokenizerParts parts);
 

@@ -15,7 +15,7 @@ TokenizerParts read_tokenizer_json(std::string_view text, const std::string& pat
 
 /// Everything but the model: "normalizer", "pre_tokenizer", "post_processor", "decoder",
 /// "added_tokens" of `json`, which `path` is the file of. `model_type` as in tokenizer.json.
-TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const Model> model,
+TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const TokenModel> model,
                         std::string_view model_type, const std::string& path);
 
 /// Sets the fast encoder that these steps allow.
@@ -42,7 +42,7 @@ bool setting(const FolderConfig& config, std::string_view name, bool missing);
 
 /// Adds to `tokens` what the folder adds: added_tokens_decoder of tokenizer_config.json, else
 /// added_tokens.json, and the tokens with a role. Flags of a token that is there already are
-/// replaced by those of added_tokens_decoder. Throws InputError for entries that are none.
+/// replaced by those of added_tokens_decoder. Throws InputError for what is no entry.
 void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens);
 
 /// vocab.txt, as transformers converts it for BERT and MPNet, or by Google's or bert4keras' rules.

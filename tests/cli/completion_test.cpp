@@ -9,21 +9,21 @@
 namespace masque::test {
 namespace {
 
-using cli::Fill;
+using cli::CompletionKind;
 
 TEST_CASE("the name of a value says what can stand for it") {
   const auto fill = [](const char* value) {
     cli::Entry entry{};
     entry.names = "--option";
     entry.value = value;
-    return cli::fill_of(entry);
+    return cli::completion_kind_of(entry);
   };
-  CHECK(fill("FILE") == Fill::kFiles);
-  CHECK(fill("FILE.png") == Fill::kFiles);
-  CHECK(fill("OUTPUT") == Fill::kFiles);
-  CHECK(fill("DIR") == Fill::kFolders);
-  CHECK(fill("FILE|DIR") == Fill::kFiles);
-  CHECK(fill("N") == Fill::kNothing);
+  CHECK(fill("FILE") == CompletionKind::kFiles);
+  CHECK(fill("FILE.png") == CompletionKind::kFiles);
+  CHECK(fill("OUTPUT") == CompletionKind::kFiles);
+  CHECK(fill("DIR") == CompletionKind::kFolders);
+  CHECK(fill("FILE|DIR") == CompletionKind::kFiles);
+  CHECK(fill("N") == CompletionKind::kNothing);
 }
 
 TEST_CASE("quoted") {

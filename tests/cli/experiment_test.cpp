@@ -27,9 +27,9 @@ struct Tool {
   Tool() {
     tool.argument("INPUT", input, "from");
     tool.option("-o,--output", "DIR", output, "to", cli::Need::kRequired);
-    tool.option("--rate", "R", rate, cli::Range{0, 1}, "how often");
-    tool.option("--steps", "N", steps, cli::Range{1, 99}, "how long");
-    tool.option("--eval-every", "N", every, cli::Range{0, 99}, "how often");
+    tool.option("--rate", "R", rate, cli::AllowedRange{0, 1}, "how often");
+    tool.option("--steps", "N", steps, cli::AllowedRange{1, 99}, "how long");
+    tool.option("--eval-every", "N", every, cli::AllowedRange{0, 99}, "how often");
     tool.option("--more", "WORD", more, "words");
     tool.choice("--shade", shade, {{"light", 0}, {"dark", 1}}, "which");
     tool.flag("--loud", loud, "not soft");

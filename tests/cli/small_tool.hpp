@@ -30,7 +30,7 @@ struct SmallTool {
     paint.argument("INPUT", input, "what to paint");
     paint.option("-o,--output", "OUT_FILE", output, "where to", cli::Need::kRequired);
     paint.option("--folder", "DIR", folder, "a folder");
-    paint.option("-k,--count", "N", count, cli::Range{0, 9}, "how many");
+    paint.option("-k,--count", "N", count, cli::AllowedRange{0, 9}, "how many");
     paint.choice("--shade", shade, {{"light", Shade::kLight}, {"dark", Shade::kDark}}, "which");
     paint.flag("-l,--loud", loud, "don't whisper");
     paint.action([](cli::Session&) { return cli::ExitCode::kDone; });

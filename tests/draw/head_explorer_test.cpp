@@ -93,7 +93,7 @@ TEST_CASE("weights that are none count as 0") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> weights = {nan, -1, 0.5, infinity};
-  const HeadMap map = quantized(weights);
+  const HeadWeights map = quantized(weights);
   CHECK(map.scale == 1);
   CHECK(map.weights == std::vector<std::uint8_t>{0, 0, 128, 255});
 }

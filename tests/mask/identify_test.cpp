@@ -26,14 +26,14 @@ void check_found(const std::string& text, Lengths lengths) {
 }
 
 bool takes_seed_or_file(const MaskKind& kind) {
-  return std::any_of(kind.parameters.begin(), kind.parameters.end(), [](const Parameter& p) {
-    return p.kind == ParameterKind::kSeed || p.kind == ParameterKind::kFile;
+  return std::any_of(kind.parameters.begin(), kind.parameters.end(), [](const MaskParameter& p) {
+    return p.kind == MaskParameterKind::kSeed || p.kind == MaskParameterKind::kFile;
   });
 }
 
 /// Two ways to give a name its numbers, at length n.
 std::vector<std::string> numbered(const MaskKind& kind, Index n) {
-  const auto is_count = [](const Parameter& p) { return p.kind == ParameterKind::kCount; };
+  const auto is_count = [](const MaskParameter& p) { return p.kind == MaskParameterKind::kCount; };
   if (kind.parameters.size() > 2 ||
       !std::all_of(kind.parameters.begin(), kind.parameters.end(), is_count)) {
     return {};

@@ -194,7 +194,7 @@ TEST_CASE("square masks refuse other lengths, and only they do") {
       continue;
     }
     const bool has_offset = std::any_of(kind->parameters.begin(), kind->parameters.end(),
-                                        [](const Parameter& p) { return p.name == "offset"; });
+                                        [](const MaskParameter& p) { return p.name == "offset"; });
     if (!has_offset)
       CHECK(parse_mask(kind->example == std::string_view("causal | prefix(5)") ? "prefix(5)"
                                                                                : kind->example)

@@ -27,8 +27,9 @@ Mask example(const MaskKind& kind) {
 /// A mask of another length, where its parameters allow one.
 std::vector<Mask> examples(const MaskKind& kind) {
   std::vector<Mask> out = {example(kind)};
-  const bool fixed = std::any_of(kind.parameters.begin(), kind.parameters.end(),
-                                 [](const Parameter& p) { return p.kind == ParameterKind::kList; });
+  const bool fixed =
+      std::any_of(kind.parameters.begin(), kind.parameters.end(),
+                  [](const MaskParameter& p) { return p.kind == MaskParameterKind::kList; });
   const std::set<std::string_view> sized = {"unilm", "uniae", "uniae_latent", "glm"};
   if (fixed || sized.contains(kind.name)) return out;
   for (const Index n : {Index{2}, Index{64}, Index{150}}) {

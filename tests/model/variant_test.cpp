@@ -180,7 +180,7 @@ TEST_CASE("models of every mixer") {
 }
 
 TEST_CASE("models and gated units of every normalizer") {
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     const std::string name(normalizer->name());
     CAPTURE(name);
     const std::string member = "\"normalizer\": \"" + name + "\"";
@@ -200,7 +200,7 @@ TEST_CASE("gated units of every position scheme") {
   }
 }
 
-TEST_CASE("layers of the zoo: heads that talk, previous scores, norms, sizes") {
+TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
   for (const char* members : {
            R"("talking_heads": "before")",
            R"("talking_heads": "after", "position": "alibi")",

@@ -59,7 +59,7 @@ TEST_CASE("shift and divisor of rows, and scores, for every normalizer") {
     // Row 0 sees nothing.
     const mask::BlockMap some(mask::parse_mask("causal & tta").bind({length, length}));
     for (const mask::BlockMap* blocks : {static_cast<const mask::BlockMap*>(nullptr), &some}) {
-      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+      for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         for (const char* name : {"block", "long"}) {
           CAPTURE(name);

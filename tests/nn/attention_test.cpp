@@ -32,7 +32,7 @@ void check_zoo(const Shape& sizes, const std::vector<Index>& lengths) {
       const Example<T> example(shape);
       const Example<double> exact(shape);
       const double most = tolerance(shape, example.query, example.key, example.value);
-      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+      for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         const Matrix<double> expected = define(exact.problem(*normalizer, &blocks));
         for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
@@ -58,7 +58,7 @@ TEST_CASE("and in float, with sizes that fill no vector") {
 }
 
 TEST_CASE("any number of queries and keys, with and without a mask") {
-  const nn::Normalizer& softmax = normalizer("softmax");
+  const nn::AttentionNormalizer& softmax = normalizer("softmax");
   for (const auto& sizes : std::vector<std::pair<Index, Index>>{
            {1, 1}, {1, 7}, {7, 1}, {13, 16}, {14, 17}, {27, 33}, {63, 65}, {3, 700}, {130, 1100}}) {
     const auto& queries = sizes.first;
@@ -100,16 +100,17 @@ bool same_bits(MatrixView<const T> a, MatrixView<const T> b) {
 
 /// One normalizer of each kind of loop over a row, the one with the most parameters, with and
 /// without bfloat16.
-std::vector<std::pair<const nn::Normalizer*, bool>> with_and_without_bf16() {
-  std::map<std::tuple<nn::ScoreMap, nn::Divisor, nn::UnitLength>, const nn::Normalizer*> kinds;
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
-    const nn::Normalizer*& kind =
+std::vector<std::pair<const nn::AttentionNormalizer*, bool>> with_and_without_bf16() {
+  std::map<std::tuple<nn::ScoreMap, nn::Divisor, nn::UnitLength>, const nn::AttentionNormalizer*>
+      kinds;
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
+    const nn::AttentionNormalizer*& kind =
         kinds[{normalizer->map(), normalizer->divisor(), normalizer->unit_length()}];
     if (kind == nullptr || kind->parameters().size() < normalizer->parameters().size()) {
       kind = normalizer;
     }
   }
-  std::vector<std::pair<const nn::Normalizer*, bool>> out;
+  std::vector<std::pair<const nn::AttentionNormalizer*, bool>> out;
   for (const auto& [kind, normalizer] : kinds) {
     out.insert(out.end(), {{normalizer, false}, {normalizer, true}});
   }
@@ -164,7 +165,7 @@ double bf16_tolerance(const Example<float>& x) {
 
 TEST_CASE(
     "bfloat16 operands: every evaluation is near the definition, which is not that of float") {
-  const nn::Normalizer& softmax = normalizer("softmax");
+  const nn::AttentionNormalizer& softmax = normalizer("softmax");
   for (const auto& sizes : std::vector<std::pair<Index, Index>>{
            {1, 1}, {1, 7}, {7, 1}, {13, 16}, {14, 17}, {27, 33}, {63, 65}, {3, 701}, {130, 1100}}) {
     const auto& queries = sizes.first;
@@ -203,7 +204,7 @@ TEST_CASE("a query that sees nothing gets zeros, and everything stays finite") {
   const mask::BlockMap blocks(mask);
   const mask::BlockMap nothing(mask::parse_mask("~full").bind({70, 70}));
   const Example<float> example({70, 70, 2, 2, 8, 8});
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -231,7 +232,7 @@ TEST_CASE("weights are shown whole: hidden ones 0, sums as promised, context the
   const mask::BlockMap blocks(mask);
   const Shape shape{150, 150, 2, 1, 8, 8};
   const Example<double> example(shape);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -287,7 +288,7 @@ TEST_CASE("grouped heads are heads with the same keys and values") {
       }
     }
   }
-  const nn::Normalizer& softmax = normalizer("softmax");
+  const nn::AttentionNormalizer& softmax = normalizer("softmax");
   for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
     CAPTURE(evaluation->name());
     CHECK(distance(evaluate(*evaluation, grouped.problem(softmax)),

@@ -36,7 +36,7 @@ void check_results(const Trained<T>& found, const std::vector<Matrix<double>>& e
 }
 
 void check_shape(const Shape& shape, const mask::BlockMap* blocks,
-                 const nn::Normalizer& normalizer) {
+                 const nn::AttentionNormalizer& normalizer) {
   const Example<double> exact(shape);
   const Example<float> fast(shape);
   const auto expected = expected_of(exact.problem(normalizer, blocks));
@@ -51,7 +51,7 @@ TEST_CASE("trained attention is its definition, for every normalizer and every m
       CAPTURE(mask.lengths().queries);
       const mask::BlockMap blocks(mask);
       const Shape shape{mask.lengths().queries, mask.lengths().keys, 4, 2, 5, 3};
-      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+      for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         check_shape(shape, &blocks, *normalizer);
       }
@@ -66,7 +66,7 @@ TEST_CASE("trained attention of many shapes") {
   for (const Shape& shape : shapes) {
     CAPTURE(shape.queries);
     CAPTURE(shape.keys);
-    for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
       CAPTURE(normalizer->name());
       check_shape(shape, nullptr, *normalizer);
     }
@@ -81,7 +81,7 @@ TEST_CASE("rows that see nothing have context and gradients of 0") {
   const mask::BlockMap nothing(mask::parse_mask("~full").bind({70, 70}));
   const mask::BlockMap some(mask::parse_mask("strict_causal").bind({70, 70}));
   const Example<float> example(shape);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     const Trained<float> none = train<float>({example.problem(*normalizer, &nothing)});
     for (const Matrix<float>* x : none.results()) {
@@ -166,7 +166,7 @@ TEST_CASE("bf16: forward is the definition with rounded operands, gradients are 
   const mask::BlockMap blocks(mask::parse_mask("causal").bind({70, 70}));
   const Example<double> exact(shape);
   const Example<float> fast(shape);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     nn::AttentionProblem<double> rounded = exact.problem(*normalizer, &blocks);
     rounded.bf16 = true;

@@ -40,7 +40,7 @@ TEST_CASE("a permutation mask is the causal mask on reordered tokens") {
   sorted.query = gather(example.query, order);
   sorted.key = gather(example.key, order);
   sorted.value = gather(example.value, order);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -65,7 +65,7 @@ TEST_CASE("an MAE mask is the removal of tokens") {
   Example<double> removed({kLength, 25, 2, 2, 8, 8});
   removed.key = gather(example.key, kept);
   removed.value = gather(example.value, kept);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -80,7 +80,7 @@ TEST_CASE("packed documents are separate documents") {
   const Index length = std::accumulate(documents.begin(), documents.end(), Index{0});
   const mask::BlockMap blocks(mask::parse_mask("document(5,64,1,58)").bind({length, length}));
   const Example<double> packed({length, length, 2, 2, 8, 8});
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
       CAPTURE(evaluation->name());
@@ -102,7 +102,7 @@ TEST_CASE("packed documents are separate documents") {
 }
 
 TEST_CASE("softmax_plus is softmax where 512 keys are visible, to the bit") {
-  const nn::Normalizer& plus = normalizer("softmax_plus");
+  const nn::AttentionNormalizer& plus = normalizer("softmax_plus");
   CHECK(plus.temperature(512) == 1);
   CHECK(plus.temperature(1) == plus.temperature(16));
   CHECK(plus.temperature(16) == 4.0 / 9);
@@ -158,7 +158,7 @@ TEST_CASE("zero probe: equal inputs tell positions apart unless rows sum to 1") 
   std::vector<Index> positions(kLength);
   std::iota(positions.begin(), positions.end(), 0);
   const auto terms = nn::t5_terms<double>(table.view(), {}, 128, true, {positions, positions});
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     nn::AttentionProblem<double> problem = example.problem(*normalizer);
     problem.bias = terms->bias();

@@ -52,7 +52,7 @@ struct Example {
         value(random_matrix<T>(s.keys, s.key_heads * s.value_size, 3)),
         shape(s) {}
 
-  nn::AttentionProblem<T> problem(const nn::Normalizer& normalizer,
+  nn::AttentionProblem<T> problem(const nn::AttentionNormalizer& normalizer,
                                   const mask::BlockMap* blocks = nullptr) const {
     nn::AttentionProblem<T> out;
     out.query = query.view();
@@ -133,8 +133,8 @@ inline std::vector<mask::Mask> zoo_masks(const mask::MaskKind& kind,
   return out;
 }
 
-inline const nn::Normalizer& normalizer(std::string_view name) {
-  const nn::Normalizer* found = nn::find_normalizer(name);
+inline const nn::AttentionNormalizer& normalizer(std::string_view name) {
+  const nn::AttentionNormalizer* found = nn::find_normalizer(name);
   MASQUE_CHECK(found != nullptr);
   return *found;
 }

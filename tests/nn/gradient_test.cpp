@@ -53,7 +53,7 @@ TEST_CASE("gradients of queries, keys and values, for every normalizer and mask"
        {"full", "causal", "strict_causal", "tta", "window(1)", "random(0.4,2)"}) {
     CAPTURE(text);
     const mask::BlockMap blocks(mask::parse_mask(text).bind({7, 7}));
-    for (const nn::Normalizer* normalizer : nn::normalizers()) {
+    for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
       CAPTURE(normalizer->name());
       for (const bool with_bias : {false, true}) {
         nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
@@ -98,7 +98,7 @@ TEST_CASE("gradients along a direction, for every normalizer and every mask of t
       Example<Complex> steps(shape);
       move_along(steps, Complex(0, kStep));
       const Matrix<double> w = random_matrix<double>(n, 4, 9);
-      for (const nn::Normalizer* normalizer : nn::normalizers()) {
+      for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         const nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
         std::array<Matrix<double>, 3> d = {Matrix<double>::zero(n, 6),
@@ -126,7 +126,7 @@ TEST_CASE("rows that see nothing, and vectors of zeros, have the gradient 0") {
   Example<double> example({5, 6, 1, 1, 3, 2});
   for (Index e = 0; e < 3; ++e) example.query.view().at(2, e) = example.key.view().at(4, e) = 0;
   const Matrix<double> w = random_matrix<double>(5, 2, 9);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const mask::BlockMap* blocks : {&nothing, &all}) {
       Matrix<double> d_query = Matrix<double>::zero(5, 3);

@@ -30,7 +30,7 @@ Matrix<T> run(const nn::MaterializedAttention<T>& attention, Index width) {
 
 template <class T>
 void check_plain() {
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const char* text : kMasks) {
       CAPTURE(text);
@@ -60,7 +60,7 @@ TEST_CASE("talking heads with the identity are plain heads, to the bit, and so i
 
 TEST_CASE("heads talk: scores before the normalizer, weights after it") {
   const Example<double> example({4, 5, 2, 2, 3, 2});
-  const nn::Normalizer& softmax = normalizer("softmax");
+  const nn::AttentionNormalizer& softmax = normalizer("softmax");
   const nn::AttentionProblem<double> problem = example.problem(softmax);
   const Matrix<double> before = random_matrix<double>(3, 2, 20);
   const Matrix<double> after = random_matrix<double>(2, 3, 21);
@@ -222,7 +222,7 @@ std::array<Matrix<double>, 12> gradients_of(MaterializedExample<double>& example
 
 TEST_CASE("gradients of all parts through two layers, along random directions") {
   constexpr double kStep = 1e-40;
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const char* text : kMasks) {
       CAPTURE(text);
@@ -261,7 +261,7 @@ TEST_CASE(
   const mask::BlockMap blocks(mask::parse_mask("causal").bind({7, 7}));
   const Example<double> example({7, 7, 4, 2, 3, 2});
   const Matrix<double> w = random_matrix<double>(7, 8, 9);
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     nn::MaterializedAttention<double> attention;
     attention.problem = example.problem(*normalizer, &blocks);

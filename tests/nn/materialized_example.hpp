@@ -136,8 +136,8 @@ struct MaterializedExample {
   std::vector<MatrixView<const T>> previous;
   nn::MaterializedAttention<T> first, second;
 
-  MaterializedExample(Index n, const nn::Normalizer& normalizer, const mask::BlockMap* blocks,
-                      bool own)
+  MaterializedExample(Index n, const nn::AttentionNormalizer& normalizer,
+                      const mask::BlockMap* blocks, bool own)
       : x{random_matrix<T>(n, kScores * kKey, 1),   random_matrix<T>(n, kGroups * kKey, 2),
           random_matrix<T>(n, kGroups * kValue, 3), random_matrix<T>(kWeights, kScores, 4),
           random_matrix<T>(kValues, kWeights, 5),   random_matrix<T>(n, n, 6, 0.5),

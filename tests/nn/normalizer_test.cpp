@@ -15,7 +15,8 @@ namespace masque::test {
 namespace {
 
 /// The weights of a row of scores without a mask.
-std::vector<double> weights_of(const nn::Normalizer& normalizer, std::vector<double> scores) {
+std::vector<double> weights_of(const nn::AttentionNormalizer& normalizer,
+                               std::vector<double> scores) {
   nn::RowMask mask(nullptr, static_cast<Index>(scores.size()));
   mask.read(0);
   nn::reference::normalize_row<double>(normalizer, mask, scores);
@@ -49,7 +50,7 @@ TEST_CASE("the registry holds the normalizers of the field, each with all that i
     CHECK(info.masks == "any");
     CHECK(!info.cost.empty());
     CHECK(!info.source.empty());
-    const nn::Normalizer& found = normalizer(info.name);
+    const nn::AttentionNormalizer& found = normalizer(info.name);
     CHECK(info.parameters.empty() == found.parameters().empty());
   }
   CHECK(listed.size() == nn::normalizers().size());
@@ -81,7 +82,7 @@ TEST_CASE("structure and evaluations are listed, too") {
 }
 
 TEST_CASE("what a normalizer calls itself is what is read") {
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     const std::string text = nn::normalizer_text(*normalizer);
     CAPTURE(text);
     const auto again = nn::parse_normalizer(text);
@@ -149,7 +150,7 @@ TEST_CASE("weights by hand") {
 }
 
 TEST_CASE("sums of rows") {
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const Index n : {1, 2, 7, 600}) {
       const std::vector<double> a = weights_of(*normalizer, random_row(n, 4));
@@ -187,7 +188,7 @@ TEST_CASE(
 }
 
 TEST_CASE("SSMax does not see a shift, and twice the keys sharpen as n^(s z) says") {
-  const nn::Normalizer& ssmax = normalizer("ssmax");
+  const nn::AttentionNormalizer& ssmax = normalizer("ssmax");
   const std::vector<double> z = random_row(40, 7);
   std::vector<double> shifted = z;
   for (double& x : shifted) x += 3;
@@ -205,7 +206,7 @@ TEST_CASE("SSMax does not see a shift, and twice the keys sharpen as n^(s z) say
 }
 
 /// One problem with its queries multiplied.
-Matrix<double> context_with(const nn::Normalizer& normalizer, double query, double key,
+Matrix<double> context_with(const nn::AttentionNormalizer& normalizer, double query, double key,
                             double scale) {
   Example<double> example({9, 11, 2, 1, 6, 4});
   for (double& x : example.query.span()) x *= query;
@@ -222,7 +223,7 @@ TEST_CASE("operands of length 1: what does not matter, and what a cosine is") {
     const auto& name = entry.first;
     const auto& unit = entry.second;
     CAPTURE(name);
-    const nn::Normalizer& chosen = normalizer(name);
+    const nn::AttentionNormalizer& chosen = normalizer(name);
     const Matrix<double> plain = context_with(chosen, 1, 1, 1);
     CHECK((distance(plain, context_with(chosen, 3, 1, 1)) < 1e-14) == unit.first);
     CHECK((distance(plain, context_with(chosen, 1, 3, 1)) < 1e-14) == unit.second);
@@ -263,7 +264,7 @@ TEST_CASE("vectors of zeros, tiny and huge ones") {
         exact.query.view().at(2, d) = example.query.view().at(2, d) *= size;
         exact.key.view().at(4, d) = example.key.view().at(4, d) *= size;
       }
-      const nn::Normalizer& chosen = normalizer(name);
+      const nn::AttentionNormalizer& chosen = normalizer(name);
       // A large operand that is not brought to length 1 makes large scores.
       if (size > 1 && chosen.unit_length() != nn::UnitLength::kBoth) continue;
       const Matrix<double> expected = define(exact.problem(chosen));
@@ -275,7 +276,7 @@ TEST_CASE("vectors of zeros, tiny and huge ones") {
 }
 
 TEST_CASE("with position terms, every evaluation and temperature") {
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
     for (const char* text :
          {"full", "causal", "strict_causal", "tta", "window(3)", "random(0.4,2)"}) {

@@ -37,12 +37,14 @@ std::vector<std::vector<double>> vectors(const VectorOptions& options,
 TEST_CASE("poolings of states that are known") {
   // State l of id x in row i is (x + 10 l, i, x²); there are two layers.
   using V = std::vector<double>;
-  const auto one = [](Pooling pooling) { return vectors({.pooling = pooling}, {sentence()})[0]; };
-  CHECK(one(Pooling::kMean) == V{24, 1.5, 18.5});
-  CHECK(one(Pooling::kCls) == V{22, 0, 4});
-  CHECK(one(Pooling::kTta) == V{25.5, 1.5, 30.5});
-  CHECK(one(Pooling::kFirstLast) == V{19, 1.5, 18.5});
-  const V unit = vectors({.pooling = Pooling::kCls, .normalize = true}, {sentence()})[0];
+  const auto one = [](SentencePooling pooling) {
+    return vectors({.pooling = pooling}, {sentence()})[0];
+  };
+  CHECK(one(SentencePooling::kMean) == V{24, 1.5, 18.5});
+  CHECK(one(SentencePooling::kCls) == V{22, 0, 4});
+  CHECK(one(SentencePooling::kTta) == V{25.5, 1.5, 30.5});
+  CHECK(one(SentencePooling::kFirstLast) == V{19, 1.5, 18.5});
+  const V unit = vectors({.pooling = SentencePooling::kCls, .normalize = true}, {sentence()})[0];
   CHECK(unit[0] * unit[0] + unit[2] * unit[2] == doctest::Approx(1).epsilon(1e-14));
   CHECK(cosine(unit, V{44, 0, 8}) == doctest::Approx(1).epsilon(1e-14));
 }
@@ -51,14 +53,14 @@ TEST_CASE("a vector does not depend on its batch") {
   Sentence other = sentence();
   other.ids[1] = 9;
   const std::vector<Sentence> all{sentence(), other, part_of(other, 0, 1), part_of(other, 0, 0)};
-  for (const Pooling pooling :
-       {Pooling::kMean, Pooling::kCls, Pooling::kFirstLast, Pooling::kTta}) {
+  for (const SentencePooling pooling : {SentencePooling::kMean, SentencePooling::kCls,
+                                        SentencePooling::kFirstLast, SentencePooling::kTta}) {
     const auto together = vectors({.pooling = pooling}, all);
     CHECK(vectors({.pooling = pooling, .batch_tokens = 1}, all) == together);
     CHECK(vectors({.pooling = pooling, .batch_tokens = 8}, all) == together);
   }
   // Nothing to pool: zero, and no division by it.
-  CHECK(vectors({.pooling = Pooling::kTta, .normalize = true}, {all[3]})[0] ==
+  CHECK(vectors({.pooling = SentencePooling::kTta, .normalize = true}, {all[3]})[0] ==
         std::vector<double>(3, 0));
 }
 
@@ -80,19 +82,19 @@ TEST_CASE("folders of sentence-transformers") {
     return std::string(R"({"path":")") + place + R"(","type":"sentence_transformers.models.)" +
            name + "\"}";
   };
-  test::write_file(modules, "[" + type("Transformer", "") + "," + type("Pooling", ".") + "," +
-                                type("Normalize", "2_Normalize") + "]");
+  test::write_file(modules, "[" + type("Transformer", "") + "," + type("SentencePooling", ".") +
+                                "," + type("Normalize", "2_Normalize") + "]");
   test::write_file(path + "/config.json",
                    R"({"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true})");
   test::write_file(path + "/sentence_bert_config.json",
                    R"({"max_seq_length":17,"do_lower_case":true})");
   const SentenceFolder folder = read_sentence_folder(path);
-  CHECK(folder.pooling == Pooling::kMean);
+  CHECK(folder.pooling == SentencePooling::kMean);
   CHECK(folder.normalize);
   CHECK(folder.max_length == 17);
   CHECK(folder.notes.size() == 1);
   test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
-  CHECK(read_sentence_folder(path).pooling == Pooling::kCls);
+  CHECK(read_sentence_folder(path).pooling == SentencePooling::kCls);
   test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");
   CHECK(message_of<InputError>([&] {
           read_sentence_folder(path);

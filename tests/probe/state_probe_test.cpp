@@ -207,7 +207,7 @@ TEST_CASE("zero probe of every scheme and normalizer, at random weights") {
     }
   }
   int unequal = 0;
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(std::string(normalizer->name()));
     ZeroSchemeRequest request;
     request.position = "t5";

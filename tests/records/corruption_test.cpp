@@ -279,7 +279,7 @@ TEST_CASE("permutations are clean: no target reads itself or a later one") {
 }
 
 TEST_CASE("the generator's tokens follow its weights, and right guesses count as original") {
-  ElectraOptions options;
+  ElectraRecordOptions options;
   options.selection.rate = 0.5;
   options.weights.assign(10, 0);
   options.weights[6] = 3;
@@ -422,7 +422,7 @@ TEST_CASE("compositions are undone exactly, or refused") {
   std::vector<std::unique_ptr<Corruption>> first;
   MlmOptions half;
   half.selection.rate = 0.5;
-  ElectraOptions electra;
+  ElectraRecordOptions electra;
   electra.selection.rate = 0.5;
   first.push_back(make_mlm(half, table()));
   first.push_back(make_electra(electra, table()));

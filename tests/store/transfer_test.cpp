@@ -56,7 +56,7 @@ TEST_CASE("pieces of all kinds arrive in place on any number of threads") {
   for (const int threads : {1, 2, 5}) {
     const Descriptor a = create(folder / "a");
     const Descriptor b = create(folder / "b");
-    const std::vector<Piece> pieces = {
+    const std::vector<OutputRange> pieces = {
         {a.get(), "a", 0, literal.size(), Literal{literal}},
         {a.get(), "a", literal.size(), made.size(), computed(made, 100)},
         {a.get(), "a", 2000, copied.size() - 5, CopyFrom{&from, 5}},
@@ -82,7 +82,7 @@ TEST_CASE("sums of both kinds are those of the pieces in order, on any number of
   for (const int threads : {1, 2, 5}) {
     for (const Checksum kind : {Checksum::kCrc32, Checksum::kCrc32c}) {
       const Descriptor out = create(folder / "out");
-      const std::vector<Piece> pieces = {
+      const std::vector<OutputRange> pieces = {
           {out.get(), "out", 0, 3, Literal{"abc"}, 1, kind},
           {out.get(), "out", 3, copied.size(), CopyFrom{&from, 0}, 1, kind},
           {out.get(), "out", 3 + copied.size(), made.size(), computed(made, 100), 1, kind},

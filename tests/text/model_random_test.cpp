@@ -36,7 +36,7 @@ std::vector<std::string> tokens_of(Random& random) {
   return shuffled;
 }
 
-std::vector<Piece> pieces_of(const Model& model, const std::string& word) {
+std::vector<Piece> pieces_of(const TokenModel& model, const std::string& word) {
   std::vector<Piece> out;
   model.tokenize(word, out);
   return out;

@@ -69,7 +69,7 @@ TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder.path() + "/" + name) << text;
   };
-  const auto ids = [&](const OpenOptions& options = {}) {
+  const auto ids = [&](const TokenizerOptions& options = {}) {
     const Tokenizer tokenizer = Tokenizer::open(folder.path(), options);
     return tokenizer.encode("a [CLS] zz", {.special = true}).ids;
   };

@@ -27,7 +27,7 @@ constexpr Index kLabels = 3;
 struct Case {
   std::string name;
   model::Design design;
-  Pooling pooling = Pooling::kFirst;
+  ClassifierPooling pooling = ClassifierPooling::kFirst;
   double dropout = 0;
 };
 
@@ -43,13 +43,15 @@ model::Design headless(model::Streams streams, model::DefaultMask mask) {
 std::vector<Case> cases() {
   using model::DefaultMask;
   using model::Streams;
-  return {{"BERT", headless(Streams::kOne, DefaultMask::kFull)},
-          {"BERT, mean", headless(Streams::kOne, DefaultMask::kFull), Pooling::kMean},
-          {"BERT, dropout", headless(Streams::kOne, DefaultMask::kFull), Pooling::kFirst, 0.3},
-          {"mean, dropout", headless(Streams::kOne, DefaultMask::kFull), Pooling::kMean, 0.3},
-          {"T-TA", headless(Streams::kFixedKeys, DefaultMask::kOthers)},
-          {"T-TA without its diagonal", headless(Streams::kFixedKeys, DefaultMask::kFull)},
-          {"causal, mean", headless(Streams::kOne, DefaultMask::kCausal), Pooling::kMean}};
+  return {
+      {"BERT", headless(Streams::kOne, DefaultMask::kFull)},
+      {"BERT, mean", headless(Streams::kOne, DefaultMask::kFull), ClassifierPooling::kMean},
+      {"BERT, dropout", headless(Streams::kOne, DefaultMask::kFull), ClassifierPooling::kFirst,
+       0.3},
+      {"mean, dropout", headless(Streams::kOne, DefaultMask::kFull), ClassifierPooling::kMean, 0.3},
+      {"T-TA", headless(Streams::kFixedKeys, DefaultMask::kOthers)},
+      {"T-TA without its diagonal", headless(Streams::kFixedKeys, DefaultMask::kFull)},
+      {"causal, mean", headless(Streams::kOne, DefaultMask::kCausal), ClassifierPooling::kMean}};
 }
 
 DropoutOptions noise_of(const Case& one) {
@@ -60,7 +62,7 @@ DropoutOptions noise_of(const Case& one) {
   return noise;
 }
 
-std::vector<Example> examples_of(Pooling pooling) {
+std::vector<Example> examples_of(ClassifierPooling pooling) {
   std::vector<Example> out;
   const std::vector<std::vector<TokenId>> texts{{2, 7, 4, 9, 3}, {2, 12, 3}, {2, 5, 6, 3}};
   const std::vector<std::vector<Index>> segments{{0, 0, 0, 1, 1}, {0, 0, 0}, {0, 1, 1, 1}};
@@ -68,7 +70,7 @@ std::vector<Example> examples_of(Pooling pooling) {
     Example e;
     e.ids = texts[t];
     e.segments = segments[t];
-    const Index rows = pooling == Pooling::kFirst ? 1 : e.size();
+    const Index rows = pooling == ClassifierPooling::kFirst ? 1 : e.size();
     for (Index i = 0; i < rows; ++i) e.rows.push_back(i);
     e.targets.assign(static_cast<std::size_t>(rows), static_cast<TokenId>(2 - t));
     out.push_back(std::move(e));
@@ -189,7 +191,7 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
   const ParameterMap model =
       add_model(model::plan_of(design), nullptr, "", ParameterMap(), parameters);
   const ParameterMap map =
-      add_classifier(design.hidden_size, kLabels, Pooling::kFirst, "bert.", parameters);
+      add_classifier(design.hidden_size, kLabels, ClassifierPooling::kFirst, "bert.", parameters);
   model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {
     const auto from = place_of(loaded.weights, role, bias, layer, part).span();
     std::copy(from.begin(), from.end(), parameters.value(at).data);
@@ -207,7 +209,7 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
     examples[t].rows = {0};
     examples[t].targets = {static_cast<TokenId>(*root.find("labels")->items[t].number())};
   }
-  Classifier<double> classifier(design, model, map, Pooling::kFirst, parameters,
+  Classifier<double> classifier(design, model, map, ClassifierPooling::kFirst, parameters,
                                 kernel::Precision::kF64);
   classifier.prepare();
   CHECK(classifier.train(examples, 1, {}).loss ==

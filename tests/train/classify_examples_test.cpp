@@ -35,7 +35,8 @@ ClassifyTextOptions dropping_options(double rate) {
 
 TEST_CASE("a text is judged whole, and learnt without other tokens in each epoch") {
   const Sequence text(7, 12);
-  const ClassifyExamples examples(dropping_options(0.5), Pooling::kMean, labelled_design());
+  const ClassifyExamples examples(dropping_options(0.5), ClassifierPooling::kMean,
+                                  labelled_design());
   const Example whole = examples.whole(text.item(), 1);
   CHECK(whole.ids == text.ids);
   CHECK(whole.positions.empty());
@@ -57,15 +58,16 @@ TEST_CASE("a text is judged whole, and learnt without other tokens in each epoch
   }
   CHECK(different.size() > 4);
   ClassifyTextOptions none = dropping_options(0);
-  CHECK(ClassifyExamples(none, Pooling::kFirst, labelled_design()).dropped(text.item(), 3, 0).ids ==
-        text.ids);
+  CHECK(ClassifyExamples(none, ClassifierPooling::kFirst, labelled_design())
+            .dropped(text.item(), 3, 0)
+            .ids == text.ids);
 }
 
 TEST_CASE("a mask is one of the tokens that are left, and fits the pooling") {
   const Sequence text(7, 12);
   ClassifyTextOptions options = dropping_options(0.5);
   options.mask = "window(1)";
-  const ClassifyExamples examples(options, Pooling::kFirst, labelled_design());
+  const ClassifyExamples examples(options, ClassifierPooling::kFirst, labelled_design());
   for (const Example& example :
        {examples.whole(text.item(), 0), examples.dropped(text.item(), 0, 0)}) {
     REQUIRE(example.mask);
@@ -77,13 +79,14 @@ TEST_CASE("a mask is one of the tokens that are left, and fits the pooling") {
   examples.check(corpus);
   options.mask = "causal";
   CHECK(message_of<UsageError>([&] {
-          ClassifyExamples(options, Pooling::kFirst, labelled_design()).check(corpus);
+          ClassifyExamples(options, ClassifierPooling::kFirst, labelled_design()).check(corpus);
         }) == "pooling cls: with mask causal the first token reads itself alone, expected mean");
-  ClassifyExamples(options, Pooling::kMean, labelled_design()).check(corpus);
+  ClassifyExamples(options, ClassifierPooling::kMean, labelled_design()).check(corpus);
   options.mask = "nothing_such";
-  CHECK(contains(
-      message_of<UsageError>([&] { ClassifyExamples(options, Pooling::kMean, labelled_design()); }),
-      "nothing_such"));
+  CHECK(contains(message_of<UsageError>([&] {
+                   ClassifyExamples(options, ClassifierPooling::kMean, labelled_design());
+                 }),
+                 "nothing_such"));
   corpus.add(Sequence(8, 13).ids);
   CHECK(contains(message_of<UsageError>([&] { examples.check(corpus); }), "12 positions"));
 }

@@ -71,7 +71,7 @@ struct Pair {
     const train::StartOptions start{.seed = 3, .initializer_range = 0.2};
     initialize_parameters(model.generator, model.generator_map, start, parameters);
     initialize_parameters(model.second, model.second_map, start, parameters);
-    train::ElectraOptions options;
+    train::ElectraLossOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.seed = 11;
     options.selection.tokens = small_tokens();

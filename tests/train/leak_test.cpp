@@ -380,7 +380,7 @@ struct ElectraLosses {
   std::optional<double> original;  ///< of the second network, where the sample is the token
 };
 
-ElectraLosses electra_losses(const Combination& c, const ElectraOptions& options,
+ElectraLosses electra_losses(const Combination& c, const ElectraLossOptions& options,
                              const Choices& choices) {
   const ObjectiveOptions requested = one_hidden();
   ElectraModel model;
@@ -411,7 +411,7 @@ ElectraLosses electra_losses(const Combination& c, const ElectraOptions& options
 }
 
 TEST_CASE("what electra selects reaches neither network") {
-  ElectraOptions options;
+  ElectraLossOptions options;
   options.selection.selection.rate = 1.0 / static_cast<double>(kIds.size());
   options.selection.mask = 1;
   options.selection.seed = 1;

@@ -144,7 +144,7 @@ std::vector<NetworkCase> network_cases() {
       scheme(d, "rope");
     });
   }
-  for (const nn::Normalizer* normalizer : nn::normalizers()) {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     const std::string name(normalizer->name());
     add("normalizer " + name, [&](Design& d) { d.normalizer = name; });
     add("gau with " + name, [&](Design& d) {

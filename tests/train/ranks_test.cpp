@@ -122,7 +122,7 @@ struct Model {
     add_electra(pair, true, parameters);
     initialize_parameters(pair.generator, pair.generator_map, start, parameters);
     initialize_parameters(pair.second, pair.second_map, start, parameters);
-    ElectraOptions options;
+    ElectraLossOptions options;
     options.selection.selection.rate = 0.3;
     options.selection.tokens = requested().tokens;
     if (adversarial) options.weight = 1;  // the generator's share of the gradient must show

@@ -18,7 +18,7 @@ mask::BitMatrix read_once(const std::string& path) {
 
 const mask::MaskKind kExplicit{
     "explicit",
-    {{"file", mask::ParameterKind::kFile}},
+    {{"file", mask::MaskParameterKind::kFile}},
     "cell (i, j) of the file is 1",
     "any mask: npy, npz, safetensors, PBM, TSV, # and .; FILE:NAME for one of several arrays",
     "",

@@ -255,7 +255,7 @@ Index PackedWeights::block_stride(Index block) const {
   return round_up(block_columns(block), state_->tiles ? kTileColumns : 16);
 }
 
-Panel PackedWeights::panel(MatrixView<const float> x) const {
+WeightPanel PackedWeights::panel(MatrixView<const float> x) const {
   const State& s = *state_;
   MASQUE_CHECK(x.columns == s.inputs && x.rows > 0 && x.rows <= panel_shape().rows);
   const Index padded = round_up(x.rows, panel_shape().step);
@@ -286,7 +286,7 @@ Panel PackedWeights::panel(MatrixView<const float> x) const {
   return {to, x.rows, padded};
 }
 
-const float* PackedWeights::multiply(const Panel& panel, Index block) const {
+const float* PackedWeights::multiply(const WeightPanel& panel, Index block) const {
   const State& s = *state_;
   const Index columns = block_stride(block);
   const OneThread alone;

@@ -24,7 +24,7 @@ struct PanelShape {
 
 /// A few rows of a left operand as the packed weights want them. Valid until the thread makes the
 /// next one.
-struct Panel {
+struct WeightPanel {
   const void* data = nullptr;
   Index rows = 0;         ///< real ones
   Index padded_rows = 0;  ///< a multiple of PanelShape::step: few shapes, few primitives
@@ -48,9 +48,9 @@ class PackedWeights {
   Index block_stride(Index block) const;
 
   /// x: at most panel_shape().rows rows; copied where it has gaps, needs padding or another type.
-  Panel panel(MatrixView<const float> x) const;
+  WeightPanel panel(MatrixView<const float> x) const;
   /// The product (padded_rows, block_stride) in scratch memory of this thread, until its next call.
-  const float* multiply(const Panel& panel, Index block) const;
+  const float* multiply(const WeightPanel& panel, Index block) const;
 
  private:
   struct State;

@@ -13,7 +13,7 @@ namespace {
 
 using U = std::uint64_t;
 
-const Parameter kOffset{"offset", ParameterKind::kCount, 0.0, 0};
+const MaskParameter kOffset{"offset", MaskParameterKind::kCount, 0.0, 0};
 
 /// Query i stands at position i + offset. With more keys than queries it must be said.
 Index offset_of(const MaskValues& v, Lengths lengths, std::string_view name) {
@@ -133,7 +133,7 @@ const MaskRegistration kWindowRegistration{kWindow};
 
 const MaskKind kCausalWindow{
     "causal_window",
-    {{"w", ParameterKind::kCount, {}, 1}, kOffset},
+    {{"w", MaskParameterKind::kCount, {}, 1}, kOffset},
     "0 ≤ i + offset − j < w",
     "sliding windows of decoders; Mistral, arXiv:2310.06825",
     "Σ min(i+1, w)",
@@ -146,7 +146,7 @@ const MaskRegistration kCausalWindowRegistration{kCausalWindow};
 
 const MaskKind kSuper{
     "super",
-    {{"L", ParameterKind::kCount, {}, 1}},
+    {{"L", MaskParameterKind::kCount, {}, 1}},
     "|i − j| < L",
     "super baseline of length extrapolation, kexue.fm/archives/9431",
     "",
@@ -156,7 +156,7 @@ const MaskKind kSuper{
 const MaskRegistration kSuperRegistration{kSuper};
 
 const MaskKind kDilated{"dilated",
-                        {{"w"}, {"d", ParameterKind::kCount, {}, 1}},
+                        {{"w"}, {"d", MaskParameterKind::kCount, {}, 1}},
                         "|i − j| ≤ w·d and (i − j) mod d = 0",
                         "dilated windows; Longformer, arXiv:2004.05150",
                         "",
@@ -172,7 +172,7 @@ const MaskKind kDilated{"dilated",
 const MaskRegistration kDilatedRegistration{kDilated};
 
 const MaskKind kStrided{"strided",
-                        {{"l", ParameterKind::kCount, {}, 1}},
+                        {{"l", MaskParameterKind::kCount, {}, 1}},
                         "j ≤ i and (i − j < l or (i − j) mod l = 0)",
                         "Sparse Transformer, Child et al. 2019, arXiv:1904.10509",
                         "",

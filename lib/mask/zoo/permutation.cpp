@@ -37,8 +37,8 @@ std::optional<Lengths> length_of_order(const MaskValues& v) {
   return n == 0 ? std::nullopt : std::optional(Lengths{n, n});
 }
 
-const Parameter kOrder{"order", ParameterKind::kList, 0.0};
-const Parameter kSeed{"seed", ParameterKind::kSeed, 0.0};
+const MaskParameter kOrder{"order", MaskParameterKind::kList, 0.0};
+const MaskParameter kSeed{"seed", MaskParameterKind::kSeed, 0.0};
 
 const MaskKind kPermContent{
     "perm_content",
@@ -75,10 +75,10 @@ const MaskRegistration kPermQueryRegistration{kPermQuery};
 
 const MaskKind kXlnet{"xlnet",
                       {kSeed,
-                       {"predict", ParameterKind::kCount, 0.0},
-                       {"perm_size", ParameterKind::kCount, 0.0},
-                       {"alpha", ParameterKind::kCount, 6.0, 1},
-                       {"beta", ParameterKind::kCount, 1.0, 1}},
+                       {"predict", MaskParameterKind::kCount, 0.0},
+                       {"perm_size", MaskParameterKind::kCount, 0.0},
+                       {"alpha", MaskParameterKind::kCount, 6.0, 1},
+                       {"beta", MaskParameterKind::kCount, 1.0, 1}},
                       "not (self_rank(i) ≤ rank(j) and j selected); unselected ones rank −1",
                       "XLNet's _local_perm with partial prediction, arXiv:1906.08237; predict: "
                       "selected positions [n/6, rounded]",
@@ -123,7 +123,7 @@ const MaskRegistration kXlnetHfRegistration{kXlnetHf};
 
 const MaskKind kXlnetOrder{
     "xlnet_order",
-    {{"order", ParameterKind::kList}},
+    {{"order", MaskParameterKind::kList}},
     "j is not listed, or listed before i",
     "partial prediction with its order spelled out: targets by rank; i@1 reads itself too ([SEP]), "
     "i@2 is hidden from nobody",
@@ -183,7 +183,7 @@ const MaskRegistration kDiscoRegistration{kDisco};
 
 const MaskKind kRandom{
     "random",
-    {{"p", ParameterKind::kShare}, kSeed},
+    {{"p", MaskParameterKind::kShare}, kSeed},
     "each pair on its own with probability p",
     "a baseline",
     "about p·n²",

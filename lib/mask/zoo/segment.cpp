@@ -156,7 +156,7 @@ const MaskRegistration kGlmRegistration{kGlm};
 
 const MaskKind kChunk{
     "chunk",
-    {{"c", ParameterKind::kCount, {}, 1}},
+    {{"c", MaskParameterKind::kCount, {}, 1}},
     "⌊i/c⌋ = ⌊j/c⌋",
     "FLASH, Hua et al. 2022, arXiv:2202.10447",
     "Σ (chunk length)²",
@@ -169,7 +169,7 @@ const MaskKind kChunk{
 const MaskRegistration kChunkRegistration{kChunk};
 
 const MaskKind kBlockCausal{"block_causal",
-                            {{"c", ParameterKind::kCount, {}, 1}},
+                            {{"c", MaskParameterKind::kCount, {}, 1}},
                             "j ≤ i and ⌊i/c⌋ − ⌊j/c⌋ ∈ {0, 1}",
                             "blockwise causal attention of xPos, Sun et al. 2022, arXiv:2212.10554",
                             "",
@@ -180,7 +180,7 @@ const MaskKind kBlockCausal{"block_causal",
 const MaskRegistration kBlockCausalRegistration{kBlockCausal};
 
 const MaskKind kSinks{"sinks",
-                      {{"s"}, {"w", ParameterKind::kCount, {}, 1}},
+                      {{"s"}, {"w", MaskParameterKind::kCount, {}, 1}},
                       "j ≤ i and (j < s or i − j < w)",
                       "StreamingLLM, Xiao et al. 2023, arXiv:2309.17453",
                       "",
@@ -192,7 +192,7 @@ const MaskKind kSinks{"sinks",
 const MaskRegistration kSinksRegistration{kSinks};
 
 const MaskKind kDocument{"document",
-                         {{"len", ParameterKind::kList}},
+                         {{"len", MaskParameterKind::kList}},
                          "document(i) = document(j)",
                          "packed documents; the numbers are their lengths",
                          "Σ len²",
@@ -212,7 +212,7 @@ const MaskKind kDocument{"document",
 const MaskRegistration kDocumentRegistration{kDocument};
 
 const MaskKind kTtaWord{"tta_word",
-                        {{"len", ParameterKind::kList}},
+                        {{"len", MaskParameterKind::kList}},
                         "word(i) ≠ word(j)",
                         "T-TA over whole words; the numbers are pieces per word",
                         "n² − Σ len²",
@@ -234,7 +234,7 @@ const MaskRegistration kTtaWordRegistration{kTtaWord};
 
 const MaskKind kTtaWordL2r{
     "tta_word_l2r",
-    {{"len", ParameterKind::kList}},
+    {{"len", MaskParameterKind::kList}},
     "not (word(i) = word(j) and j ≥ i)",
     "T-TA over words, left to right inside; scoring as in Kauf and Ivanova 2023, arXiv:2305.10588",
     "n² − Σ len(len+1)/2",
@@ -255,7 +255,7 @@ const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
 
 const MaskKind kKeep{
     "keep",
-    {{"keys", ParameterKind::kList}},
+    {{"keys", MaskParameterKind::kList}},
     "j is kept",
     "MAE's columns, given as a list: keep(0,2,5-9)",
     "n·|keep|",
@@ -273,7 +273,7 @@ const MaskRegistration kKeepRegistration{kKeep};
 
 const MaskKind kMae{
     "mae",
-    {{"ratio", ParameterKind::kShare}, {"seed", ParameterKind::kSeed, 0.0}},
+    {{"ratio", MaskParameterKind::kShare}, {"seed", MaskParameterKind::kSeed, 0.0}},
     "j is kept; round(ratio·n) keys, drawn by the seed, are not",
     "MAE as attention dropout, kexue.fm/archives/8770; He et al. 2021, arXiv:2111.06377",
     "n·(n − round(ratio·n))",

@@ -25,26 +25,26 @@ std::vector<bool> flags_of(std::string_view name, const std::vector<Index>& posi
   return flags;
 }
 
-const MaskKind kFixed{"fixed",
-                      {{"l", ParameterKind::kCount, {}, 1}, {"c", ParameterKind::kCount, {}, 0}},
-                      "j ≤ i and (⌊j/l⌋ = ⌊i/l⌋ or j mod l ≥ l − c)",
-                      "Sparse Transformer, Child et al. 2019, arXiv:1904.10509",
-                      "",
-                      "fixed(4,1)",
-                      [](const MaskValues& v, Lengths l) {
-                        const Index size = v.count("l");
-                        std::vector<bool> summary(static_cast<std::size_t>(l.keys), false);
-                        for (Index j = 0; j < l.keys; ++j) {
-                          summary[static_cast<std::size_t>(j)] = j % size >= size - v.count("c");
-                        }
-                        return band(l, 0, kUnbounded) &
-                               (chunk_band(l, size, 0, 0) | columns(l, summary));
-                      }};
+const MaskKind kFixed{
+    "fixed",
+    {{"l", MaskParameterKind::kCount, {}, 1}, {"c", MaskParameterKind::kCount, {}, 0}},
+    "j ≤ i and (⌊j/l⌋ = ⌊i/l⌋ or j mod l ≥ l − c)",
+    "Sparse Transformer, Child et al. 2019, arXiv:1904.10509",
+    "",
+    "fixed(4,1)",
+    [](const MaskValues& v, Lengths l) {
+      const Index size = v.count("l");
+      std::vector<bool> summary(static_cast<std::size_t>(l.keys), false);
+      for (Index j = 0; j < l.keys; ++j) {
+        summary[static_cast<std::size_t>(j)] = j % size >= size - v.count("c");
+      }
+      return band(l, 0, kUnbounded) & (chunk_band(l, size, 0, 0) | columns(l, summary));
+    }};
 const MaskRegistration kFixedRegistration{kFixed};
 
 const MaskKind kLongformer{
     "longformer",
-    {{"w"}, {"g", ParameterKind::kList}},
+    {{"w"}, {"g", MaskParameterKind::kList}},
     "|i − j| ≤ w, or i or j is global",
     "Longformer, Beltagy et al. 2020, arXiv:2004.05150; the list: global positions",
     "",
@@ -57,11 +57,11 @@ const MaskKind kLongformer{
     Fits::kSquare};
 const MaskRegistration kLongformerRegistration{kLongformer};
 
-// Blocks of b tokens: three of a window, the first one global (row and column), r random others a
-// row.
+// Blocks of b tokens: a window of three, the first and the last one global (row and column), r
+// random others a row.
 const MaskKind kBigbird{
     "bigbird",
-    {{"b", ParameterKind::kCount, {}, 1}, {"r"}, {"seed", ParameterKind::kSeed, 0.0}},
+    {{"b", MaskParameterKind::kCount, {}, 1}, {"r"}, {"seed", MaskParameterKind::kSeed, 0.0}},
     "blocks of b: a window of 3, the first and the last one global, r random ones a row",
     "BigBird, Zaheer et al. 2020, arXiv:2007.14062 (internal transformer construction)",
     "",
@@ -96,7 +96,7 @@ const MaskRegistration kBigbirdRegistration{kBigbird};
 
 const MaskKind kVisible{
     "visible",
-    {{"tree", ParameterKind::kList}},
+    {{"tree", MaskParameterKind::kList}},
     "i and j on one branch: the sentence, or an injected branch with its head",
     "K-BERT's visible matrix, Liu et al. 2019, arXiv:1909.07606; the sentence's length, then "
     "len@head "

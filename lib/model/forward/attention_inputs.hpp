@@ -49,7 +49,7 @@ void set_rows(const StreamRows& stream, const StreamRows& content, Index sequenc
   in.key_segments = of_sequence(content.segments, content.begins, sequence);
 }
 
-/// Attention with heads that talk, scores of the layer before, factors of weights and terms of
+/// Attention with talking heads, scores of the layer before, factors of weights and terms of
 /// values. `terms` may be null; `previous`: the scores of each head before, or none.
 template <class T>
 nn::MaterializedAttention<T> materialized_attention(const Design& design,

@@ -1,5 +1,5 @@
 // What inference and training share of a pass: the order of operations, once. A pass is
-// model::Pass, which keeps nothing, or train::EncoderRun, which keeps what its way back reads.
+// model::Pass, which keeps nothing, or train::EncoderRun, which keeps what its backward pass reads.
 // Templates of the files *_forward.hpp take it as `Run` and use of it:
 //
 //   Number, Stream, kKeeps        float …; StreamRows with states; whether layers are kept

@@ -8,7 +8,7 @@
 
 namespace masque::model {
 
-/// What a head computes of the last states; training keeps it for the way back.
+/// What a head computes of the last states; training keeps it for the backward pass.
 template <class T>
 struct HeadMemory {
   Matrix<T> raw, active;  ///< the transform, before and after the activation

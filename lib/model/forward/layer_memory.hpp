@@ -6,7 +6,7 @@
 namespace masque::model {
 
 /// Inference has one for all layers, which each fills anew; training one a layer and stream, which
-/// its way back reads. Matrices keep their memory from chunk to chunk. s, u and t are those of
+/// its backward pass reads. Matrices keep their memory from chunk to chunk. s, u and t are those of
 /// layer_forward.hpp.
 template <class T>
 struct LayerMemory {

@@ -80,8 +80,9 @@ void two_streams(Run& run) {
 ///   content_ids(), wanted()          tokens and wanted rows of the content
 ///   ends_narrow()                    one stream: the last layer is for the wanted rows alone
 ///   fixed_keys(), starts_from_mask(), mask_token()        of separate queries
-///   show_states(state, stream), shows()                   for requested hidden states and
-///   attentions final_norm(), unnormed(last)     nullptr: none; where states go in front of it
+///   show_states(state, stream), shows()     hidden states or attentions are requested
+///   final_norm()                     nullptr: none
+///   unnormed(last)                   where states go before that norm
 template <class Run>
 void streams_forward(Run& run, MatrixView<typename Run::Number> last) {
   using T = typename Run::Number;

@@ -9,7 +9,7 @@ namespace masque::nn {
 
 namespace {
 
-class Cosa final : public Normalizer {
+class Cosa final : public AttentionNormalizer {
  public:
   explicit Cosa(double factor = 4, double length = 512) : factor_(factor), length_(length) {}
   std::string_view name() const override { return "cosa"; }
@@ -25,7 +25,7 @@ class Cosa final : public Normalizer {
   std::vector<NormalizerParameter> parameters() const override {
     return {{"factor", factor_, -1e3, 1e3}, {"length", length_, 0, 1e9}};
   }
-  std::unique_ptr<const Normalizer> with(std::span<const double> values) const override {
+  std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const override {
     return std::make_unique<Cosa>(values[0], values[1]);
   }
 

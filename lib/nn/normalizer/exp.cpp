@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-class Exp final : public Normalizer {
+class Exp final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "exp"; }
   std::string_view source() const override { return "Su 2022, kexue.fm/archives/9105"; }

@@ -12,7 +12,7 @@ namespace masque::nn {
 
 namespace {
 
-class Gauss final : public Normalizer {
+class Gauss final : public AttentionNormalizer {
  public:
   explicit Gauss(double entropy = 4.238324625039508, double sigma = 2, double least = 0)
       : entropy_(entropy), sigma_(sigma), least_(least) {}
@@ -29,7 +29,7 @@ class Gauss final : public Normalizer {
   std::vector<NormalizerParameter> parameters() const override {
     return {{"entropy", entropy_, 0, 100}, {"sigma", sigma_, 1e-6, 1e6}, {"least", least_, 0, 1e6}};
   }
-  std::unique_ptr<const Normalizer> with(std::span<const double> values) const override {
+  std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const override {
     return std::make_unique<Gauss>(values[0], values[1], values[2]);
   }
 

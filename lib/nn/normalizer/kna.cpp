@@ -5,7 +5,7 @@ namespace masque::nn {
 
 namespace {
 
-class Kna final : public Normalizer {
+class Kna final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "kna"; }
   std::string_view source() const override { return "Su 2023, kexue.fm/archives/9859"; }

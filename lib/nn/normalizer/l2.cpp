@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-class L2 final : public Normalizer {
+class L2 final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "l2"; }
   std::string_view source() const override { return "Su 2022, kexue.fm/archives/9105"; }

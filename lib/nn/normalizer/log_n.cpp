@@ -9,7 +9,7 @@ namespace masque::nn {
 
 namespace {
 
-class LogN final : public Normalizer {
+class LogN final : public AttentionNormalizer {
  public:
   explicit LogN(double base = 512, double clip = 1) : base_(base), clip_(clip) {}
   std::string_view name() const override { return "log_n"; }
@@ -24,7 +24,7 @@ class LogN final : public Normalizer {
   std::vector<NormalizerParameter> parameters() const override {
     return {{"base", base_, 1.01, 1e9}, {"clip", clip_, 1, 1e9}};
   }
-  std::unique_ptr<const Normalizer> with(std::span<const double> values) const override {
+  std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const override {
     return std::make_unique<LogN>(values[0], values[1]);
   }
 

@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-class Sigmoid final : public Normalizer {
+class Sigmoid final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "sigmoid"; }
   std::string_view source() const override {

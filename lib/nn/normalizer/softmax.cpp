@@ -5,7 +5,7 @@ namespace masque::nn {
 
 namespace {
 
-class Softmax final : public Normalizer {
+class Softmax final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "softmax"; }
   std::string_view source() const override {

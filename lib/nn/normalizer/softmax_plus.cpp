@@ -9,7 +9,7 @@ namespace masque::nn {
 
 namespace {
 
-class SoftmaxPlus final : public Normalizer {
+class SoftmaxPlus final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "softmax_plus"; }
   std::string_view source() const override {

@@ -5,7 +5,7 @@ namespace masque::nn {
 
 namespace {
 
-class SquaredRelu final : public Normalizer {
+class SquaredRelu final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "squared_relu"; }
   std::string_view source() const override {

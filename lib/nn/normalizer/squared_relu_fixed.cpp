@@ -5,7 +5,7 @@ namespace masque::nn {
 
 namespace {
 
-class SquaredReluFixed final : public Normalizer {
+class SquaredReluFixed final : public AttentionNormalizer {
  public:
   explicit SquaredReluFixed(double n = 512) : n_(n) {}
   std::string_view name() const override { return "squared_relu_fixed"; }
@@ -14,7 +14,7 @@ class SquaredReluFixed final : public Normalizer {
   Divisor divisor() const override { return Divisor::kConstant; }
   double constant(Index /*visible*/) const override { return n_; }
   std::vector<NormalizerParameter> parameters() const override { return {{"n", n_, 1, 1e9}}; }
-  std::unique_ptr<const Normalizer> with(std::span<const double> values) const override {
+  std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const override {
     return std::make_unique<SquaredReluFixed>(values[0]);
   }
 

@@ -8,7 +8,7 @@ namespace masque::nn {
 
 namespace {
 
-class SquaredReluPaper final : public Normalizer {
+class SquaredReluPaper final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "squared_relu_paper"; }
   std::string_view source() const override {

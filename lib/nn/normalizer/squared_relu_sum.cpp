@@ -6,7 +6,7 @@ namespace masque::nn {
 
 namespace {
 
-class SquaredReluSum final : public Normalizer {
+class SquaredReluSum final : public AttentionNormalizer {
  public:
   std::string_view name() const override { return "squared_relu_sum"; }
   std::string_view source() const override { return "Su 2022, kexue.fm/archives/9019"; }

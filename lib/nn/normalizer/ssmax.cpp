@@ -9,7 +9,7 @@ namespace masque::nn {
 
 namespace {
 
-class Ssmax final : public Normalizer {
+class Ssmax final : public AttentionNormalizer {
  public:
   explicit Ssmax(double s = 0.43, double bias = 0) : s_(s), bias_(bias) {}
   std::string_view name() const override { return "ssmax"; }
@@ -22,7 +22,7 @@ class Ssmax final : public Normalizer {
   std::vector<NormalizerParameter> parameters() const override {
     return {{"s", s_, -1e3, 1e3}, {"bias", bias_, -1e3, 1e3}};
   }
-  std::unique_ptr<const Normalizer> with(std::span<const double> values) const override {
+  std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const override {
     return std::make_unique<Ssmax>(values[0], values[1]);
   }
 

@@ -170,8 +170,9 @@ void add_column_sums(MatrixView<const T> x, MatrixView<T> sums) {
   }
 }
 
-/// The way back through one table: s(i, j) = x_i · table_row(i, j), x a query, or a key (`by_key`).
-/// Returns the gradients of x; those of the table's columns are added to d_table (rows, head size).
+/// The backward pass through one table: s(i, j) = x_i · table_row(i, j), x a query, or a key
+/// (`by_key`). Returns the gradients of x; those of the table's columns are added to d_table (rows,
+/// head size).
 template <class T>
 Matrix<T> product_backward(const TileRows& tile, double scale, bool by_key, MatrixView<const T> x,
                            MatrixView<const T> table, MatrixView<const T> d_scores,

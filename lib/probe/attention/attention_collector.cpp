@@ -112,7 +112,7 @@ void AttentionCollector::take_rows(Index s, Index layer, Index head,
       samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
   if (score_spread_) sample.score_spread = spread_of_scores(rows.scores);
   if (s >= ranked_) return;
-  const Ranks ranks = ranks_of(rows.scores);
+  const HeadRanks ranks = ranks_of(rows.scores);
   if (std::isnan(ranks.numeric)) return;
   sample[HeadField::kLogitsRank] = {1, ranks.numeric, 0};
   sample[HeadField::kLogitsEffectiveRank] = {1, ranks.effective, 0};
@@ -133,7 +133,7 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
   if (s < ranked_) {
     own[HeadField::kLogitsRank] = sample[HeadField::kLogitsRank];
     own[HeadField::kLogitsEffectiveRank] = sample[HeadField::kLogitsEffectiveRank];
-    const Ranks ranks = ranks_of(weights);
+    const HeadRanks ranks = ranks_of(weights);
     if (!std::isnan(ranks.numeric)) {
       own[HeadField::kMapRank] = {1, ranks.numeric, 0};
       own[HeadField::kMapEffectiveRank] = {1, ranks.effective, 0};

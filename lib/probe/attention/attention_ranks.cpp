@@ -11,7 +11,7 @@ namespace {
 constexpr double kSmallest = 1e-6;
 
 template <class T>
-Ranks ranks(MatrixView<const T> x) {
+HeadRanks ranks(MatrixView<const T> x) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   Eigen::MatrixXd matrix(x.rows, x.columns);
   for (Index i = 0; i < x.rows; ++i) {
@@ -22,7 +22,7 @@ Ranks ranks(MatrixView<const T> x) {
   const Eigen::VectorXd& values = decomposition.singularValues();
   const double sum = values.sum();
   if (!(sum > 0)) return {kNone, kNone};
-  Ranks out;
+  HeadRanks out;
   double entropy = 0;
   for (const double value : values) {
     if (value > kSmallest * values[0]) ++out.numeric;
@@ -34,7 +34,7 @@ Ranks ranks(MatrixView<const T> x) {
 
 }  // namespace
 
-Ranks ranks_of(MatrixView<const float> x) { return ranks(x); }
-Ranks ranks_of(MatrixView<const double> x) { return ranks(x); }
+HeadRanks ranks_of(MatrixView<const float> x) { return ranks(x); }
+HeadRanks ranks_of(MatrixView<const double> x) { return ranks(x); }
 
 }  // namespace masque::probe

@@ -5,13 +5,13 @@
 
 namespace masque::probe {
 
-struct Ranks {
+struct HeadRanks {
   double numeric = 0;    ///< singular values σ_i > 1e-6 σ_1
   double effective = 0;  ///< exp(H(σ / Σσ)): Roy and Vetterli 2007
 };
 
 /// In double. NaN for a matrix that is 0 or not finite. Time: n³, some milliseconds at n = 128.
-Ranks ranks_of(MatrixView<const float> x);
-Ranks ranks_of(MatrixView<const double> x);
+HeadRanks ranks_of(MatrixView<const float> x);
+HeadRanks ranks_of(MatrixView<const double> x);
 
 }  // namespace masque::probe

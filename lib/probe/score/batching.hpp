@@ -19,9 +19,9 @@ struct Job {
   std::vector<double*> out;      ///< one a row; must stay until the job has run
 };
 
-/// Collects jobs and runs them together once they have `batch_tokens` tokens or more. The engine
-/// does not pad, so jobs need no sorting by length, and what a job gives does not depend on the
-/// others.
+/// Collects jobs and runs them together before the next one would pass `batch_tokens` tokens; a
+/// longer job runs alone. Models do not pad, so jobs need no sorting by length, and what a job
+/// gives does not depend on the others.
 class JobRunner {
  public:
   JobRunner(const model::Model& model, Index batch_tokens)

@@ -17,7 +17,7 @@ struct LengthPolicy {
     kChunk,  ///< disjoint pieces, each read alone
     kSlide,  ///< windows every `stride` tokens; each token is scored once
     kFirst,  ///< only the first tokens are read
-    kLast,   ///< only the last tokens are read
+    kLast,   ///< only the last tokens are read (a length stream: of every piece)
   };
   Kind kind = Kind::kError;
   Index stride = 0;

@@ -23,7 +23,7 @@ bool is_true(const JsonValue& root, std::string_view name) {
 }
 
 /// Old files have a switch for each pooling, new ones a name.
-Pooling read_pooling(const std::string& path) {
+SentencePooling read_pooling(const std::string& path) {
   const JsonValue root = read(path);
   std::vector<std::string> modes;
   for (const JsonMember& member : root.members) {
@@ -33,8 +33,10 @@ Pooling read_pooling(const std::string& path) {
       modes.push_back(member.name.substr(std::string_view("pooling_mode_").size()));
     }
   }
-  if (modes.size() == 1 && (modes[0] == "mean_tokens" || modes[0] == "mean")) return Pooling::kMean;
-  if (modes.size() == 1 && (modes[0] == "cls_token" || modes[0] == "cls")) return Pooling::kCls;
+  if (modes.size() == 1 && (modes[0] == "mean_tokens" || modes[0] == "mean"))
+    return SentencePooling::kMean;
+  if (modes.size() == 1 && (modes[0] == "cls_token" || modes[0] == "cls"))
+    return SentencePooling::kCls;
   throw InputError(path, fmt::format("pooling '{}' is not supported, expected mean or cls",
                                      modes.empty() ? "" : escape(modes.back())));
 }
@@ -68,15 +70,16 @@ SentenceFolder read_sentence_folder(const std::string& path) {
     const std::string place = text_member(item, "path");
     if (name == "Transformer") {
       if (!place.empty()) folder.model = join(path, place);
-    } else if (name == "Pooling") {
+    } else if (name == "SentencePooling") {
       folder.pooling = read_pooling(join(join(path, place), "config.json"));
     } else if (name == "Normalize") {
       folder.normalize = true;
     } else {
-      throw InputError(modules,
-                       fmt::format("module '{}' is not supported, expected Transformer, Pooling "
-                                   "or Normalize",
-                                   escape(type)));
+      throw InputError(
+          modules,
+          fmt::format("module '{}' is not supported, expected Transformer, SentencePooling "
+                      "or Normalize",
+                      escape(type)));
     }
   }
   read_settings(folder);

@@ -115,8 +115,8 @@ void VectorMaker::add(std::uint64_t id, Sentence sentence) {
   batch_.segments.insert(batch_.segments.end(), sentence.segments.begin(), sentence.segments.end());
   Index first = 0;
   Index end = sentence.size();
-  if (options_.pooling == Pooling::kCls) end = std::min<Index>(end, 1);
-  if (options_.pooling == Pooling::kTta) {
+  if (options_.pooling == SentencePooling::kCls) end = std::min<Index>(end, 1);
+  if (options_.pooling == SentencePooling::kTta) {
     first = sentence.prefix;
     end -= sentence.suffix;
   }
@@ -127,7 +127,7 @@ void VectorMaker::add(std::uint64_t id, Sentence sentence) {
 void VectorMaker::flush() {
   if (ids_.empty()) return;
   if (!any_segments_) batch_.segments.clear();
-  if (options_.pooling == Pooling::kFirstLast) {
+  if (options_.pooling == SentencePooling::kFirstLast) {
     request_.hidden_states = true;
     request_.rows.clear();
   } else {

@@ -13,7 +13,7 @@
 namespace masque::probe {
 
 /// What becomes of a sentence's states.
-enum class Pooling {
+enum class SentencePooling {
   kMean,       ///< mean of the last states of all tokens, the template's among them
   kCls,        ///< last state of the first token
   kFirstLast,  ///< mean over tokens of the first and of the last layer's output: Su 2021
@@ -21,7 +21,7 @@ enum class Pooling {
 };
 
 struct VectorOptions {
-  Pooling pooling = Pooling::kMean;
+  SentencePooling pooling = SentencePooling::kMean;
   bool normalize = false;  ///< divided by its length (by 1e-12 if that is less)
   bool truncate = false;   ///< of a sentence that is too long the first tokens are read
   Index max_length = 0;    ///< tokens read, those of the template included; 0: the model's
@@ -61,7 +61,7 @@ double cosine(std::span<const double> x, std::span<const double> y);
 /// What the folder of a sentence-transformers model says besides the model.
 struct SentenceFolder {
   std::string model;  ///< folder of config.json and weights
-  std::optional<Pooling> pooling;
+  std::optional<SentencePooling> pooling;
   bool normalize = false;
   Index max_length = 0;            ///< 0: not stated
   std::vector<std::string> notes;  ///< what is not followed

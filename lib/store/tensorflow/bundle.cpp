@@ -28,7 +28,7 @@ bool is_slice(const BundleEntry& entry) { return entry.name.starts_with('\0'); }
 class Placing {
  public:
   Placing(const BundleIndex& index, std::span<const std::uint64_t> shard_bytes,
-          const CellFiles& files)
+          const BundleFiles& files)
       : index_(index),
         shard_bytes_(shard_bytes),
         files_(files),
@@ -165,7 +165,7 @@ class Placing {
 
   const BundleIndex& index_;
   std::span<const std::uint64_t> shard_bytes_;
-  const CellFiles& files_;
+  const BundleFiles& files_;
   std::vector<FileContent> contents_;
   std::vector<std::vector<BundleEntry>> stored_;  // by data file
   std::unordered_map<std::string_view, const BundleEntry*> slices_;
@@ -207,7 +207,7 @@ bool spans_shards(const BundleIndex& index) {
 
 Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
                                                std::span<const std::uint64_t> shard_bytes,
-                                               const CellFiles& files) {
+                                               const BundleFiles& files) {
   return Placing(index, shard_bytes, files).run();
 }
 

@@ -37,6 +37,6 @@ bool spans_shards(const BundleIndex& index);
 /// "size-mismatch", "shape-overflow", "overlap", "bundle-slice"; offsets are those of the index.
 Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
                                                std::span<const std::uint64_t> shard_bytes,
-                                               const CellFiles& files);
+                                               const BundleFiles& files);
 
 }  // namespace masque::store

@@ -10,7 +10,7 @@ namespace {
 
 class SlicedReader : public TensorReader {
  public:
-  SlicedReader(SliceGrid grid, std::size_t own_file, CellFiles files)
+  SlicedReader(SliceGrid grid, std::size_t own_file, BundleFiles files)
       : grid_(std::move(grid)), own_file_(own_file), files_(std::move(files)) {
     for (std::size_t i = 0; i < grid_.cuts.size(); ++i) {
       if (grid_.cuts[i].size() > 1) axes_ = i + 1;
@@ -65,7 +65,7 @@ class SlicedReader : public TensorReader {
 
   SliceGrid grid_;
   std::size_t own_file_;
-  CellFiles files_;
+  BundleFiles files_;
   std::size_t axes_ = 0;  // dimensions up to the last one that is cut
   std::uint64_t inner_bytes_ = 1;
 };
@@ -73,7 +73,7 @@ class SlicedReader : public TensorReader {
 }  // namespace
 
 std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t own_file,
-                                                  CellFiles files) {
+                                                  BundleFiles files) {
   return std::make_shared<SlicedReader>(std::move(grid), own_file, std::move(files));
 }
 

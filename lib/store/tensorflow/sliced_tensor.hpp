@@ -23,12 +23,12 @@ struct SliceGrid {
 };
 
 /// The files that cells lie in; shared with whoever reads.
-using CellFiles = std::shared_ptr<const std::vector<InputFile>>;
+using BundleFiles = std::shared_ptr<const std::vector<InputFile>>;
 
 /// Gathers the cells. Of those in `own_file` the file is what the reader is given; for others
 /// `files` must be there. Each stretch of a cell that lies in order in the tensor is one read:
 /// whole cells where the first dimension is cut.
 std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t own_file,
-                                                  CellFiles files);
+                                                  BundleFiles files);
 
 }  // namespace masque::store

@@ -259,7 +259,7 @@ void Bpe::merge_long(std::vector<Symbol>& symbols) const {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_bpe(
+std::shared_ptr<const TokenModel> make_bpe(
     std::vector<VocabEntry> vocab, const std::vector<std::pair<std::string, std::string>>& merges,
     const BpeOptions& options, const std::string& path) {
   return std::make_shared<Bpe>(std::move(vocab), merges, options, path);

@@ -67,7 +67,7 @@ class Fields {
   const std::string& path_;
 };
 
-std::shared_ptr<const Model> wordpiece(const JsonValue& json, const std::string& path) {
+std::shared_ptr<const TokenModel> wordpiece(const JsonValue& json, const std::string& path) {
   const Fields fields(json, "WordPiece", path,
                       {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word"});
   WordPieceOptions options;
@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> merges_of(const Fields& fields)
   return out;
 }
 
-std::shared_ptr<const Model> bpe(const JsonValue& json, const std::string& path) {
+std::shared_ptr<const TokenModel> bpe(const JsonValue& json, const std::string& path) {
   const Fields fields(json, "BPE", path,
                       {"merges", "dropout", "unk_token", "continuing_subword_prefix",
                        "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"});
@@ -120,7 +120,7 @@ std::shared_ptr<const Model> bpe(const JsonValue& json, const std::string& path)
   return make_bpe(fields.vocab(), merges_of(fields), options, path);
 }
 
-std::shared_ptr<const Model> unigram(const JsonValue& json, const std::string& path) {
+std::shared_ptr<const TokenModel> unigram(const JsonValue& json, const std::string& path) {
   const Fields fields(json, "Unigram", path, {"unk_id", "byte_fallback"});
   UnigramOptions options;
   if (const JsonValue* unk = fields.find("unk_id")) {
@@ -142,7 +142,7 @@ std::shared_ptr<const Model> unigram(const JsonValue& json, const std::string& p
   return make_unigram(pieces, options, path);
 }
 
-std::shared_ptr<const Model> word_level(const JsonValue& json, const std::string& path) {
+std::shared_ptr<const TokenModel> word_level(const JsonValue& json, const std::string& path) {
   const Fields fields(json, "WordLevel", path, {"unk_token"});
   return make_word_level(fields.vocab(), fields.needed_text("unk_token"));
 }
@@ -160,7 +160,7 @@ std::string type_of(const JsonValue& json, const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_model(const JsonValue& json, const std::string& path) {
+std::shared_ptr<const TokenModel> make_model(const JsonValue& json, const std::string& path) {
   if (!json.is(JsonKind::kObject)) throw InputError(path, "model: not an object");
   const std::string type = type_of(json, path);
   if (type == "WordPiece") return wordpiece(json, path);

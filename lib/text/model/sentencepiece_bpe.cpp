@@ -182,9 +182,9 @@ void SentencePieceBpe::add(std::string_view word, Piece piece, std::vector<Piece
 
 }  // namespace
 
-std::shared_ptr<const Model> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
-                                                    TokenId unk_id, bool byte_fallback,
-                                                    const std::string& path) {
+std::shared_ptr<const TokenModel> make_sentencepiece_bpe(const std::vector<ScoredPiece>& pieces,
+                                                         TokenId unk_id, bool byte_fallback,
+                                                         const std::string& path) {
   if (unk_id < 0 || static_cast<std::size_t>(unk_id) >= pieces.size()) {
     throw InputError(
         path, fmt::format("unk_id is {}, expected one of the {} pieces", unk_id, pieces.size()));

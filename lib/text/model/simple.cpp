@@ -64,7 +64,7 @@ class Characters final : public VocabularyModel {
   std::optional<TokenId> unk_;
 };
 
-class ByteTokens final : public Model {
+class ByteTokens final : public TokenModel {
  public:
   explicit ByteTokens(TokenId first) : first_(first) {
     for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<char>(i);
@@ -94,16 +94,17 @@ class ByteTokens final : public Model {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_word_level(std::vector<VocabEntry> vocab, std::string unk_token) {
+std::shared_ptr<const TokenModel> make_word_level(std::vector<VocabEntry> vocab,
+                                                  std::string unk_token) {
   return std::make_shared<WordLevel>(std::move(vocab), std::move(unk_token));
 }
 
-std::shared_ptr<const Model> make_characters(std::vector<VocabEntry> vocab,
-                                             std::optional<std::string> unk_token) {
+std::shared_ptr<const TokenModel> make_characters(std::vector<VocabEntry> vocab,
+                                                  std::optional<std::string> unk_token) {
   return std::make_shared<Characters>(std::move(vocab), std::move(unk_token));
 }
 
-std::shared_ptr<const Model> make_bytes(TokenId first) {
+std::shared_ptr<const TokenModel> make_bytes(TokenId first) {
   MASQUE_CHECK(first >= 0 && first <= 0x7FFFFF00);
   return std::make_shared<ByteTokens>(first);
 }

@@ -156,8 +156,9 @@ class Unigram final : public VocabularyModel {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_unigram(const std::vector<ScoredPiece>& pieces,
-                                          const UnigramOptions& options, const std::string& path) {
+std::shared_ptr<const TokenModel> make_unigram(const std::vector<ScoredPiece>& pieces,
+                                               const UnigramOptions& options,
+                                               const std::string& path) {
   if (options.unk_id &&
       (*options.unk_id < 0 || static_cast<std::size_t>(*options.unk_id) >= pieces.size())) {
     throw InputError(path, fmt::format("unk_id is {}, expected one of the {} pieces",

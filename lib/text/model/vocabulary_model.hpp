@@ -8,7 +8,7 @@
 
 namespace masque::text {
 
-class VocabularyModel : public Model {
+class VocabularyModel : public TokenModel {
  public:
   explicit VocabularyModel(std::vector<VocabEntry> vocab) : vocabulary_(std::move(vocab)) {}
 

@@ -70,13 +70,13 @@ class WordPiece final : public VocabularyModel {
 
 }  // namespace
 
-std::shared_ptr<const Model> make_wordpiece(std::vector<VocabEntry> vocab,
-                                            const WordPieceOptions& options) {
+std::shared_ptr<const TokenModel> make_wordpiece(std::vector<VocabEntry> vocab,
+                                                 const WordPieceOptions& options) {
   return std::make_shared<WordPiece>(std::move(vocab), options);
 }
 
-std::shared_ptr<const Model> make_wordpiece(std::vector<std::string> tokens,
-                                            const WordPieceOptions& options) {
+std::shared_ptr<const TokenModel> make_wordpiece(std::vector<std::string> tokens,
+                                                 const WordPieceOptions& options) {
   return make_wordpiece(numbered(std::move(tokens)), options);
 }
 

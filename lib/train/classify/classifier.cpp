@@ -46,10 +46,12 @@ T softmax_loss(std::span<T> row, std::size_t target, bool& right) {
 
 }  // namespace
 
-const char* pooling_name(Pooling pooling) { return pooling == Pooling::kFirst ? "cls" : "mean"; }
+const char* pooling_name(ClassifierPooling pooling) {
+  return pooling == ClassifierPooling::kFirst ? "cls" : "mean";
+}
 
 template <class T>
-ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
+ParameterMap add_classifier(Index hidden_size, Index labels, ClassifierPooling pooling,
                             const std::string& prefix, Parameters<T>& parameters) {
   ParameterMap map;
   const auto add = [&](Role role, const std::string& name, Index outputs) {
@@ -60,20 +62,21 @@ ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
     map.set(role, true, 0, 0,
             parameters.add({.name = name + ".bias", .rows = 1, .columns = outputs}));
   };
-  if (pooling == Pooling::kFirst) add(Role::kHeadTransform, prefix + "pooler.dense", hidden_size);
+  if (pooling == ClassifierPooling::kFirst)
+    add(Role::kHeadTransform, prefix + "pooler.dense", hidden_size);
   add(Role::kDecoder, "classifier", labels);
   parameters.fit();
   return map;
 }
 
 template <class T>
-void pool_forward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> last,
+void pool_forward(const ExampleChunk& chunk, ClassifierPooling pooling, MatrixView<const T> last,
                   MatrixView<T> pooled) {
   for (Index s = 0; s < chunk.sequences(); ++s) {
     const auto [first, count] = wanted_of(chunk, s);
-    MASQUE_CHECK(count > 0 && (pooling == Pooling::kMean || count == 1));
+    MASQUE_CHECK(count > 0 && (pooling == ClassifierPooling::kMean || count == 1));
     std::copy_n(last.row(first), last.columns, pooled.row(s));
-    if (pooling == Pooling::kFirst) continue;
+    if (pooling == ClassifierPooling::kFirst) continue;
     for (Index i = 1; i < count; ++i) {
       for (Index c = 0; c < last.columns; ++c) pooled.at(s, c) += last.at(first + i, c);
     }
@@ -82,11 +85,11 @@ void pool_forward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T
 }
 
 template <class T>
-void pool_backward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
-                   MatrixView<T> d_last) {
+void pool_backward(const ExampleChunk& chunk, ClassifierPooling pooling,
+                   MatrixView<const T> d_pooled, MatrixView<T> d_last) {
   for (Index s = 0; s < chunk.sequences(); ++s) {
     const auto [first, count] = wanted_of(chunk, s);
-    const T share = pooling == Pooling::kMean ? T(1) / static_cast<T>(count) : T(1);
+    const T share = pooling == ClassifierPooling::kMean ? T(1) / static_cast<T>(count) : T(1);
     for (Index i = 0; i < count; ++i) {
       for (Index c = 0; c < d_last.columns; ++c)
         d_last.at(first + i, c) = share * d_pooled.at(s, c);
@@ -158,8 +161,8 @@ LossSums<T> ClassifierHead<T>::run(const ClassifierTask<T>& task, MatrixView<T> 
 
 template <class T>
 Classifier<T>::Classifier(const model::Design& design, const ParameterMap& model_map,
-                          const ParameterMap& map, Pooling pooling, Parameters<T>& parameters,
-                          kernel::Precision precision)
+                          const ParameterMap& map, ClassifierPooling pooling,
+                          Parameters<T>& parameters, kernel::Precision precision)
     : encoder_(design, model_map, parameters, precision),
       head_(map, parameters, precision),
       pooling_(pooling) {}
@@ -230,17 +233,19 @@ LossReport Classifier<T>::evaluate(std::span<const Example> examples,
   return run(examples, 1, nullptr, probabilities);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                      \
-  template ParameterMap add_classifier(Index, Index, Pooling, const std::string&, Parameters<T>&); \
-  template void pool_forward(const ExampleChunk&, Pooling, MatrixView<const T>, MatrixView<T>);    \
+#define MASQUE_INSTANTIATE(T)                                                               \
+  template ParameterMap add_classifier(Index, Index, ClassifierPooling, const std::string&, \
+                                       Parameters<T>&);                                     \
+  template void pool_forward(const ExampleChunk&, ClassifierPooling, MatrixView<const T>,   \
+                             MatrixView<T>);                                                \
   template class ClassifierHead<T>;
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
 #undef MASQUE_INSTANTIATE
-template void pool_backward(const ExampleChunk&, Pooling, MatrixView<const float>,
+template void pool_backward(const ExampleChunk&, ClassifierPooling, MatrixView<const float>,
                             MatrixView<float>);
-template void pool_backward(const ExampleChunk&, Pooling, MatrixView<const double>,
+template void pool_backward(const ExampleChunk&, ClassifierPooling, MatrixView<const double>,
                             MatrixView<double>);
 template class Classifier<float>;
 template class Classifier<double>;

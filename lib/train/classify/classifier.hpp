@@ -13,30 +13,30 @@
 namespace masque::train {
 
 /// What stands for a text.
-enum class Pooling {
+enum class ClassifierPooling {
   kFirst,  ///< tanh of a dense layer on the first token's state: BERT's pooler
   kMean,   ///< the mean of all tokens' states, those of the template included
 };
 
 /// "cls" or "mean", as config.json and options have it.
-const char* pooling_name(Pooling pooling);
+const char* pooling_name(ClassifierPooling pooling);
 
 /// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
 /// kFirst, and classifier.* (labels, hidden size). The map has the pooler at
 /// Role::kHeadTransform and the labels at Role::kDecoder.
 template <class T>
-ParameterMap add_classifier(Index hidden_size, Index labels, Pooling pooling,
+ParameterMap add_classifier(Index hidden_size, Index labels, ClassifierPooling pooling,
                             const std::string& prefix, Parameters<T>& parameters);
 
 /// pooled ← one row a sequence of the chunk, from the last states of its wanted rows: the first
 /// token of each (kFirst) or all (kMean).
 template <class T>
-void pool_forward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> last,
+void pool_forward(const ExampleChunk& chunk, ClassifierPooling pooling, MatrixView<const T> last,
                   MatrixView<T> pooled);
 /// d_last is filled.
 template <class T>
-void pool_backward(const ExampleChunk& chunk, Pooling pooling, MatrixView<const T> d_pooled,
-                   MatrixView<T> d_last);
+void pool_backward(const ExampleChunk& chunk, ClassifierPooling pooling,
+                   MatrixView<const T> d_pooled, MatrixView<T> d_last);
 
 /// Texts that a classifier judges.
 template <class T>
@@ -76,7 +76,7 @@ class Classifier {
  public:
   /// `parameters` must stay; `map` is that of add_classifier.
   Classifier(const model::Design& design, const ParameterMap& model_map, const ParameterMap& map,
-             Pooling pooling, Parameters<T>& parameters, kernel::Precision precision);
+             ClassifierPooling pooling, Parameters<T>& parameters, kernel::Precision precision);
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values.
@@ -96,7 +96,7 @@ class Classifier {
 
   Encoder<T> encoder_;
   ClassifierHead<T> head_;
-  Pooling pooling_;
+  ClassifierPooling pooling_;
   Tape<T> tape_;
   Matrix<T> last_, d_last_, pooled_, d_pooled_;
 };

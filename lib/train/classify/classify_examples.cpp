@@ -13,7 +13,7 @@
 
 namespace masque::train {
 
-ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, Pooling pooling,
+ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, ClassifierPooling pooling,
                                    const model::Design& design)
     : pooling_(pooling),
       segments_(design.type_vocab_size > 1),
@@ -36,7 +36,7 @@ void ClassifyExamples::check(const Corpus& corpus) const {
   check_length(corpus, longest_, "the model");
   if (!mask_) return;
   std::set<Index> lengths;
-  bool alone = pooling_ == Pooling::kFirst && corpus.longest() > 1;
+  bool alone = pooling_ == ClassifierPooling::kFirst && corpus.longest() > 1;
   for (Index i = 0; i < corpus.size(); ++i) {
     // Texts of a length have the same mask, but for their words.
     const Index n = corpus.length(i);
@@ -63,7 +63,7 @@ Example ClassifyExamples::dropped(const CorpusItem& item, std::uint64_t epoch,
 Example ClassifyExamples::example(records::Record record, TokenId label) const {
   record.seg.present = record.seg.present && segments_;
   Example example = example_of(record);
-  const Index rows = pooling_ == Pooling::kFirst ? 1 : example.size();
+  const Index rows = pooling_ == ClassifierPooling::kFirst ? 1 : example.size();
   for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
   example.targets.assign(static_cast<std::size_t>(rows), label);
   if (mask_) example.mask = mask_of(example.ids);

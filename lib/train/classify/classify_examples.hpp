@@ -28,7 +28,7 @@ struct ClassifyTextOptions {
 class ClassifyExamples {
  public:
   /// Throws UsageError for a mask or a share that is none.
-  ClassifyExamples(const ClassifyTextOptions& options, Pooling pooling,
+  ClassifyExamples(const ClassifyTextOptions& options, ClassifierPooling pooling,
                    const model::Design& design);
 
   /// Throws UsageError and InputError for texts that cannot be taken: longer ones than the model,
@@ -43,7 +43,7 @@ class ClassifyExamples {
   Example example(records::Record record, TokenId label) const;
   mask::Mask mask_of(std::span<const TokenId> ids) const;
 
-  Pooling pooling_;
+  ClassifierPooling pooling_;
   bool segments_;
   Index longest_;  ///< text; 0: any
   records::TokenTable tokens_;

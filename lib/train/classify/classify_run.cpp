@@ -68,13 +68,14 @@ std::vector<std::string> names_of(const JsonValue& config, std::uint64_t labels)
 
 /// How a checkpoint that classifies pools; nothing if it has a head of another kind: ModernBERT's
 /// head.dense, or what neither BERT nor this has written (pre_classifier of DistilBERT, …).
-std::optional<Pooling> pooling_of(const JsonValue& config, const store::Checkpoint& checkpoint,
-                                  bool has_pooler) {
-  if (has_pooler) return Pooling::kFirst;
+std::optional<ClassifierPooling> pooling_of(const JsonValue& config,
+                                            const store::Checkpoint& checkpoint, bool has_pooler) {
+  if (has_pooler) return ClassifierPooling::kFirst;
   const JsonValue* named = config.find("classifier_pooling");
-  if (named == nullptr || named->text != pooling_name(Pooling::kMean)) return std::nullopt;
+  if (named == nullptr || named->text != pooling_name(ClassifierPooling::kMean))
+    return std::nullopt;
   if (checkpoint.find("head.dense.weight") != nullptr) return std::nullopt;
-  return Pooling::kMean;
+  return ClassifierPooling::kMean;
 }
 
 /// The layer of labels that a checkpoint has, and how it pools.
@@ -84,7 +85,7 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
   const std::string path = join(folder, "config.json");
   const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
-  const std::optional<Pooling> pooling =
+  const std::optional<ClassifierPooling> pooling =
       pooling_of(config, checkpoint, start.pooler_weight.rows() > 0);
   if (!pooling) return;
   const std::vector<std::string> names = names_of(config, weight->shape[0]);
@@ -192,7 +193,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
     : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
   if (design_.streams == model::Streams::kTwo)
     throw UsageError("a model of two streams, expected one of one stream");
-  if (options.pooling == Pooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
+  if (options.pooling == ClassifierPooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
     throw UsageError(
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
@@ -304,7 +305,7 @@ std::string ClassifyRun::config_text() const {
         json.end_object();
       },
       JsonLayout::kSpaced);
-  const bool first = options_.pooling == Pooling::kFirst;
+  const bool first = options_.pooling == ClassifierPooling::kFirst;
   if (is_bert_ && first)
     text = set_json_member(text, {"architectures"}, R"(["BertForSequenceClassification"])");
   text = set_json_member(text, {"id2label"}, names);

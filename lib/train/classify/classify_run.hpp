@@ -29,7 +29,7 @@ struct ClassifierStart {
   /// their layer, and how it pools; none where it has no such layer, or another head under it.
   std::vector<std::string> names;
   Matrix<float> label_weight, label_bias;
-  std::optional<Pooling> pooling;
+  std::optional<ClassifierPooling> pooling;
   /// Of such a checkpoint: the mask that it was trained with in place of the model's.
   std::optional<std::string> mask;
   double residual_gain = 0;
@@ -43,7 +43,7 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask);
 ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& tokenizer);
 
 struct ClassifyOptions {
-  Pooling pooling = Pooling::kFirst;
+  ClassifierPooling pooling = ClassifierPooling::kFirst;
   ClassifyTextOptions texts;
   TrainedOptions trained;
   TrainerOptions trainer;  ///< its seed is the run's: labels' layer, order, dropout

@@ -1,5 +1,6 @@
 // The tasks of ELECTRA's two networks: the selection, and labels from samples. Clark et al.
-// 2020, arXiv:2003.10555. Sampling and the joint loss are the trainer's.
+// 2020, arXiv:2003.10555. Samples are drawn in kernel/vocabulary_loss.hpp; the
+// joint loss is in electra_loss.hpp.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,7 @@ struct ElectraSelectionOptions {
 /// Selects what the generator predicts. Immutable, thread-safe.
 class ElectraSelection {
  public:
-  /// Throws UsageError for shares that are none, and without a mask token.
+  /// Throws UsageError for invalid shares, and without a mask token.
   explicit ElectraSelection(const ElectraSelectionOptions& options);
   ElectraItem select(const CorpusItem& item, std::uint64_t epoch) const;
 

@@ -30,7 +30,7 @@ DropoutOptions other_noise(const DropoutOptions& dropout) {
 }  // namespace
 
 template <class T>
-ElectraLoss<T>::ElectraLoss(const ElectraOptions& options, const ElectraModel& model,
+ElectraLoss<T>::ElectraLoss(const ElectraLossOptions& options, const ElectraModel& model,
                             Parameters<T>& parameters)
     : options_(options),
       model_(model),

@@ -10,7 +10,7 @@
 
 namespace masque::train {
 
-struct ElectraOptions {
+struct ElectraLossOptions {
   ElectraSelectionOptions selection;
   double weight = 50;  ///< λ of the second network's loss
   /// 0: both networks learn at once. Else two stages: the generator alone for so many steps; then
@@ -45,7 +45,8 @@ class ElectraLoss final : public StepLoss {
  public:
   /// `parameters` are those of add_electra and must stay. Throws UsageError for a selection or
   /// designs that cannot be.
-  ElectraLoss(const ElectraOptions& options, const ElectraModel& model, Parameters<T>& parameters);
+  ElectraLoss(const ElectraLossOptions& options, const ElectraModel& model,
+              Parameters<T>& parameters);
 
   void check(const Corpus& corpus) const override;
   void begin(std::int64_t step) override;
@@ -73,7 +74,7 @@ class ElectraLoss final : public StepLoss {
   bool first_stage(std::int64_t step) const { return step <= options_.switch_step; }
   void start_second();
 
-  ElectraOptions options_;
+  ElectraLossOptions options_;
   ElectraModel model_;
   Parameters<T>& parameters_;
   ElectraSelection selection_;

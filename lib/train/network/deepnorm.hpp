@@ -1,6 +1,6 @@
 // DeepNorm: the scale of the residual and the gain of initial weights that let deep post-norm
-// models train. x ← norm(α x + f(x)); weights of values, output and feed-forward layers start β
-// times as large.
+// models train. x ← norm(α x + f(x)); weights of values, output and feed-forward layers, and
+// the whole input projection of a gated unit, start β times as large; queries and keys keep gain 1.
 #pragma once
 
 #include <string_view>

@@ -146,7 +146,7 @@ model::StreamFlow EncoderRun<T>::flow() const {
 template <class T>
 void EncoderRun<T>::make_streams() {
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
-  for (Stream* stream : {&tape_.content, &tape_.query}) {
+  for (Stream* stream : {&tape_.content, &tape_.selected}) {
     stream->x.resize(layers + 1);
     stream->layers.resize(layers);
   }
@@ -164,7 +164,7 @@ void EncoderRun<T>::make_streams() {
                           layer(static_cast<Index>(layers) - 1).convolution.empty();
   tape_.split = fixed_keys() || two_streams() || narrow_end;
   if (!tape_.split) return;
-  Stream& query = tape_.query;
+  Stream& query = tape_.selected;
   const auto kind = two_streams() ? model::StreamKind::kQuery : model::StreamKind::kSelectedRows;
   static_cast<model::StreamRows&>(query) =
       model::selected_rows(content, kind, chunk_.wanted, chunk_.wanted_begins);
@@ -183,7 +183,7 @@ void EncoderRun<T>::forward(MatrixView<T> last) {
 template <class T>
 void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   Stream& content = tape_.content;
-  Stream& query = tape_.query;
+  Stream& query = tape_.selected;
   const Index width = design_.hidden_size;
   Matrix<T>& d_last_states = tape_.d_state;
   d_last_states = Matrix<T>::zero(d_last.rows, width);
@@ -224,7 +224,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
 template <class T>
 void EncoderRun<T>::backward_layers(Index lowest) {
   Stream& content = tape_.content;
-  Stream& query = tape_.query;
+  Stream& query = tape_.selected;
   const Index width = design_.hidden_size;
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
   Matrix<T> before;
@@ -279,7 +279,7 @@ std::span<T> EncoderRun<T>::vector_gradient(Index parameter) const {
 
 template <class T>
 RandomStream EncoderRun<T>::stream_of(DropoutPlace place, Index l, const Stream& stream) const {
-  const bool query = &stream == &tape_.query;
+  const bool query = &stream == &tape_.selected;
   return {dropout_.seed, fmt::format("dropout {} {} {}", static_cast<int>(place), l, query ? 1 : 0),
           dropout_.step};
 }

@@ -66,7 +66,7 @@ class Encoder {
   const model::Design& design() const { return design_; }
   /// Packs the weights, and looks at what is trained: after every change of either.
   void prepare();
-  /// Whether the way back has anything to do, as prepare() has seen it.
+  /// Whether the backward pass has anything to do, as prepare() has seen it.
   bool learns() const { return learns_; }
 
   /// From now on the diversity of attention is measured (Tape::diversity), over the weights as the
@@ -77,7 +77,7 @@ class Encoder {
   /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
   Index attention_matrices() const;
 
-  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the way back. Throws
+  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the backward pass. Throws
   /// InputError for ids and positions beyond the tables.
   void forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                MatrixView<T> last) const;
@@ -98,19 +98,19 @@ class Encoder {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   model::LayerMasks masks_;
-  std::shared_ptr<const nn::Normalizer> normalizer_;
+  std::shared_ptr<const nn::AttentionNormalizer> normalizer_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   const nn::Mixer* mixer_ = nullptr;
   nn::MixerShape mixer_shape_;
   std::vector<nn::MixerParameter> mixer_parameters_;
-  /// Heads that talk, scores of the layer before, diversity: weights of all heads exist at once.
+  /// Talking heads, scores of the layer before, diversity: weights of all heads exist at once.
   bool materialized_ = false;
   bool measures_ = false;                ///< the diversity of attention
   bool large_ = false;                   ///< what can be made again is not kept
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;
-  // Of the way back:
+  // Of the backward pass:
   bool learns_ = true;
   bool learns_embeddings_ = true;
   Index lowest_ = 0;  ///< layer; as many as there are: none

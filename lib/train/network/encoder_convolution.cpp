@@ -1,4 +1,4 @@
-// The way back through the convolution next to the first layer of DeBERTa v2.
+// The backward pass through the convolution next to the first layer of DeBERTa v2.
 #include "kernel/activation.hpp"
 #include "model/forward/convolution_windows.hpp"
 #include "train/network/encoder_run.hpp"

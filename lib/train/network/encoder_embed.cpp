@@ -1,4 +1,4 @@
-// The way back to the tables, and what only a pass that trains does to the input.
+// The backward pass to the tables, and what only a pass that trains does to the input.
 #include <algorithm>
 #include <complex>
 #include <utility>

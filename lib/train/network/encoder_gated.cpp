@@ -1,4 +1,4 @@
-// The way back through a gated attention unit (model/forward/gated_layer_forward.hpp).
+// The backward pass through a gated attention unit (model/forward/gated_layer_forward.hpp).
 #include "kernel/activation.hpp"
 #include "train/network/encoder_run.hpp"
 

@@ -1,5 +1,5 @@
-// The way back through a transformer layer (model/forward/layer_forward.hpp), and what its forward
-// pass keeps.
+// The backward pass through a transformer layer (model/forward/layer_forward.hpp), and what its
+// forward pass keeps.
 #include <complex>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// How deep the way back goes.
+// How deep the backward pass goes.
 #include <complex>
 
 #include "train/network/encoder.hpp"

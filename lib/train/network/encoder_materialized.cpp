@@ -1,4 +1,4 @@
-// Attention whose weights exist at once: heads that talk, scores of the layer before, and their
+// Attention whose weights exist at once: talking heads, scores of the layer before, and their
 // diversity; forward and backward.
 #include <complex>
 
@@ -84,7 +84,7 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
   LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
   const Index w = weights_of(l);
   const bool hands_on = design_.variants.previous_scores != PreviousScores::kNone;
-  std::vector<std::vector<Matrix<T>>>& d_scores = d_scores_[&stream == &tape_.query ? 1 : 0];
+  std::vector<std::vector<Matrix<T>>>& d_scores = d_scores_[&stream == &tape_.selected ? 1 : 0];
   const std::vector<std::vector<Matrix<T>>> d_next = std::move(d_scores);
   d_scores.clear();
   d_scores.resize(all.size());

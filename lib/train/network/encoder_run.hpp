@@ -51,7 +51,7 @@ class EncoderRun {
   // streams_forward.hpp
   model::StreamFlow flow() const;
   Stream& content() { return tape_.content; }
-  Stream& selected() { return tape_.query; }
+  Stream& selected() { return tape_.selected; }
   std::span<const TokenId> content_ids() const { return tape_.content.ids; }
   std::span<const Index> wanted() const { return chunk_.wanted; }
   bool ends_narrow() const { return tape_.split && flow() == model::StreamFlow::kOneStream; }
@@ -118,14 +118,14 @@ class EncoderRun {
   /// Of the matrices that project() fills, `same` as there; `both` absent: next to the queries.
   model::Projected<T> projected(LayerTape<T>& tape, bool same) const;
   model::Projected<T> parts_of(MatrixView<T> query, std::optional<MatrixView<T>> both) const;
-  /// The way back through attention and what it reads. `input`: what the projections read, of
+  /// The backward pass through attention and what it reads. `input`: what the projections read, of
   /// pre-norm layers the normed states.
   void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                           MatrixView<const T> m, MatrixView<const T> d_context,
                           MatrixView<T> d_input, MatrixView<T> d_m);
   void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
-  /// The way back through what reads the layer's input; `normed` and d_normed are those of
+  /// The backward pass through what reads the layer's input; `normed` and d_normed are those of
   /// pre-norm.
   void gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
                             MatrixView<const T> d_raw, MatrixView<T> d_normed, MatrixView<T> d_x);
@@ -200,7 +200,7 @@ class EncoderRun {
   const ExampleChunk& chunk_;
   const DropoutOptions& dropout_;
   Tape<T>& tape_;
-  /// Of distance_keys and distance_queries, on the way back through a layer.
+  /// Of distance_keys and distance_queries, in the backward pass through a layer.
   MatrixView<T> d_distance_keys_, d_distance_queries_;
   /// RealFormer, of the next layer: of the content and of the query stream, by sequence.
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;

@@ -1,5 +1,5 @@
-// Where in a network the tensors of a role stand: what decides how deep the way back goes, and what
-// the words of a choice of tensors mean.
+// Where in a network the tensors of a role stand: what decides how deep the backward pass goes, and
+// what the words of a choice of tensors mean.
 #pragma once
 
 #include "model/role.hpp"

@@ -43,7 +43,7 @@ struct DesignChanges {
 /// `design` with the changes. Parameters of the old positions are no part of it. Where no family
 /// has "learned", "sinusoidal", "rope" or "none" with the rest of the design, the scheme of that
 /// name; also for `rope` with arguments where only that leaves the tensors their names. Throws
-/// UsageError for names that are none, and for tables of positions in a model without a longest
+/// UsageError for unknown names, and for tables of positions in a model without a longest
 /// sequence.
 void change_design(const DesignChanges& changes, model::Design& design);
 
@@ -56,7 +56,7 @@ DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size);
 double residual_gain(const DesignRecipe& recipe);
 
 /// The design, with head, mask and streams left for the objective (Objective::adapt). Throws
-/// UsageError for words that are none and sizes that do not fit.
+/// UsageError for unknown words and sizes that do not fit.
 model::Design design_of(const DesignRecipe& recipe);
 
 }  // namespace masque::train

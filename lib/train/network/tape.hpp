@@ -1,4 +1,4 @@
-// What a forward pass leaves for the way back. Memory is kept from chunk to chunk.
+// What a forward pass leaves for the backward pass. Memory is kept from chunk to chunk.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ namespace masque::train {
 /// One layer of a stream.
 template <class T>
 struct LayerTape : model::LayerMemory<T> {
-  Matrix<T> saved;                                     ///< of attention, for its way back
+  Matrix<T> saved;                                     ///< of attention, for its backward pass
   std::vector<nn::MaterializedSaved<T>> materialized;  ///< one a sequence
 };
 
@@ -31,22 +31,22 @@ struct StreamTape : model::StreamRows {
 
 template <class T>
 struct Tape {
-  StreamTape<T> content, query;
-  bool split = false;  ///< the query stream is used
+  StreamTape<T> content, selected;
+  bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
   model::StreamMasks masks;
   model::RotaryTables<T> rotary;
   Matrix<T> last;                    ///< before the final norm
   Index first_distance = 0;          ///< XLNet: of row 0 of `distances`
   Matrix<T> distances, d_distances;  ///< what is projected: XLNet's sinusoids, DeBERTa's table
   /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
-  /// the loss changes with the measures of one of them, which the way back is given.
+  /// the loss changes with the measures of one of them, which the backward pass is given.
   std::array<Wide<T>, kDiversities> diversity{};
   Diversities diversity_slopes{};
   /// Forward: states of other networks, one for each of ExampleChunk::given; back: the gradients by
   /// them.
   Matrix<T> given, d_given;
   bool wants_given = true;  ///< whether these gradients are made
-  // Gradients, on the way back.
+  // Gradients, of the backward pass.
   Matrix<T> d_content, d_query, d_state;
   std::vector<Matrix<T>> scratch;
 };

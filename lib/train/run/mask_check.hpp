@@ -21,7 +21,7 @@ mask::FlowRequest flow_of(const Example& example, const model::Design& design);
 nn::MaskSupport mask_need(const model::Design& design);
 
 /// Whether under these masks (as set_mask takes them) every token reads itself and none after it,
-/// so that what is left to predict is the next one. False for masks that are none.
+/// so that what is left to predict is the next one. False for what is no mask.
 bool ends_with_itself(std::string_view masks);
 
 /// Binds the design's own masks (VariantDesign::mask) to all lengths of the corpus; with `shorter`

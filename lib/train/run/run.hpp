@@ -38,7 +38,7 @@ struct RunOptions {
   // Of electra_variants() alone:
   double generator_size = 0.25;                ///< share of the widths
   std::optional<double> discriminator_weight;  ///< none: the variant's
-  std::int64_t switch_step = 0;                ///< ElectraOptions::switch_step
+  std::int64_t switch_step = 0;                ///< ElectraLossOptions::switch_step
   bool adversarial = false;                    ///< ElectraModel::adversarial
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
@@ -154,7 +154,7 @@ class TrainingRun {
   void make_two(const ElectraVariant& variant);
   model::Design made_generator() const;
   void start_electra(ElectraModel& model);
-  ElectraOptions electra_options(const ElectraVariant& variant) const;
+  ElectraLossOptions electra_options(const ElectraVariant& variant) const;
   std::string digest_of(const ParameterMap& map);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
   void make_mae();

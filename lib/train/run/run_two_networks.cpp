@@ -112,9 +112,9 @@ void TrainingRun::start_electra(ElectraModel& model) {
   start_digest_ = digest_of(model.second_map);
 }
 
-ElectraOptions TrainingRun::electra_options(const ElectraVariant& variant) const {
+ElectraLossOptions TrainingRun::electra_options(const ElectraVariant& variant) const {
   const ObjectiveOptions& requested = options_.requested;
-  ElectraOptions electra;
+  ElectraLossOptions electra;
   electra.selection.selection.rate = requested.mlm.selection.rate;
   electra.selection.selection.rate_high = requested.mlm.selection.rate_high;
   electra.selection.drop = requested.drop;

@@ -64,8 +64,8 @@ class Trainer {
   std::int64_t steps() const { return options_.schedule.plan().steps(); }
   OptimizerState& state() { return state_; }
   const TrainerOptions& options() const { return options_; }
-  /// From the next update on the run has so many in all: more than are done, which are
-  /// some.
+  /// Changes how many updates the whole run has, from the next one on. Some must be done, and
+  /// `steps` must be more than those.
   void set_steps(std::int64_t steps);
 
  private:
