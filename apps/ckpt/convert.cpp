@@ -26,6 +26,7 @@ struct Options {
   bool saturate = false;
   bool skip_opaque = false;
   bool force = false;
+  bool no_follow = false;
   cli::CommonOptions common;
 };
 
@@ -41,6 +42,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.saturate) request.overflow = store::OverflowPolicy::kSaturate;
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.follow_links = !o.no_follow;
   request.write.progress = session.progress("writing");
   const store::ConvertResult result = store::convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
@@ -98,6 +100,7 @@ void declare_convert(cli::Command& tool) {
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");
   cli::add_force(c, o->force);
+  cli::add_no_follow(c, o->no_follow);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

@@ -24,6 +24,7 @@ struct Options {
   std::string out;
   std::optional<std::string> map;
   bool force = false;
+  bool no_follow = false;
   cli::CommonOptions common;
 };
 
@@ -77,6 +78,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   store::WriteOptions options;
   options.threads = o.common.threads;
   options.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  options.follow_links = !o.no_follow;
   options.progress = session.progress("writing");
   for (const std::string& note : store::rename_tensors(checkpoint, names, o.out, options))
     session.note(note);
@@ -106,6 +108,7 @@ void declare_rename(cli::Command& tool) {
            cli::Need::kRequired);
   c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
   cli::add_force(c, o->force);
+  cli::add_no_follow(c, o->no_follow);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

@@ -22,6 +22,7 @@ struct EditOptions {
   std::string in;
   std::optional<std::string> out;
   bool force = false;
+  bool no_follow = false;
   InPlaceChoice in_place;
   bool may_be_in_place = false;  ///< the command has --in-place
   cli::CommonOptions common;
@@ -65,6 +66,7 @@ inline void add_edit_options(cli::Command& c, EditOptions& o, surgery::EditReque
   add_output(c, o.out);
   c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
   cli::add_force(c, o.force);
+  cli::add_no_follow(c, o.no_follow);
   add_report_options(c, o.common);
 }
 
@@ -85,6 +87,7 @@ inline std::string settle(const EditOptions& o, surgery::EditRequest& request,
   request.wait_seconds = o.in_place.wait_seconds.value_or(0);
   request.write.threads = o.common.threads;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
+  request.write.follow_links = !o.no_follow;
   request.write.progress = session.progress("writing");
   return o.out.value_or("");
 }

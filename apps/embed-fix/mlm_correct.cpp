@@ -22,6 +22,7 @@ struct Options {
   surgery::CorrectionRequest request;
   Tied tied = Tied::kAuto;
   bool force = false;
+  bool no_follow = false;
   InPlaceChoice in_place;
   cli::CommonOptions common;
 };
@@ -69,6 +70,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
                                            : surgery::TiedPolicy::kRefuse;
   }
   request.write.threads = o.common.threads;
+  request.write.follow_links = !o.no_follow;
   request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
   const surgery::CorrectionReport report =
@@ -123,6 +125,7 @@ void declare_mlm_correct(cli::Command& tool) {
   add_verify(c, r.verify);
   add_in_place(c, o->in_place);
   cli::add_force(c, o->force);
+  cli::add_no_follow(c, o->no_follow);
   add_report_options(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -85,6 +85,7 @@ void declare_vocabulary_options(cli::Command& command, VocabularyOptions& option
   command.flag("-n,--dry-run", r.dry_run, "reports what would change, writes nothing");
   add_verify(command, r.verify);
   cli::add_force(command, options.force);
+  cli::add_no_follow(command, options.no_follow);
   add_report_options(command, options.common);
 }
 
@@ -96,6 +97,7 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
     throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
   request.seed = options.common.seed;
   request.write.threads = options.common.threads;
+  request.write.follow_links = !options.no_follow;
   request.write.existing = options.force ? Existing::kReplace : Existing::kRefuse;
   request.write.progress = session.progress("writing");
   const surgery::VocabularyReport report =

@@ -15,6 +15,7 @@ struct VocabularyOptions {
   std::optional<std::string> out;
   surgery::VocabularyRequest request;
   bool force = false;
+  bool no_follow = false;
   cli::CommonOptions common;
 };
 

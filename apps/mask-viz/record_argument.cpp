@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
 #include "base/line_input.hpp"
+#include "base/parallel.hpp"
 #include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 #include "text/tokenizer.hpp"
@@ -62,7 +63,8 @@ std::optional<RecordMask> read_record_mask(const std::string& argument,
     throw InputError(kName, fmt::format("line 1: {}", *problem));
   }
   RecordMask out;
-  out.expression = mask_of(record);
+  if (const auto problem = input_error_message([&] { out.expression = mask_of(record); }))
+    throw InputError(kName, fmt::format("line 1: {}", *problem));
   out.length = static_cast<Index>(record.size());
   std::optional<text::Tokenizer> names;
   if (tokenizer) names = text::Tokenizer::open(*tokenizer);

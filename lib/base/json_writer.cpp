@@ -8,12 +8,24 @@
 #include <fmt/format.h>
 
 #include "base/decimal.hpp"
+#include "base/escape.hpp"
 
 namespace masque {
 
 namespace {
 
-bool needs_escape(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
+/// Of the characters with these first bytes a few are bidirectional controls.
+bool may_reorder(char c) { return c == '\xE2' || c == '\xD8'; }
+
+/// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
+bool is_bidirectional_control(char32_t c) {
+  return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+bool needs_escape(char c) {
+  return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || may_reorder(c);
+}
 
 }  // namespace
 
@@ -22,8 +34,14 @@ void append_json_string(std::string_view text, std::string& out) {
   std::size_t done = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!needs_escape(text[i])) continue;
+    char32_t code_point = static_cast<unsigned char>(text[i]);
+    int length = 1;
+    if (may_reorder(text[i])) {
+      length = decode_utf8(text.substr(i), code_point);
+      if (length == 0 || !is_bidirectional_control(code_point)) continue;
+    }
     out += text.substr(done, i - done);
-    done = i + 1;
+    done = i + static_cast<std::size_t>(length);
     switch (text[i]) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
@@ -32,8 +50,10 @@ void append_json_string(std::string_view text, std::string& out) {
       case '\n': out += "\\n"; break;
       case '\r': out += "\\r"; break;
       case '\t': out += "\\t"; break;
-      default: fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(text[i]));
+      default:
+        fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(code_point));
     }
+    i = done - 1;
   }
   out += text.substr(done);
   out += '"';

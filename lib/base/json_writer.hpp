@@ -11,8 +11,9 @@
 
 namespace masque {
 
-/// Appends `text` as a JSON string, quotes included: only `"`, `\` and control characters are
-/// escaped.
+/// Appends `text` (UTF-8) as a JSON string, quotes included. Escaped are `"`, `\`, control
+/// characters and, because a terminal would show what follows in another order, bidirectional
+/// controls; nothing else.
 void append_json_string(std::string_view text, std::string& out);
 
 /// The blanks between what is written.

@@ -55,6 +55,10 @@ std::string staging_name(const std::string& name) {
   return fmt::format(".{}.masque-tmp", xxh3_of(as_bytes(name)));
 }
 
+bool is_cache_entry(const std::string& path) {
+  return is_hash_name(base_name(path)) && base_name(folder_of(path)) == "blobs";
+}
+
 mode_t new_file_mode() {
   const mode_t mask = ::umask(0);
   ::umask(mask);
@@ -78,7 +82,7 @@ void refuse_unsafe_target(const std::string& path) {
     throw InputError(
         path, fmt::format("has {} names (hard links), expected a file of its own", info->st_nlink));
   }
-  if (is_hash_name(base_name(path)) && base_name(folder_of(path)) == "blobs") {
+  if (is_cache_entry(path)) {
     throw InputError(path, "is an entry of a hash-named cache, expected another output");
   }
 }
@@ -90,7 +94,17 @@ Descriptor open_staging(int folder, const std::string& name, bool as_folder,
     as_folder ? os::rmdir_at(folder, name.c_str()) : os::unlink_at(folder, name.c_str());
     throw system_error(path, action, error);
   };
+  // Somebody else's entry of that name: its kind would only be an error of the system.
+  const auto refuse_other_kind = [&] {
+    struct stat info = {};
+    if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (as_folder ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode)) return;
+    throw InputError(
+        path, fmt::format("{} is in the way of the output's temporary {}, expected none: remove it",
+                          escape(join(folder_of(path), name)), as_folder ? "folder" : "file"));
+  };
   for (int attempt = 0; attempt < 20; ++attempt) {
+    refuse_other_kind();
     if (as_folder && os::mkdir_at(folder, name.c_str(), 0700) != 0 && errno != EEXIST) {
       throw system_error(path, "writing", errno);
     }

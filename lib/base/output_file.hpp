@@ -19,6 +19,9 @@ std::string staging_name(const std::string& name);
 /// entry of a Hugging Face cache (a hash-named file in a folder "blobs").
 void refuse_unsafe_target(const std::string& path);
 
+/// Whether a path is an entry of a hash-named cache: BLOBS/HASH, as Hugging Face's.
+bool is_cache_entry(const std::string& path);
+
 /// A file being written. Unless commit() returns, the target is untouched and the temporary goes
 /// away with this object.
 class OutputFile {

@@ -124,6 +124,18 @@ std::vector<std::string> list_files(const std::string& path, std::vector<std::st
   return out;
 }
 
+std::vector<std::string> links_outside(const std::string& folder,
+                                       const std::vector<std::string>& names) {
+  const std::string inside = real_path(folder) + "/";
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    const std::string target = real_path(join(folder, name));
+    if (target.starts_with(inside) || is_cache_entry(target)) continue;
+    out.push_back(name);
+  }
+  return out;
+}
+
 OutputFolder::OutputFolder(const std::string& path, Existing existing, const std::string& input)
     : path_(path), name_(base_name(path)), temporary_(staging_name(name_)) {
   if (name_.empty() || name_ == "/" || name_ == "." || name_ == "..") {

@@ -66,4 +66,9 @@ void remove_tree(int folder, const std::string& name) noexcept;
 std::vector<std::string> list_files(const std::string& path,
                                     std::vector<std::string>* left_out = nullptr);
 
+/// Those of these files in the folder that are links to a file outside of it; entries of a
+/// hash-named cache, as Hugging Face's, are left out.
+std::vector<std::string> links_outside(const std::string& folder,
+                                       const std::vector<std::string>& names);
+
 }  // namespace masque

@@ -28,6 +28,21 @@ std::string key_of(std::string_view field) {
 
 std::string with_options(std::string_view message) { return spell_fields(message, option_of); }
 
+std::string message_line(const std::string& tool, std::string_view message) {
+  constexpr std::size_t kMost = 2000;
+  constexpr std::size_t kEnd = 300;
+  std::string text = with_options(message);
+  if (text.size() > kMost) {
+    const auto starts_character = [&](std::size_t at) { return (text[at] & 0xC0) != 0x80; };
+    std::size_t begin = kMost - kEnd;
+    while (begin > 0 && !starts_character(begin)) --begin;
+    std::size_t end = text.size() - kEnd;
+    while (end < text.size() && !starts_character(end)) ++end;
+    text.replace(begin, end - begin, " … ");
+  }
+  return fmt::format("{}: {}\n", tool, text);
+}
+
 std::string field_of(const std::string& names) {
   std::string name = long_name(names);
   if (!name.starts_with("--")) return name;

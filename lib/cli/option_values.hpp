@@ -19,6 +19,10 @@ std::string key_of(std::string_view field);
 /// A message with its fields as options.
 std::string with_options(std::string_view message);
 
+/// A message as stderr has it: "TOOL: " in front, its fields as options, a line feed after it. Of
+/// more than 2,000 bytes, which only a text from a file makes, the middle is left out.
+std::string message_line(const std::string& tool, std::string_view message);
+
 /// What stands in a message for the option of these names: "-o,--output" → field("output").
 std::string field_of(const std::string& names);
 

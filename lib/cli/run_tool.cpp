@@ -23,9 +23,8 @@ namespace masque::cli {
 
 namespace {
 
-/// Fields are spelled as options.
 void say(const std::string& tool, std::string_view text) {
-  const std::string line = fmt::format("{}: {}\n", tool, with_options(text));
+  const std::string line = message_line(tool, text);
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 

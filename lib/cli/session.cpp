@@ -128,7 +128,7 @@ bool Session::takes_utf8() const {
 void Session::note(std::string_view text) {
   if (quiet_) return;
   clear_progress();
-  const std::string line = fmt::format("{}: {}\n", tool_, with_options(text));
+  const std::string line = message_line(tool_, text);
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 

@@ -14,4 +14,7 @@ void add_checkpoint(Command& command, std::string& path, const std::string& name
 /// --force of commands whose output may be a folder.
 void add_force(Command& command, bool& force);
 
+/// --no-follow of commands that copy the other files of a folder.
+void add_no_follow(Command& command, bool& no_follow);
+
 }  // namespace masque::cli

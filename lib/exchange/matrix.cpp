@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "exchange/mask_text.hpp"
@@ -45,6 +46,7 @@ class NumberReader {
     std::uint64_t rows = 0;
     std::size_t line = 0;
     for_each_line(text_, [&](std::string_view row) {
+      throw_if_interrupted();
       ++line;
       const auto end = static_cast<std::size_t>(row.data() - text_.data()) + row.size();
       const bool last = end + 1 >= text_.size();
@@ -141,7 +143,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 }  // namespace
 
 store::Array read_matrix(const std::string& path) {
-  if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), "standard input");
+  if (path == "-") return parse_text(read_text(path, kMaxTextBytes), "standard input");
   std::string file_path = path;
   std::string name;
   const auto [before, after] = split_at_last(path, ':');
@@ -150,7 +152,7 @@ store::Array read_matrix(const std::string& path) {
     name = *after;
   }
   if (name.empty() && is_stream(file_path)) {
-    return parse_text(read_text(file_path, kMaxMatrixBytes), file_path);
+    return parse_text(read_text(file_path, kMaxTextBytes), file_path);
   }
   const InputFile file = InputFile::open(file_path);
   std::array<std::byte, 64> bytes{};
@@ -164,7 +166,7 @@ store::Array read_matrix(const std::string& path) {
   if (is_weights(file, first)) return read_tensor(file_path, name);
   if (!name.empty())
     throw InputError(file_path, "has no named arrays, expected npz or safetensors");
-  return parse_text(file.read_all(kMaxMatrixBytes), file_path);
+  return parse_text(file.read_all(kMaxTextBytes), file_path);
 }
 
 }  // namespace masque::exchange

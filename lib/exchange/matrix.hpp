@@ -9,6 +9,8 @@ namespace masque::exchange {
 
 /// Most bytes that a matrix may take in memory.
 inline constexpr std::uint64_t kMaxMatrixBytes = std::uint64_t{4} << 30;
+/// Of a matrix as text.
+inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 
 /// The array in a file, whose kind is seen from its bytes: npy, npz, safetensors, PBM (P1, P4),
 /// rows of '#' and '.', or rows of numbers between tabs or spaces (a first line that does not begin

@@ -44,11 +44,11 @@ class Walker {
   // Squares are halved in blocks, not in cells, so that every rectangle begins on a block.
   void walk(Range q, Range k) {
     if (q.size() <= 0 || k.size() <= 0) return;
+    throw_if_interrupted();
     const Cover cover = mask_.cover(q, k);
     if (cover == Cover::kEmpty) return;
     if (cover == Cover::kFull) return visit_(q, k, nullptr);
     if (q.size() <= kBlock && k.size() <= kBlock) {
-      throw_if_interrupted();
       const Cover exact = read_tile(mask_, q, k, tile_);
       if (exact != Cover::kEmpty) visit_(q, k, exact == Cover::kFull ? nullptr : &tile_);
       return;

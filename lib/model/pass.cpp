@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "tensor/finite.hpp"
 
 namespace masque::model {
 
@@ -100,6 +101,13 @@ EmbeddingTables<T> Pass<T>::tables() const {
 }
 
 template <class T>
+void Pass<T>::note_overflow(MatrixView<const T> rows) const {
+  for (Index i = 0; i < rows.rows; ++i) {
+    if (first_not_finite(rows.row_span(i))) overflowed_.store(true, std::memory_order_relaxed);
+  }
+}
+
+template <class T>
 void Pass<T>::show_states(Index state, const Stream& stream) const {
   if (!request_.hidden_states || observer_ == nullptr) return;
   const bool last = state == design_.num_hidden_layers;
@@ -112,6 +120,7 @@ void Pass<T>::show_states(Index state, const Stream& stream) const {
   }
   for (Index s = 0; s < chunk_.sequences(); ++s) {
     const auto rows = x.middle_rows(stream.begin(s), stream.count(s));
+    note_overflow(rows);
     if (stream.kind == StreamKind::kQuery) {
       observer_->query_states(chunk_.first_sequence + s, state, rows);
     } else {

@@ -1,6 +1,7 @@
 // One pass of a chunk through the layers.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
@@ -62,6 +63,9 @@ class Pass {
 
   /// Fills `last`: the last states of the chunk's wanted rows, after the final norm.
   void run(MatrixView<T> last);
+  /// Whether a state or an attention weight that the observer was given is NaN or infinite. After
+  /// run().
+  bool overflowed() const { return overflowed_.load(std::memory_order_relaxed); }
 
   const Design& design() const { return design_; }
   const PreparedLayer<T>& layer(Index l) const { return model_.layer(l); }
@@ -138,6 +142,9 @@ class Pass {
                                       : request_.attention[static_cast<std::size_t>(layer)];
   }
 
+  /// Looks at what the observer is given.
+  void note_overflow(MatrixView<const T> rows) const;
+
   const PreparedModel<T>& model_;
   const Design& design_;
   const LayerMasks& masks_;
@@ -145,6 +152,7 @@ class Pass {
   const Batch& batch_;
   const Request& request_;
   Observer* observer_;
+  mutable std::atomic<bool> overflowed_{false};  // set by several threads
   const Chunk& chunk_;
 
   StreamFlow flow_ = StreamFlow::kOneStream;

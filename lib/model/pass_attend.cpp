@@ -102,6 +102,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream& stream, const HeadSizes
           rows.scores = problem.scores.middle_rows(head * queries, queries);
         observer_->attention_rows(number, layer, head, rows);
       }
+      note_overflow(seen);
       observer_->attention(number, layer, head, seen);
     };
   }

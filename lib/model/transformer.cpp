@@ -1,7 +1,7 @@
 #include "model/transformer.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/head_forward.hpp"
+#include "tensor/finite.hpp"
 
 namespace masque::model {
 namespace {
@@ -198,10 +199,12 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
 
   Matrix<T> last(static_cast<Index>(rows.size()), model_.design.hidden_size);
   const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());
+  std::atomic<bool> overflowed{false};
   const auto work = [&](Index c) {
     const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-    Pass<T>(model_, masks_, settings_, batch, request, observer, chunk)
-        .run(last.view().middle_rows(chunk.first_wanted, std::ssize(chunk.wanted)));
+    Pass<T> pass(model_, masks_, settings_, batch, request, observer, chunk);
+    pass.run(last.view().middle_rows(chunk.first_wanted, std::ssize(chunk.wanted)));
+    if (pass.overflowed()) overflowed = true;
   };
   if (plan.parallel) {
     kernel::parallel_items(std::ssize(plan.chunks), work);
@@ -211,11 +214,8 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
       work(c);
     }
   }
-  for (const T value : last.span()) {
-    if (!std::isfinite(value)) {
-      throw InputError(model_.path, "states that are not finite: the weights overflow");
-    }
-  }
+  if (overflowed || first_not_finite(std::as_const(last).span()))
+    throw InputError(model_.path, "states that are not finite: the weights overflow");
   if (request.last_states && observer != nullptr) {
     for (const Chunk& chunk : plan.chunks) {
       for (Index s = 0; s < chunk.sequences(); ++s) {

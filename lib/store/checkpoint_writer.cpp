@@ -250,14 +250,26 @@ void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::strin
 
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,
-                                     std::deque<InputFile>& opened,
-                                     std::vector<std::string>* left_out) {
+                                     std::deque<InputFile>& opened, bool follow_links,
+                                     std::vector<std::string>& notes) {
   std::vector<OutputExtra> out;
-  std::vector<std::string> names = list_files(folder, left_out);
+  std::vector<std::string> left_out;
+  std::vector<std::string> names = list_files(folder, &left_out);
+  for (const std::string& name : left_out)
+    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   const auto excepted = [&](const std::string& name) {
     return std::find(except.begin(), except.end(), name) != except.end();
   };
   std::erase_if(names, excepted);
+  for (const std::string& name : links_outside(folder, names)) {
+    if (!follow_links) {
+      throw InputError(
+          join(folder, name),
+          fmt::format("is a link that leaves the folder, refused by {}", field("no_follow")));
+    }
+    notes.push_back(fmt::format(
+        "'{}' is a link that leaves the folder: a copy of its file is written", escape(name)));
+  }
   for (const std::string& name : names) {
     const InputFile& file = opened.emplace_back(InputFile::open(join(folder, name)));
     out.push_back({name, CopyFrom{&file, 0}, file.size(), file.mode() & 0777U});

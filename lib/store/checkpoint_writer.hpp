@@ -26,6 +26,9 @@ struct WriteOptions {
   ProgressFunction progress;
   Existing existing = Existing::kRefuse;
   std::string input = {};  ///< what is read: never replaced by a folder
+  /// Of a folder's other files: whether a link to a file outside of it is copied, with a note, or
+  /// refused.
+  bool follow_links = true;
   /// Called with the path of the finished but not yet renamed output; what it throws discards it.
   std::function<void(const std::string& staged)> verify;
 };
@@ -69,10 +72,12 @@ void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::strin
 
 /// Every file of the checkpoint's folder except those in `except`, as copies, and the
 /// tokenizer_config.json of a folder that has it in its name only (text/google_folder.hpp). The
-/// files are kept open in `opened`, which must outlive the writing. `left_out`: see list_files.
+/// files are kept open in `opened`, which must outlive the writing. `notes` gets what is no file
+/// and not copied, and what is a link that leaves the folder. Throws InputError for such a link
+/// without `follow_links`, and if a file cannot be read.
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,
-                                     std::deque<InputFile>& opened,
-                                     std::vector<std::string>* left_out = nullptr);
+                                     std::deque<InputFile>& opened, bool follow_links,
+                                     std::vector<std::string>& notes);
 
 }  // namespace masque::store

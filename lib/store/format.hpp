@@ -48,6 +48,8 @@ struct FileContent {
   std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
   std::string unknown_field;         ///< the first of them
   std::vector<std::string> notes;    ///< legal but odd; worth a word
+  /// A rule that is broken and does no harm: readers go on, `ckpt check` reports it.
+  std::optional<Violation> tolerated = {};
   /// Tensors without a DType, in data order; their names are none of `tensors`.
   std::vector<OpaqueTensor> opaque = {};
   /// All metadata in file order, if the format has types for them.

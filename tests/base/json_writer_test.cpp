@@ -67,3 +67,14 @@ TEST_CASE("a string of JSON is quoted as before and after other text") {
     CHECK(std::get<JsonValue>(read_json(out)).text == text);
   }
 }
+
+TEST_CASE("bidirectional controls are escaped, their neighbours are not") {
+  const auto written = [](std::string_view text) {
+    std::string out;
+    append_json_string(text, out);
+    return out;
+  };
+  CHECK(written("a\u202Eb\u061C\u200F\u2066\u2069") == "\"a\\u202eb\\u061c\\u200f\\u2066\\u2069\"");
+  const std::string kept = "\u2010\u2029\u202F\u2065\u206A\u061B\u0600\xE2\x80";
+  CHECK(written(kept) == "\"" + kept + "\"");
+}

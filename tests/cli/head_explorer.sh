@@ -3,7 +3,10 @@
 # Skipped (77) where there is no Chromium.  head_explorer.sh BIN DATA
 set -eu
 bin=$1 data=$2
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || exit 77
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+  echo 'skipped: no Chromium (scripts/setup --browser)'
+  exit 77
+}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 printf '{"ids":[2,5,7,9,11,13,3]}\n' > "$folder/records.jsonl"

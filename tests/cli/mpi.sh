@@ -5,11 +5,13 @@
 # Exit codes: 0 all as it should be; 1 a failure; 77 skipped: mpirun cannot start anything here.
 set -u
 export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+command -v mpirun >/dev/null || { echo "skipped: no Open MPI (scripts/setup --mpi)"; exit 77; }
 train=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)/lm-train
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 ranks() { mpirun -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2 "$@"; }
+grep -q MPI_Init "$train" || { echo "skipped: built without Open MPI"; exit 77; }
 ranks true 2>/dev/null || { echo "skipped: mpirun cannot start processes"; exit 77; }
 failures=0
 fail() {

@@ -152,7 +152,21 @@ TEST_CASE("a folder gets its weights and its other files with their modes") {
   write_file(folder / "in/model.safetensors", "not copied");
   REQUIRE(::chmod((folder / "in/vocab.txt").c_str(), 0640) == 0);
   std::deque<InputFile> opened;
-  std::vector<OutputExtra> extras = other_files(folder / "in", {"model.safetensors"}, opened);
+  write_file(folder / "outside", "far");
+  REQUIRE(::symlink("../outside", (folder / "in/link").c_str()) == 0);
+  std::vector<std::string> notes;
+  CHECK(contains(
+      message_of([&] { other_files(folder / "in", {"model.safetensors"}, opened, false, notes); }),
+      "in/link: is a link that leaves the folder"));
+  REQUIRE(::unlink((folder / "in/link").c_str()) == 0);
+  REQUIRE(::symlink("vocab.txt", (folder / "in/sub/link").c_str()) == 0);
+  REQUIRE(other_files(folder / "in", {"model.safetensors"}, opened, true, notes).size() == 3);
+  CHECK(notes.size() == 1);
+  REQUIRE(::unlink((folder / "in/sub/link").c_str()) == 0);
+  notes.clear();
+  std::vector<OutputExtra> extras =
+      other_files(folder / "in", {"model.safetensors"}, opened, false, notes);
+  CHECK(notes.empty());
   extras.push_back({"config.json", Literal{"{}"}, 2});
   const std::vector<OutputWeights> weights = {
       {.name = "a.safetensors", .tensors = {tensor("x", "xx"), tensor("y", "")}},

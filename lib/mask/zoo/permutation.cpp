@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 #include "mask/sampler.hpp"
@@ -166,6 +167,7 @@ const MaskKind kDisco{"disco",
                         const Index n = l.queries;
                         BitMatrix bits(n, n);
                         for (Index i = 0; i < n && n > 1; ++i) {
+                          throw_if_interrupted();
                           Draw draw(v.seed("seed"), "mask disco", as_unsigned(i));
                           const std::vector<bool> others =
                               random_subset(n - 1, 1 + draw.below(n - 1), draw);

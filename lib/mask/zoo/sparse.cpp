@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 #include "mask/sampler.hpp"
@@ -74,6 +75,7 @@ const MaskKind kBigbird{
       if (blocks > 0) global.front() = global.back() = true;
       BitMatrix random(blocks, blocks);
       for (Index row = 0; row < blocks; ++row) {
+        throw_if_interrupted();
         // Among the blocks that the row does not read anyway.
         std::vector<Index> others;
         for (Index column = 1; column + 1 < blocks; ++column) {
@@ -113,6 +115,7 @@ const MaskKind kVisible{
       }
       BitMatrix bits(n, n);
       for (Index i = 0; i < sentence; ++i) {
+        throw_if_interrupted();
         for (Index j = 0; j < sentence; ++j) bits.set(i, j);
       }
       for (std::size_t b = 1; b < tree.size(); ++b) {
@@ -124,6 +127,7 @@ const MaskKind kVisible{
                           b, sentence, n));
         }
         for (Index i = next; i < next + branch.a; ++i) {
+          throw_if_interrupted();
           bits.set(i, *branch.at);
           bits.set(*branch.at, i);
           for (Index j = next; j < next + branch.a; ++j) bits.set(i, j);

@@ -350,7 +350,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
     write_marked_file(out, shards[0], outside, options);
     return result;
   }
-  ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside);
+  ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside,
+                         request.write.follow_links);
   write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
   return result;
 }

@@ -23,8 +23,13 @@ OutputExtra text_file(std::string name, std::string text, unsigned mode) {
 
 ConvertedFolder::ConvertedFolder(const Checkpoint& checkpoint,
                                  const std::optional<ConvertedConfig>& config,
-                                 std::optional<DType> dtype, const Metadata& markers)
-    : checkpoint_(checkpoint), config_(config), dtype_(dtype), markers_(markers) {}
+                                 std::optional<DType> dtype, const Metadata& markers,
+                                 bool follow_links)
+    : checkpoint_(checkpoint),
+      config_(config),
+      dtype_(dtype),
+      markers_(markers),
+      follow_links_(follow_links) {}
 
 /// The name of the output's config.
 std::string ConvertedFolder::config_file() const {
@@ -56,10 +61,7 @@ std::vector<OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes
     except.push_back(before);
     except.push_back(config_file());
   }
-  std::vector<std::string> left_out;
-  auto extras = other_files(checkpoint_.folder(), except, opened_, &left_out);
-  for (const std::string& name : left_out)
-    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+  auto extras = other_files(checkpoint_.folder(), except, opened_, follow_links_, notes);
   if (config) {
     const auto mode = InputFile::open(join(checkpoint_.folder(), before)).mode() & 0777U;
     extras.push_back(text_file(config_file(), *std::move(config), mode));

@@ -20,9 +20,9 @@ struct ConvertedConfig {
 class ConvertedFolder {
  public:
   /// `config`: instead of the input's; nothing: that one. `markers` are those that the weights have
-  /// no place for. What is referred to must outlive it.
+  /// no place for. `follow_links` as in WriteOptions. What is referred to must outlive it.
   ConvertedFolder(const Checkpoint& checkpoint, const std::optional<ConvertedConfig>& config,
-                  std::optional<DType> dtype, const Metadata& markers);
+                  std::optional<DType> dtype, const Metadata& markers, bool follow_links);
 
   /// The index, the config with its new dtype and markers, and, if the input is a folder, copies
   /// of its other files. Left out, with a note, are files whose name the weights take and weights
@@ -39,6 +39,7 @@ class ConvertedFolder {
   const std::optional<ConvertedConfig>& config_;
   std::optional<DType> dtype_;
   const Metadata& markers_;
+  bool follow_links_;
   std::deque<InputFile> opened_;
 };
 

@@ -65,14 +65,11 @@ std::vector<std::string> rename_folder(const Checkpoint& checkpoint, const NameM
   std::deque<InputFile> opened;
   const std::vector<std::string> others = other_bundle_files(checkpoint);
   except.insert(except.end(), others.begin(), others.end());
-  std::vector<std::string> left_out;
-  for (OutputExtra& extra : other_files(checkpoint.folder(), except, opened, &left_out))
+  std::vector<std::string> notes = other_bundle_notes(others);
+  for (OutputExtra& extra :
+       other_files(checkpoint.folder(), except, opened, options.follow_links, notes))
     extras.push_back(std::move(extra));
   write_checkpoint_folder(out, weights, extras, options);
-  std::vector<std::string> notes = other_bundle_notes(others);
-  notes.reserve(notes.size() + left_out.size());
-  for (const std::string& name : left_out)
-    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   return notes;
 }
 

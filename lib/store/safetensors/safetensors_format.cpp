@@ -35,7 +35,11 @@ Checked<FileContent> read(const InputFile& file) {
   content.data_begin = header.data_begin;
   content.unknown_fields = header.unknown_fields;
   content.unknown_field = std::move(header.unknown_field);
-  if (header.leading_space) content.notes.emplace_back("white space before the header's '{'");
+  if (header.leading_space) {
+    content.tolerated =
+        Violation{"header-start", "white space before the header's '{'", "", 8, file.path()};
+    content.notes.push_back(content.tolerated->message);
+  }
   return content;
 }
 

@@ -245,7 +245,7 @@ void CheckpointEdit::add_bundle(Output& out, std::vector<std::string>& replaced)
     out.notes.push_back(fmt::format("'{}' is copied: the graph of other shapes", escape(graph)));
 }
 
-CheckpointEdit::Output CheckpointEdit::output() {
+CheckpointEdit::Output CheckpointEdit::output(bool follow_links) {
   Output out;
   std::vector<std::string> replaced;
   if (checkpoint_->index()) {
@@ -276,11 +276,9 @@ CheckpointEdit::Output CheckpointEdit::output() {
   const std::vector<std::string> others = store::other_bundle_files(*checkpoint_);
   replaced.insert(replaced.end(), others.begin(), others.end());
   for (std::string& note : store::other_bundle_notes(others)) out.notes.push_back(std::move(note));
-  std::vector<std::string> left_out;
-  for (store::OutputExtra& extra : store::other_files(folder, replaced, out.opened, &left_out))
+  for (store::OutputExtra& extra :
+       store::other_files(folder, replaced, out.opened, follow_links, out.notes))
     out.extras.push_back(std::move(extra));
-  for (const std::string& name : left_out)
-    out.notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   return out;
 }
 
@@ -293,7 +291,7 @@ std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out
         fmt::format("-o {}: a folder is written as a folder, expected no file name", escape(out)));
   }
   const auto side = edit.side_text();
-  CheckpointEdit::Output output = edit.output();
+  CheckpointEdit::Output output = edit.output(options.follow_links);
   if (checkpoint.is_folder()) {
     store::write_checkpoint_folder(out, output.weights, output.extras, options);
     return output.notes;

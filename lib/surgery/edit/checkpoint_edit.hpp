@@ -78,7 +78,7 @@ class CheckpointEdit {
     std::vector<std::string> notes;             ///< of files that are not copied
   };
   /// Moves the sources out: to be called once. Throws InputError.
-  Output output();
+  Output output(bool follow_links);
   /// The source of a replaced tensor; nullptr if it was not.
   const store::OutputTensor* replacement(const std::string& name) const;
   /// For a lone file: the text that goes into FILE.masque.json next to the output; nothing: no such

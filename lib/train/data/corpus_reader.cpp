@@ -16,7 +16,7 @@ namespace masque::train {
 
 namespace {
 
-constexpr std::uint64_t kLongestStream = std::uint64_t{1} << 40;
+constexpr std::uint64_t kLongestStream = std::uint64_t{4} << 30;  // files are mapped
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
 /// Cuts a stream of ids into sequences between the tokens of a template.
